@@ -58,6 +58,7 @@ const places: Record<string, string[]> = {
   objection: ['models', 'queryset', 'api-keys'],
   papaparse: ['renderers'],
   pg: ['pagination'],
+  'pg-types': ['lib/postgres/type-parsers.ts'],
   'rate-limiter-flexible': ['throttling'],
   'secure-json-parse': ['parsers'],
   'swagger-ui-dist': ['plugins'],

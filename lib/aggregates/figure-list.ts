@@ -3,6 +3,7 @@ import type { SerializerContext } from '../fields/field.js'
 import { PathStart } from '../filters/field-path.js'
 import { builtFor } from '../filters/relations/count-objects.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { standardExact, standardValue } from '../models/exact-types.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, modelName } from '../models/objection.js'
 import type { ListPool, ListSource, RowCursor } from '../pagination/list-source.js'
@@ -14,7 +15,7 @@ import { isShaped } from '../queryset/count-rows.js'
 import { hasOwn } from '../queryset/group-conditions.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { readsBelow } from '../queryset/read-columns.js'
-import { exactTypes, readExactly } from '../queryset/read-exactly.js'
+import { readExactly } from '../queryset/read-exactly.js'
 import { poolOf } from '../rows/row-cursor.js'
 import { Figure } from './figure.js'
 import { COUNTING } from './functions.js'
@@ -163,8 +164,7 @@ async function valuesOf(
   const rows = await runStatement(knex, { text, name: undefined }, values, client).catch((error: unknown) => {
     throw needsOwnRows && sqlStateOf(error) === UNDEFINED_COLUMN ? leftOut(objects, error) : error
   })
-  const types = exactTypes(knex)
-  const parsers = asked.figures.map(({ oid }) => types.getTypeParser(oid, 'text'))
+  const parsers = asked.figures.map(({ oid }) => standardExact.getTypeParser(oid, 'text'))
   return rows.map((row) => parsers.map((parse, index) => parsed(row[index], parse)))
 }
 
@@ -175,7 +175,7 @@ function parsed(text: string | null | undefined, parse: (text: string) => unknow
 /** What hooks of the application, or an executing of its own, make of the query. */
 async function readByModel(query: AnyQueryBuilder, { figures }: AskedFigures): Promise<unknown[][]> {
   const rows = (await readExactly(query)) as Readonly<Record<string, unknown>>[]
-  return rows.map((row) => figures.map((_, index) => row[alias(index)] ?? null))
+  return rows.map((row) => figures.map((_, index) => standardValue(row, alias(index), row[alias(index)]) ?? null))
 }
 
 const UNDEFINED_COLUMN = '42703'

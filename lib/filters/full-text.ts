@@ -3,6 +3,7 @@
 import { BadRequest, ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { runRaw } from '../postgres/type-parsers.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { FieldPath, PathStart } from './field-path.js'
 import { type FilterView, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
@@ -113,7 +114,7 @@ export function readerOf(name: string, searchType: string): string {
 export async function checkFullText(view: FilterView, knex: Queryable | undefined): Promise<void> {
   fullTextOf(view)
   if (!knex) return
-  const { rows } = (await knex.raw(CONFIGURATIONS)) as { rows: { name: string; qualified: string; visible: boolean }[] }
+  const { rows } = await runRaw<{ rows: readonly Configuration[] }>(knex, CONFIGURATIONS)
   const { searchConfig } = view
   if (rows.some(({ name, qualified, visible }) => qualified === searchConfig || (visible && name === searchConfig))) {
     return
@@ -123,6 +124,12 @@ export async function checkFullText(view: FilterView, knex: Queryable | undefine
     `${view.name}: searchConfig "${searchConfig}" is no text search configuration of the database; use one of ` +
       [...new Set(names)].sort().join(', '),
   )
+}
+
+interface Configuration {
+  readonly name: string
+  readonly qualified: string
+  readonly visible: boolean
 }
 
 const CONFIGURATIONS = `

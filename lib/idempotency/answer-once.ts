@@ -7,6 +7,7 @@ import { ApiError } from '../kernel/errors.js'
 import { frame } from '../kernel/signing.js'
 import type { LocalSettings } from '../postgres/local-settings.js'
 import { applySettings, scopeOf } from '../postgres/scoped-knex.js'
+import { runRaw } from '../postgres/type-parsers.js'
 import { fingerprintOf } from './fingerprint.js'
 import { keptAnswer, replay } from './kept-answer.js'
 import type { CallersKey } from './rule.js'
@@ -64,7 +65,7 @@ export async function answerOnce(
   perform: () => Promise<unknown>,
 ): Promise<boolean> {
   const { ctx, table, id, key, caller, route, fingerprint, settings } = once
-  const { rows } = await trx.raw<Locked>('select pg_try_advisory_xact_lock(?::bigint) as locked', [lockOf(id)])
+  const { rows } = await runRaw<Locked>(trx, 'select pg_try_advisory_xact_lock(?::bigint) as locked', [lockOf(id)])
   if (!rows[0].locked) throw new KeyRefused(409, 'A request with this Idempotency-Key is being processed', RETRY)
   // a statement of its own, that sees what was committed before the lock was free
   const kept = await table.find(trx, id)

@@ -7,6 +7,7 @@ import { setting } from '../kernel/settings.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { Sweeper } from '../postgres/sweeper.js'
+import { runRaw } from '../postgres/type-parsers.js'
 import type { KeptAnswer } from './kept-answer.js'
 
 /** Seconds that an answer is kept. */
@@ -105,7 +106,7 @@ export class IdempotencyTable {
   /** @throws {ConfigurationError} the table is not there any more, or not for the login: nothing for a client */
   async #send<Answer>(trx: Queryable, sql: string, values: readonly unknown[]): Promise<Answer> {
     try {
-      return (await trx.raw<Answer>(sql, values as never)) as Answer
+      return await runRaw<Answer>(trx, sql, values)
     } catch (error) {
       if (!GONE.has(nativeError(error as Error).code)) throw error
       throw new ConfigurationError(`idempotent: the table ${this.#name} cannot be used`, { cause: error })
@@ -153,7 +154,7 @@ export function idempotencyTable(knex: Knex): Promise<IdempotencyTable> {
 }
 
 async function findTable(knex: Knex, name: string): Promise<IdempotencyTable> {
-  const { rows } = await knex.raw<Found>(FOUND, [quotedName(name)])
+  const { rows } = await runRaw<Found>(knex, FOUND, [quotedName(name)])
   const [found] = rows
   if (!found) {
     throw new ConfigurationError(

@@ -61,6 +61,8 @@ export function memberOf(container: unknown, key: string | number): unknown {
 }
 
 let isWriting = false
+/** False while JSON is written in its shortest form. */
+let isSpelled = true
 /** What stands in the text that is being written in place of each token. */
 let written: string[] = []
 
@@ -73,7 +75,17 @@ function token(text: string): string {
   return `${SECRET}:${written.push(text) - 1}`
 }
 
-/** `JSON.stringify`, with the digits of all numbers whose texts are known. */
+/** What `writeJson` writes, without the spaces of PostgreSQL. */
+export function writeCompactly(value: unknown): string | undefined {
+  isSpelled = false
+  try {
+    return writeJson(value)
+  } finally {
+    isSpelled = true
+  }
+}
+
+/** `JSON.stringify`, with the digits of all numbers whose texts are known, and JSON of PostgreSQL as that has written it. */
 export function writeJson(value: unknown): string | undefined {
   // a `toJSON()` of the application's may end here
   if (isWriting) return textOf(value)
@@ -94,8 +106,29 @@ function replaceToken(_: string, escapes: string, index: string): string {
   return text
 }
 
-/** A value that `writeJson` writes with all its digits, wherever it stands: a copy has lost its own numerals. */
+/** How PostgreSQL has written arrays and objects: members are in its order, with its spaces, and numbers with all their zeros. */
+const spellings = new WeakMap<object, string>()
+
+/** Remembers the text that an array or object was read from: `writeJson` writes it again, unless somebody has changed the value. */
+export function keepSpelling(value: unknown, text: string): void {
+  if (isContainer(value)) spellings.set(value, text)
+}
+
+function spellingOf(value: unknown): string | undefined {
+  const text = isSpelled && isContainer(value) ? spellings.get(value) : undefined
+  if (text === undefined) return undefined
+  const wasWriting = isWriting
+  isWriting = false
+  try {
+    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value) ? text : undefined
+  } finally {
+    isWriting = wasWriting
+  }
+}
+
+/** A value that `writeJson` writes as PostgreSQL has, with all its digits, wherever it stands: a copy has lost its own numerals. */
 export function writable(value: unknown): unknown {
+  if (isContainer(value) && spellings.has(value)) writesItself(value)
   return hasNumerals(value) && typeof (value as Container)['toJSON'] !== 'function'
     ? { toJSON: () => toJson(value) }
     : value
@@ -104,11 +137,15 @@ export function writable(value: unknown): unknown {
 /** What a `toJSON()` gives back for a value inside it. */
 export function toJson(value: unknown): unknown {
   if (value instanceof Numeral) return value.toJSON()
-  return isWriting && hasNumerals(value) ? token(containerText(value as Container)) : value
+  if (!isWriting) return value
+  const text = spellingOf(value) ?? (hasNumerals(value) ? containerText(value as Container) : undefined)
+  return text === undefined ? value : token(text)
 }
 
 function textOf(value: unknown): string | undefined {
   if (value instanceof Numeral) return value.text
+  const text = spellingOf(value)
+  if (text !== undefined) return text
   return hasNumerals(value) ? containerText(value as Container) : JSON.stringify(value)
 }
 
@@ -137,6 +174,11 @@ function ownToJson(this: Container): unknown {
   return toJson(this)
 }
 
+function writesItself(container: Container): void {
+  const isFree = Object.isExtensible(container) && !Object.hasOwn(container, 'toJSON')
+  if (isFree) Object.defineProperty(container, 'toJSON', { value: ownToJson })
+}
+
 /** The texts of an array or object, and of what is in it; undefined where there are none. */
 export function knownNumerals(container: object): Numerals | undefined {
   return (container as Container)[NUMERALS]
@@ -149,7 +191,7 @@ export function numeralsOf(value: object): Numerals {
   if (!numerals) {
     numerals = new Map()
     container[NUMERALS] = numerals
-    if (!Object.hasOwn(container, 'toJSON')) Object.defineProperty(container, 'toJSON', { value: ownToJson })
+    writesItself(container)
   }
   return numerals
 }

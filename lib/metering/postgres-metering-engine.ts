@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { createTable } from '../postgres/create-table.js'
+import { runRaw } from '../postgres/type-parsers.js'
 import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
 
 /** Options of `PostgresMeteringEngine`. */
@@ -102,7 +103,8 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   async usage(account: string, from: Date, to: Date): Promise<readonly UsageTotal[]> {
     await this.flush()
     // names that mappers of knex leave as they are
-    const { rows } = await this.#knex.raw<{ rows: Record<'meter' | 'requests' | 'bytes' | 'duration', string>[] }>(
+    const { rows } = await runRaw<{ rows: Record<'meter' | 'requests' | 'bytes' | 'duration', string>[] }>(
+      this.#knex,
       `select meter_name as meter, sum(requests) as requests, sum(response_bytes) as bytes, sum(duration_ms) as duration
        from ?? where account_id = ? and "timestamp" >= ? and "timestamp" < ? group by 1 order by meter_name collate "C"`,
       [this.#table, account, from.toISOString(), to.toISOString()],

@@ -1,6 +1,8 @@
+/** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. One statement, however many tables. */
+import { runBounded } from '../postgres/guarded.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { runRaw } from '../postgres/type-parsers.js'
 import { toReference, writtenName } from './table-reference.js'
-/** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. Three queries, however many tables. */
 
 /** A part of an interval that smaller ones may be missing of, as in `interval day to hour`. */
 export type IntervalPart = 'year' | 'month' | 'day' | 'hour' | 'minute'
@@ -132,19 +134,23 @@ export interface CatalogueTable {
 export async function readCatalogue(knex: Queryable, tables: readonly string[]): Promise<Map<string, CatalogueTable>> {
   const names = [...new Set(tables)]
   const references = names.map((name) => toReference(knex, name))
-  const tableRows = rowsOf<TableRow>(await knex.raw(TABLES, [references]))
-  const columns = byOrdinal(rowsOf<ColumnRow>(await knex.raw(COLUMNS, [references])))
-  const constraints = byOrdinal(rowsOf<ConstraintRow>(await knex.raw(CONSTRAINTS, [references])))
+  // compiling the statement takes PostgreSQL seconds, running it hundredths
+  const found = await runBounded(knex, { jit: false }, (bounded) =>
+    runRaw<CatalogueAnswer>(bounded, CATALOGUE, [references, references, references]),
+  )
+  const { tables: tableRows, ...rows } = JSON.parse(found.rows[0].catalogue) as CatalogueRows
+  const columns = byOrdinal(rows.columns)
+  const constraints = byOrdinal(rows.constraints)
   const catalogue = new Map<string, CatalogueTable>()
   for (const table of tableRows) {
-    const ordinal = Number(table.ordinal)
+    const { ordinal } = table
     catalogue.set(names[ordinal - 1] as string, {
       nativeName: table.relation,
       partitions: table.partitions,
       table: Number(table.table),
       secured: table.secured,
       isView: table.view,
-      takes: takesOf(Number(table.writes)),
+      takes: takesOf(table.writes),
       hasHeirs: table.heirs,
       isPartitioned: table.partitioned,
       lockable: table.lockable,
@@ -177,12 +183,22 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
   return catalogue
 }
 
-// Every result key is one lower-case word, so that an application's own `postProcessResponse` leaves it alone.
+/** One lower-case word, so that an application's own `postProcessResponse` leaves it alone. */
+interface CatalogueAnswer {
+  readonly rows: readonly [{ readonly catalogue: string }]
+}
+
+interface CatalogueRows {
+  readonly tables: readonly TableRow[]
+  readonly columns: readonly ColumnRow[]
+  readonly constraints: readonly ConstraintRow[]
+}
+
 interface TableRow {
-  ordinal: string | number
+  ordinal: number
   relation: string
   partitions: string[]
-  table: string | number
+  table: string
   secured: boolean
   view: boolean
   heirs: boolean
@@ -197,7 +213,7 @@ interface TableRow {
 }
 
 interface ColumnRow {
-  ordinal: string | number
+  ordinal: number
   readonly: boolean
   name: string
   notnull: boolean
@@ -209,7 +225,7 @@ interface ColumnRow {
   type: string
   kind: string
   sqltype: string
-  oid: string | number
+  oid: string
   collation: string | null
   mod: number
   element: string | null
@@ -222,11 +238,11 @@ interface ColumnRow {
 }
 
 interface ConstraintRow {
-  ordinal: string | number
+  ordinal: number
   name: string
   kind: string
   columns: string[]
-  target: string | number | null
+  target: string | null
   reference: string
   secured: boolean | null
   enforced: boolean
@@ -402,6 +418,10 @@ const CONSTRAINTS = `
   where not exists (select 1 from pg_constraint c where c.conrelid = x.indrelid and c.conindid = x.indexrelid and c.contype in ('p', 'u'))
   order by ordinal, name`
 
+const listOf = (sql: string) => `(select coalesce(json_agg(t), '[]') from (${sql}) t)`
+const CATALOGUE = `select json_build_object('tables', ${listOf(TABLES)}, 'columns', ${listOf(COLUMNS)},
+  'constraints', ${listOf(CONSTRAINTS)})::text as catalogue`
+
 /** Text types that may have a length of their own. */
 const TEXTS = new Set(['varchar', 'bpchar'])
 /** What fits the type `name`, which PostgreSQL gives its own tables and columns. */
@@ -483,16 +503,12 @@ function modelColumn(knex: Queryable, name: string): string {
 }
 
 /** The rows of each table, by the place of its name. */
-function byOrdinal<Row extends { ordinal: string | number }>(rows: readonly Row[]): Map<number, Row[]> {
+function byOrdinal<Row extends { ordinal: number }>(rows: readonly Row[]): Map<number, Row[]> {
   const found = new Map<number, Row[]>()
   for (const row of rows) {
-    const own = found.get(Number(row.ordinal))
+    const own = found.get(row.ordinal)
     if (own) own.push(row)
-    else found.set(Number(row.ordinal), [row])
+    else found.set(row.ordinal, [row])
   }
   return found
-}
-
-function rowsOf<Row>(result: unknown): Row[] {
-  return (result as { rows: Row[] }).rows
 }

@@ -6,6 +6,7 @@ import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { rememberNames } from '../postgres/prepared-names.js'
 import { shareTurns } from '../postgres/row-stream.js'
+import { runRaw } from '../postgres/type-parsers.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
 import { type CatalogueColumn, type CatalogueTable, readCatalogue } from './catalogue.js'
 import { describeColumn } from './describe-column.js'
@@ -151,7 +152,7 @@ export async function findsSameTables(
 }
 
 async function databaseName(knex: Queryable): Promise<string> {
-  const { rows } = (await knex.raw('select current_database() as name')) as { rows: [{ name: string }] }
+  const { rows } = await runRaw<{ rows: [{ name: string }] }>(knex, 'select current_database() as name')
   return rows[0].name
 }
 

@@ -1,12 +1,12 @@
 /** A cursor of PostgreSQL's own, in a transaction on a connection that is kept for it. */
 
 import type { Knex } from 'knex'
+import { RememberingTypes } from '../models/exact-types.js'
 import { type CancellableConnection, cancelStatement } from '../postgres/cancel-statement.js'
+import { type Bounds, boundedSetting, callsOf } from '../postgres/guarded.js'
 import type { AnswerField, Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement } from '../postgres/run-statement.js'
 import { isLost } from '../postgres/statement.js'
-import { type Bounds, boundedSetting, callsOf } from './guarded.js'
-import { exactTypes } from './read-exactly.js'
 
 export interface DatabaseCursorOptions {
   /** A name of lower-case letters, digits and `_`. */
@@ -17,8 +17,9 @@ export interface DatabaseCursorOptions {
   readonly bounds?: Bounds | undefined
 }
 
-/** Rows, and their columns as pg describes them. */
+/** Rows, their columns as pg describes them, and what they were read by. */
 export interface FetchedRows {
+  readonly types: RememberingTypes
   readonly rows: Record<string, unknown>[]
   readonly fields: readonly AnswerField[]
 }
@@ -108,9 +109,11 @@ export class DatabaseCursor {
   async fetch(size: number): Promise<FetchedRows> {
     return this.#run(async () => {
       const query = this.trx.raw(this.#fetchText(size)) as {
-        options(options: object): PromiseLike<FetchedRows>
+        options(options: object): PromiseLike<Omit<FetchedRows, 'types'>>
       }
-      return query.options({ types: exactTypes(this.trx) })
+      const types = new RememberingTypes(this.trx)
+      const { rows, fields } = await query.options({ types })
+      return { rows, fields, types }
     })
   }
 

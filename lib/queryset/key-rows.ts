@@ -1,6 +1,6 @@
 /** Keys of many objects as a table of SQL: each with its place, whatever their types. */
 
-import { exactValue } from '../models/database-text.js'
+import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { arrayCast, ONE_BY_ONE } from './where-keys.js'
@@ -64,7 +64,7 @@ function plainRows({ columns, values, table, names, typed }: KeysToWrite): KeyRo
 
 /** What an object has of some columns, as it is sent to the database. */
 export function valuesOf(object: object, properties: readonly string[]): readonly unknown[] {
-  return properties.map((property) => exactValue((object as Readonly<Record<string, unknown>>)[property]) ?? null)
+  return properties.map((property) => exactAt(object, property) ?? null)
 }
 
 /** The text of a key, which only what is the same has. JSON has no Infinity and no bigint; clients may write a uuid in capitals. */

@@ -7,13 +7,13 @@ import type { Model } from 'objection'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
+import { copyTexts, exactTypes, RememberingTypes } from '../models/exact-types.js'
 import { keepJsonTexts } from '../models/json-texts.js'
 import type { Column } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { type PgAnswer, readsRawRows, runAsPg } from '../postgres/run-statement.js'
-import { exactTypes } from './read-exactly.js'
 
 /** How many texts are kept for a model: clients choose which columns change. */
 const MOST_TEXTS = 200
@@ -50,7 +50,7 @@ export async function holdOne(
     `select ??.* from ?? where ${sameKey(names)} for ${lock}`,
     [model.tableName, model.tableName, ...names],
   ])
-  return instanceOf(model, knex, await run(knex, text, values))
+  return oneOf(model, { text, values, knex })
 }
 
 /** Changes the object's row, and the object. @returns the row as it is now; undefined where it is gone */
@@ -68,8 +68,8 @@ export async function updateOne(
       [model.tableName, ...names, ...key],
     ]
   })
-  const row = instanceOf(model, knex, await run(knex, text, [...values.values(), ...keyValues(object)]))
-  if (row) object.$set(patch).$set(row)
+  const row = await oneOf(model, { text, values: [...values.values(), ...keyValues(object)], knex })
+  if (row) copyTexts(row, object.$set(patch).$set(row))
   return row
 }
 
@@ -80,7 +80,7 @@ export async function deleteOne(object: Model, knex: Queryable): Promise<number>
     const key = keyOf(model)
     return [`delete from ?? where ${sameKey(key)}`, [model.tableName, ...key]]
   })
-  return (await run(knex, text, keyValues(object))).rowCount ?? 0
+  return (await runAsPg(knex, text, keyValues(object), exactTypes(knex))).rowCount ?? 0
 }
 
 function keyOf(model: ModelClass): readonly string[] {
@@ -101,19 +101,37 @@ function sameKey(key: readonly string[]): string {
   return key.map(() => '?? = ?').join(' and ')
 }
 
-function run(knex: Queryable, text: string, values: readonly unknown[]): Promise<PgAnswer> {
-  return runAsPg(knex, text, values, exactTypes(knex))
+/** The object of the one row that a statement returns. */
+async function oneOf(model: ModelClass, { text, values, knex }: OneStatement): Promise<Model | undefined> {
+  const types = new RememberingTypes(knex)
+  const { rows, fields } = await runAsPg(knex, text, values, types)
+  if (rows.length === 0) return undefined
+  const [object] = instancesOf(model, { rows, fields, types }, knex)
+  return object
 }
 
-function instanceOf(model: ModelClass, knex: Queryable, { rows, fields }: PgAnswer): Model | undefined {
-  if (rows.length === 0) return undefined
-  const [row] = namedRows(knex, rows)
-  keepJsonTexts(model, [row], exactTypes(knex), fields)
-  return model.fromDatabaseJson(row as object)
+interface OneStatement {
+  readonly text: string
+  readonly values: readonly unknown[]
+  readonly knex: Queryable
+}
+
+/** Objects of rows that pg has read, without hooks. */
+export function instancesOf(
+  model: ModelClass,
+  { rows, fields, types }: Pick<PgAnswer, 'rows' | 'fields'> & { readonly types: RememberingTypes },
+  knex: Queryable,
+): Model[] {
+  const named = namedRows(knex, rows)
+  const remember = types.of(model, named, fields)
+  keepJsonTexts(model, named, exactTypes(knex), fields)
+  const objects = named.map((row) => model.fromDatabaseJson(row))
+  remember?.(objects)
+  return objects
 }
 
 /** Rows by the names that the application has for columns; the rows themselves where knex has no mapper. */
-export function namedRows(knex: Queryable, rows: Record<string, unknown>[]): Record<string, unknown>[] {
+function namedRows(knex: Queryable, rows: Record<string, unknown>[]): Record<string, unknown>[] {
   return (knex.client as KnexClient).postProcessResponse(rows)
 }
 

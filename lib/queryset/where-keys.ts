@@ -1,7 +1,7 @@
 /** Finds the rows of many keys. */
 import type { Model } from 'objection'
-import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
+import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 
@@ -66,11 +66,9 @@ export function whereRows<Query extends AnyQueryBuilder>(query: Query, rows: rea
   return whereAnyKey(
     query,
     key,
-    rows.map((row) => key.map(({ property }) => exactValue((row as Loose)[property]))),
+    rows.map((row) => key.map(({ property }) => exactAt(row, property))),
   )
 }
-
-type Loose = Model & Readonly<Record<string, unknown>>
 
 /** Types whose values cannot be one parameter for many rows: lists of lists, of rows, and those not parted by commas. */
 export const ONE_BY_ONE: ReadonlySet<string> = new Set(['array', 'composite', 'box'])

@@ -1,7 +1,7 @@
 /** Lists as CSV (RFC 4180; wire format, section 11; promises G1 and G2). */
 
 import Papa from 'papaparse'
-import { hasNumerals, memberOf, Numeral, writeJson } from '../kernel/json-numerals.js'
+import { hasNumerals, memberOf, Numeral, writeCompactly } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { JsonText } from './json-renderer.js'
 import {
@@ -41,9 +41,10 @@ export function valueCell(value: unknown): string {
   if (value instanceof Numeral) return value.text
   if (typeof value === 'object' && !hasNumerals(value)) {
     const { toJSON } = value as { toJSON?: unknown }
-    if (typeof toJSON === 'function') return valueCell((value as { toJSON(): unknown }).toJSON())
+    const own: unknown = typeof toJSON === 'function' ? (value as { toJSON(): unknown }).toJSON() : value
+    if (own !== value) return valueCell(own)
   }
-  const text = writeJson(value)
+  const text = writeCompactly(value)
   return text === undefined || text === 'null' ? '' : text
 }
 

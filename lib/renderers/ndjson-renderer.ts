@@ -18,7 +18,7 @@ export class NDJSONRenderer extends BaseRenderer implements StreamingRenderer {
     const value = plain(data)
     const results = plain((value as { results?: unknown } | null | undefined)?.results)
     const items: unknown[] = Array.isArray(value) ? value : Array.isArray(results) ? results : [value]
-    return items.map((_, index) => `${writeJson(memberOf(items, index) ?? null)}\n`).join('')
+    return items.map((_, index) => `${onOneLine(writeJson(memberOf(items, index) ?? null) as string)}\n`).join('')
   }
 
   begin(): string {

@@ -3,18 +3,17 @@
 import type { Model } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
-import { keepJsonTexts } from '../models/json-texts.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagination/list-source.js'
 import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
+import type { Bounds } from '../postgres/guarded.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'
-import type { Bounds } from '../queryset/guarded.js'
 import { keysetTerms, positionOf, rangesBeyond } from '../queryset/keyset.js'
-import { namedRows } from '../queryset/one-row.js'
-import { exactTypes, readExactly } from '../queryset/read-exactly.js'
+import { instancesOf } from '../queryset/one-row.js'
+import { readExactly } from '../queryset/read-exactly.js'
 import { joinOrder, type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
@@ -87,10 +86,7 @@ export class InstanceList implements ListSource {
     const limits = { ...options, bounds }
     const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
     return rowCursor(cursor, async (size) => {
-      const { rows: fetched, fields } = await cursor.fetch(size)
-      const rows = namedRows(cursor.trx, fetched)
-      keepJsonTexts(model as ModelClass, rows, exactTypes(cursor.trx), fields)
-      const found = rows.map((row) => model.fromDatabaseJson(row))
+      const found = instancesOf(model as ModelClass, await cursor.fetch(size), cursor.trx)
       // find hooks, as if the query itself had found the rows
       const items = (await query.clone().transacting(cursor.trx).resolve(found)) as Model[]
       await this.#options.load(items, cursor.trx)

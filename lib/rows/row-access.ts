@@ -2,13 +2,13 @@
 
 import type { SerializerContext } from '../fields/field.js'
 import { noneOf, oncePer, RecentMap } from '../kernel/once-per.js'
+import { standardExact } from '../models/exact-types.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { Statement, StatementClient } from '../postgres/run-statement.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { exactTypes } from '../queryset/read-exactly.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import type { CountSql } from './list-sql.js'
@@ -150,9 +150,9 @@ export class RowAccess implements CellScope {
     return this.#context
   }
 
-  /** The value that pg makes of a column's text. */
+  /** The value that pg's standard parser makes of a column's text. */
   parse(oid: number, text: string): unknown {
-    return exactTypes(this.knex).getTypeParser(oid, 'text')(text)
+    return standardExact.getTypeParser(oid, 'text')(text)
   }
 
   /** True when the query can be read as rows: conditions and an order of ours, no hooks, no grouping. */

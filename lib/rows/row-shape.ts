@@ -27,7 +27,7 @@ export interface RowCell {
   readonly index: number
   readonly kind: CellKind
   readonly column: Column
-  /** The field, for cells of kind `value`: it gets what the application's own pg parser makes of the text. */
+  /** The field, for cells of kind `value`: it gets what pg's standard parser makes of the text. */
   readonly field: SerializerField
   /** The ids to write in place of a key, for cells of kind `id`. */
   readonly ids: ExternalIds | undefined
@@ -113,6 +113,6 @@ export interface RowPlan {
 /** What cells of kind `value` need besides their text. */
 export interface CellScope {
   readonly context: SerializerContext
-  /** The application's own parser for a type. */
+  /** What pg's standard parser of a type makes of a text. */
   parse(oid: number, text: string): unknown
 }

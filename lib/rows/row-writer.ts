@@ -49,7 +49,7 @@ function writeId(ids: ExternalIds | undefined): CellWriter {
   return ids.perUser ? (text, scope) => `"${ids.encode(text, scope.context)}"` : (text) => `"${ids.encode(text)}"`
 }
 
-/** Through the application's parser and the field, as for a model instance. */
+/** Through pg's parser and the field, as for a model instance. */
 function writeValue({ field, column }: RowCell): CellWriter {
   return (text, scope) =>
     writeJson(field.toRepresentation(scope.parse(column.oid ?? 0, text), scope.context) ?? null) as string

@@ -2,6 +2,7 @@
 import type { SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { Numeral, numeralAt } from '../kernel/json-numerals.js'
+import { standardValue } from '../models/exact-types.js'
 import { isModelClass } from '../models/objection.js'
 import { countKey, isPart, listKey, loadedBeside } from '../queryset/related-lists.js'
 import type { AnySerializer, BoundField } from './contract.js'
@@ -146,7 +147,8 @@ function read(object: object, name: string): unknown {
   if (object instanceof Map) return object.get(name)
   const value = (object as Record<string, unknown>)[name]
   const isSuspect = typeof value === 'function' || name === '__proto__'
-  return isSuspect && !Object.hasOwn(object, name) ? readInherited(object, name, value) : value
+  if (isSuspect && !Object.hasOwn(object, name)) return readInherited(object, name, value)
+  return standardValue(object, name, value)
 }
 
 /** A method is no attribute, but for those that the model names among its virtual ones. */

@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { HiddenField } from '../fields/hidden-field.js'
 import { keyText, notAKey } from '../fields/object-key.js'
-import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
+import { exactAt } from '../models/exact-types.js'
 import type { Column, RelationDescription } from '../models/model-description.js'
 import type { AnySerializer, BoundField, Rivals } from './contract.js'
 import {
@@ -119,7 +119,7 @@ function areOf({ one: keys, other: objects }: Rivals, { value, input, current, e
   if (key === null || nested === null) return key === nested
   const stored = current as Readonly<Record<string, unknown>> | undefined
   if (!stored?.[relation.name] || !keys.column) return false
-  return keyText(keys.column, key) === keyText(keys.column, exactValue(stored[keys.column.property]))
+  return keyText(keys.column, key) === keyText(keys.column, exactAt(stored, keys.column.property))
 }
 
 function isAmong(
@@ -134,5 +134,5 @@ function isAmong(
 }
 
 function keyOf(column: Column, object: object): string {
-  return keyText(column, exactValue((object as Readonly<Record<string, unknown>>)[column.property]))
+  return keyText(column, exactAt(object, column.property))
 }

@@ -6,7 +6,7 @@ import type { SerializerField } from '../fields/field.js'
 import { FileUploadField } from '../fields/file-upload-field.js'
 import { Numeral } from '../kernel/json-numerals.js'
 import { ownCopy } from '../kernel/own-copy.js'
-import { exactValue } from '../models/database-text.js'
+import { exactAt } from '../models/exact-types.js'
 import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -78,9 +78,15 @@ function wholeOf(serializer: AnySerializer, current: object): object {
 }
 
 /** What the object's own row has for a field. */
-function storedAt({ current }: Updated, { column, source }: Pick<BoundField, 'column' | 'source'>): unknown {
-  return (current as Row)[column?.property ?? source[0] ?? '']
+function storedAt({ current }: Updated, bound: Stored): unknown {
+  return (current as Row)[storedProperty(bound)]
 }
+
+function storedProperty({ column, source }: Stored): string {
+  return column?.property ?? source[0] ?? ''
+}
+
+type Stored = Pick<BoundField, 'column' | 'source'>
 
 /** Keeps a value in the validated data, for hooks, that is not to be written. */
 export function keepUnchanged(item: Updated, name: string, value: unknown): void {
@@ -120,16 +126,16 @@ export interface ShownLink {
 export function shownLinks(bound: BoundField, item: Updated): readonly ShownLink[] | undefined {
   const { relation, key } = bound
   const current = item.current as Row
-  const stored = exactValue(storedAt(item, bound))
+  const stored = exactAt(item.current as Row, storedProperty(bound))
   if (!relation || key?.property === undefined) return stored === undefined ? undefined : [{ shown: stored, stored }]
   const { property } = key
-  const [storedProperty = ''] = relation.relatedProperties
-  const related = current[relation.name]
-  if (related === undefined) return undefined
+  const [related = ''] = relation.relatedProperties
+  const objects = current[relation.name]
+  if (objects === undefined) return undefined
   // a relation that is narrowed may show nothing of what the row refers to
-  if (related === null) return [{ shown: null, stored }]
-  return ([related].flat() as Row[]).map((one) => ({
-    shown: exactValue(one[property] ?? null),
-    stored: exactValue(one[storedProperty]),
+  if (objects === null) return [{ shown: null, stored }]
+  return ([objects].flat() as Row[]).map((one) => ({
+    shown: exactAt(one, property) ?? null,
+    stored: exactAt(one, related),
   }))
 }

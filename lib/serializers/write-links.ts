@@ -1,8 +1,8 @@
 /** Writes the rows of join tables: links of nested objects, and sets of keys. */
 
 import type { Model } from 'objection'
-import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
+import { exactAt } from '../models/exact-types.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -73,7 +73,7 @@ async function insertLinks(
   const rows = links.map(({ owner, key }) => {
     const own = ownerProperties.map((property, index) => {
       const from = relation.ownerProperties[index] as string
-      return [property, exactValue((owner as Row)[from])] as const
+      return [property, exactAt(owner, from)] as const
     })
     const other = relatedProperties.map((property, index) => [property, key[index]] as const)
     return model.fromJson(Object.fromEntries([...other, ...own]))
@@ -96,7 +96,7 @@ function asLists({ model, isBare, ...through }: JoinTable, relation: RelationDes
   // knex takes a question mark for the place of a value
   if ([...types, ...names].some((text) => text === undefined || text.includes('?'))) return undefined
   const values = [
-    ...relation.ownerProperties.map((name) => links.map((link) => exactValue((link.owner as Row)[name]))),
+    ...relation.ownerProperties.map((name) => links.map((link) => exactAt(link.owner, name))),
     ...related.map((_, index) => links.map(({ key }) => key[index])),
   ]
   return { names, source: `select * from unnest(${types.map((type) => `?::${type}[]`).join(', ')})`, values }
@@ -139,7 +139,7 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   const related = await relatedKeys(owners, { relation, knex })
   const [property = ''] = relation.relatedProperties
   const column = describeModel(relation.model).columns.get(property)
-  const present = sets.map((_, index) => (related[index] ?? []).map((row) => exactValue((row as Row)[property])))
+  const present = sets.map((_, index) => (related[index] ?? []).map((row) => exactAt(row, property)))
   const values = [...present.flat(), ...sets.flatMap(({ set }) => set.keys)]
   const names = await namesOfKeys(
     [column],
@@ -196,7 +196,7 @@ async function unrelate(relation: RelationDescription, links: readonly KeyLink[]
     const names = [...ownerProperties, ...relatedProperties].map((name) => model.propertyNameToColumnName(name))
     for (const part of parts(links)) {
       const values = part.map(({ owner, key }) => [
-        ...relation.ownerProperties.map((property) => exactValue((owner as Row)[property])),
+        ...relation.ownerProperties.map((property) => exactAt(owner, property)),
         ...key,
       ])
       await model
@@ -240,7 +240,9 @@ export function relatedQuery(relation: RelationDescription, knex: Queryable, row
     ? [through.model, through.ownerProperties]
     : [relation.model, relation.relatedProperties]
   const others = columnsOf(target, properties)
-  const isExact = !owners.some((row) => ownerProperties.some((property) => (row as Row)[property] instanceof Date))
+  const isExact = !owners.some((row) =>
+    ownerProperties.some((property) => exactAt(row, property) !== (row as Row)[property]),
+  )
   const isOfOneType = columnsOf(model, ownerProperties).every((column, index) => {
     const [own, other] = [column?.sqlType, others[index]?.sqlType]
     return own === other || own === undefined || other === undefined

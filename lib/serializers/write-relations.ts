@@ -2,6 +2,7 @@
 import type { Model } from 'objection'
 import { ValidationError } from '../kernel/errors.js'
 import { exactValue } from '../models/database-text.js'
+import { exactAt } from '../models/exact-types.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { modelOf } from '../models/objection.js'
 import { areSame } from '../queryset/same-keys.js'
@@ -128,7 +129,7 @@ async function takeKeys(
   }
   const own = ownColumns(serializer, foreignKey)
   for (const [index, property] of relation.ownerProperties.entries()) {
-    const key = exactValue(object[relation.relatedProperties[index] as string])
+    const key = exactAt(object, relation.relatedProperties[index] as string)
     // of a stored row other keys have a say in it, too
     const isShared = instance !== undefined && !own.includes(property)
     // what stands among the columns beside an object is the application's: a client's own would have been refused
@@ -159,7 +160,7 @@ function decidedValue({ forced }: AnySerializer, { writes, instance }: WriteItem
   if (decided && Object.hasOwn(decided, property)) return decided[property]
   // what the application has given to save()
   if (Object.hasOwn(columns, property)) return exactValue(columns[property])
-  return exactValue(instance ? (instance as Row)[property] : forced?.get(property))
+  return instance ? exactAt(instance, property) : exactValue(forced?.get(property))
 }
 
 /** Writes what points to the items' rows: nested objects and sets of keys. */
@@ -231,7 +232,7 @@ async function writeRelated(serializer: AnySerializer, child: AnySerializer, ask
   if (!relation.through) return
   const created = entries.flatMap(({ owner, instance, path }, index): KeyLink[] => {
     const row = written[index] as Row
-    return instance ? [] : [{ owner, key: relation.relatedProperties.map((name) => exactValue(row[name])), path }]
+    return instance ? [] : [{ owner, key: relation.relatedProperties.map((name) => exactAt(row, name)), path }]
   })
   await relate(serializer, relation, created)
 }
@@ -253,7 +254,7 @@ function keysFor(relation: RelationDescription, row: Model): Data | undefined {
   return Object.fromEntries(
     relation.relatedProperties.map((property, index) => [
       property,
-      exactValue((row as Row)[relation.ownerProperties[index] as string]),
+      exactAt(row, relation.ownerProperties[index] as string),
     ]),
   )
 }

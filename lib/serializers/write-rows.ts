@@ -4,8 +4,8 @@ import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { NotFound, ValidationError } from '../kernel/errors.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
-import { exactValue } from '../models/database-text.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
+import { exactAt, exactTypes, RememberingTypes } from '../models/exact-types.js'
 import { keepJsonTexts } from '../models/json-texts.js'
 import { showKept } from '../models/kept-values.js'
 import { type Column, mayKeep } from '../models/model-description.js'
@@ -14,7 +14,7 @@ import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement } from '../postgres/run-statement.js'
 import { ownRows } from '../queryset/own-row.js'
-import { exactTypes, readExactly } from '../queryset/read-exactly.js'
+import { readExactly } from '../queryset/read-exactly.js'
 import { ONE_BY_ONE, whereRows } from '../queryset/where-keys.js'
 import type { AnySerializer } from './contract.js'
 import { findSame } from './row-keys.js'
@@ -158,7 +158,7 @@ async function updatePart(
     ...keys.map(({ property, sqlType }, index) => ({
       name: `k${index}`,
       type: sqlType,
-      values: changes.map(({ instance }) => exactValue((instance as Loose)[property])),
+      values: changes.map(({ instance }) => exactAt(instance, property)),
     })),
     ...changing.flatMap(({ column, sqlType }, index) => [
       { name: `c${index}`, type: sqlType, values: changes.map(({ values }) => values.get(column) ?? null) },
@@ -182,7 +182,7 @@ async function updatePart(
     ...shown.map(({ column }) => column),
   ])
   const text = `${head} from ${source.sql} as v (${cells.map(({ name }) => name).join(', ')}) ${tail}`
-  const types = exactTypes(knex)
+  const types = new RememberingTypes(knex)
   const parsers = shown.map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
   const found = await runStatement(knex, { text, name: undefined }, source.values)
   const stored = found.map(([place, ...row]) => {
@@ -190,12 +190,16 @@ async function updatePart(
     const after = Object.fromEntries(shown.map(({ column }, index) => [column, cells[index]]))
     return { change: changes[Number(place)] as RowChange, after }
   })
-  keepJsonTexts(
+  const rows = stored.map(({ after }) => after)
+  const remember = types.of(
     model,
-    stored.map(({ after }) => after),
-    types,
+    rows,
+    shown.map(({ nativeName: name, oid = 0 }) => ({ name, dataTypeID: oid })),
   )
-  return stored.map(({ change, after }) => [change, model.fromDatabaseJson(after)] as const)
+  keepJsonTexts(model, rows, exactTypes(knex))
+  const objects = rows.map((row) => model.fromDatabaseJson(row))
+  remember?.(objects)
+  return stored.map(({ change }, index) => [change, objects[index] as Model] as const)
 }
 
 /** A column of what the rows are changed by. */
@@ -225,8 +229,6 @@ interface CompiledSource {
   readonly sql: string
   readonly values: readonly unknown[]
 }
-
-type Loose = Model & Record<string, unknown>
 
 /** As many items at once as a statement has room for. */
 function parts<Item>(items: readonly Item[], parameters: number): Item[][] {

@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { createTable } from '../postgres/create-table.js'
 import { Sweeper } from '../postgres/sweeper.js'
+import { standardTypes } from '../postgres/type-parsers.js'
 import { RateLimiterRes, RateLimiterStoreAbstract } from './limiters.js'
 import type { Rate } from './rate.js'
 import { SharedStore, type SharedStoreOptions } from './shared-store.js'
@@ -74,7 +75,8 @@ export class DatabaseStore extends SharedStore {
     return new DatabaseCounter(this.#knex, rate, async (bindings) => {
       this.#sweeper.use()
       // some time after we have, knex gives up the connection of a statement that hangs
-      return (await this.#knex.raw(COUNT, bindings).timeout(2 * this.options.timeout)) as CountResult
+      const counting = this.#knex.raw(COUNT, bindings).options({ types: standardTypes })
+      return (await counting.timeout(2 * this.options.timeout)) as CountResult
     })
   }
 }

@@ -166,7 +166,7 @@ describe('a JSON patch', () => {
     expect((await send(`[${test('9007199254740992')}]`)).status).toBe(409)
     const changes = '{"op":"remove","path":"/meta/list/0"},{"op":"add","path":"/meta/n","value":0.12345678901234567891}'
     const { text } = await send(`[${test('9007199254740993')},${changes}]`)
-    expect(text).toContain('"meta":{"n":0.12345678901234567891,"list":[9007199254740993]}')
+    expect(text).toContain('"meta":{"n": 0.12345678901234567891, "list": [9007199254740993]}')
   })
 
   it('loses nothing that the queryset does not show of a column, and is not asked about it', async () => {

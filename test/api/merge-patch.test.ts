@@ -121,7 +121,7 @@ describe('a merge patch', () => {
     const body = '{"meta":{"other":0.12345678901234567890}}'
     const answer = await connectTo(port).send({ method: 'PATCH', path, body, headers: MERGE })
     expect(answer.text).toContain(
-      '"meta":{"id":9007199254740993,"list":[12345678901234567890],"other":0.12345678901234567890}',
+      '"meta":{"id": 9007199254740993, "list": [12345678901234567890], "other": 0.12345678901234567890}',
     )
     expect((await send('GET', path)).text).toContain('9007199254740993')
   })

@@ -1,7 +1,7 @@
 /** Counts the related objects of several objects at once. */
 
-import { exactValue } from '../../models/database-text.js'
 import { describeModel } from '../../models/describe-model.js'
+import { exactAt } from '../../models/exact-types.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement } from '../../postgres/run-statement.js'
@@ -39,7 +39,7 @@ export async function countObjects(asked: ObjectsToCount): Promise<readonly numb
   for (const property of description.relations.get(relation)?.ownerProperties ?? []) {
     const column = description.columns.get(property)
     places.push(column ? arrayCast(column) : '?')
-    values.push(owners.map((owner) => exactValue((owner as Readonly<Record<string, unknown>>)[property]) ?? null))
+    values.push(owners.map((owner) => exactAt(owner, property) ?? null))
   }
   const columns = [...count.columns, PLACE]
   const sql =

@@ -8,8 +8,8 @@ import { PathStart, type Where } from '../../filters/field-path.js'
 import { every } from '../../filters/filter.js'
 import { isSafeMethod, withMethod } from '../../http/context.js'
 import { ConfigurationError, NotFound } from '../../kernel/errors.js'
-import { exactValue } from '../../models/database-text.js'
 import { describeModel } from '../../models/describe-model.js'
+import { exactAt } from '../../models/exact-types.js'
 import type { Column } from '../../models/model-description.js'
 import { traitsOf } from '../../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
@@ -214,7 +214,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
     await Object.assign(parent, { ctx: withMethod(parent.ctx, method), policies }).checkObjectPermissions(object)
   }
   view.parentKey = (related ?? []).map(({ property }) => {
-    const value = exactValue((object as Record<string, unknown>)[property])
+    const value = exactAt(object, property)
     if (value === undefined) {
       throw new ConfigurationError(
         `${parent.viewClass.name}: its queryset leaves out "${property}", by which objects of ${nested?.name} belong to it; select it`,

@@ -12,9 +12,9 @@ import {
   ValidationError,
 } from '../../kernel/errors.js'
 import { quote } from '../../kernel/quote.js'
-import { exactValue } from '../../models/database-text.js'
 import { describeModel } from '../../models/describe-model.js'
 import { byExactKey } from '../../models/exact-key.js'
+import { exactAt, standardValue } from '../../models/exact-types.js'
 import { type Column, mayKeep } from '../../models/model-description.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
@@ -97,7 +97,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
   const usable = keys.flatMap((key) => (key ? [key.values] : []))
   const distinct = new Map(usable.map((values) => [spelling(values, columns), values]))
   const found = await findObjects(view, [...distinct.values()])
-  const held = found.map((object) => heldValues(columns, object).map(exactValue))
+  const held = found.map((object) => heldValues(columns, object))
   const keyNamesOf = await namesOfKeys(columns, [...held, ...usable], knexOf(view))
   const byKey = new Map(found.map((object, index) => [keyNamesOf[index], object]))
   const seen = new Set<unknown>()
@@ -137,7 +137,7 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
   const shown = others.length === 0 ? first?.field : undefined
   const context = view.getSerializerContext()
   return objects.map((object) => {
-    const values = heldValues(lookup.columns, object)
+    const values = lookup.columns.map(({ property }) => standardValue(object, property, (object as Loose)[property]))
     // a related field shows the id of the other object
     const isShown = shown && !(lookup.ids && shown.field instanceof RelatedField)
     return isShown ? shown.field.toRepresentation(values[0], context) : lookup.toText(values, context)
@@ -167,7 +167,7 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
       }
     }
   } else {
-    const keys = objects.map((object) => heldValues(key, object).map(exactValue))
+    const keys = objects.map((object) => heldValues(key, object))
     const deleted: unknown = await whereAnyKey(ownRows(model, knex).delete() as AnyQueryBuilder, key, keys)
     if (typeof deleted === 'number' && deleted < keys.length) await checkGone(view, objects)
   }
@@ -187,7 +187,7 @@ function knexOf(view: GenericView): Queryable {
 type Loose = Model & Record<string, unknown>
 
 function heldValues(columns: readonly Column[], object: object): KeyValues {
-  return columns.map(({ property }) => (object as Loose)[property])
+  return columns.map(({ property }) => exactAt(object, property))
 }
 
 function isObject(item: unknown): item is object {

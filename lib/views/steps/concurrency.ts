@@ -4,8 +4,8 @@ import { contentDigest, matchesRow, namesRow, rowDigest, weakTag } from '../../c
 import { compositeKey } from '../../fields/composite-key.js'
 import { matchesWeakly } from '../../http/entity-tags.js'
 import { ApiError } from '../../kernel/errors.js'
-import { exactValue } from '../../models/database-text.js'
 import { describeModel } from '../../models/describe-model.js'
+import { exactAt } from '../../models/exact-types.js'
 import type { Column } from '../../models/model-description.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement, statementOf } from '../../postgres/run-statement.js'
@@ -79,8 +79,7 @@ export function checkConditions(view: GenericView, object: object): void {
 export async function readNewVersion(view: GenericView, object: unknown): Promise<void> {
   if (view.viewClass.concurrency === null || typeof object !== 'object' || object === null) return
   const { columns, primaryKey } = describeModel(view.viewClass.modelClass())
-  const values = object as Record<string, unknown>
-  const key = primaryKey.map((property) => [columns.get(property), exactValue(values[property])])
+  const key = primaryKey.map((property) => [columns.get(property), exactAt(object, property)])
   if (key.some(([column, value]) => column === undefined || value === undefined)) return
   view.rowVersion = await readVersion(view, key as [Column, unknown][])
 }

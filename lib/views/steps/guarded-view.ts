@@ -1,6 +1,6 @@
 /** Runs what a view reads with bounds on its statements. */
 import type { FilterCondition } from '../../filters/filter.js'
-import { type Bounds, isTimeout, runBounded } from '../../queryset/guarded.js'
+import { type Bounds, isTimeout, runBounded } from '../../postgres/guarded.js'
 import type { GenericView } from '../generic-view.js'
 
 export interface Guard extends Bounds {

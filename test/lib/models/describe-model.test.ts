@@ -267,12 +267,12 @@ describe('describeModel', () => {
 })
 
 describe('prepareModels', () => {
-  it.each([1, 30])('sends three queries for %i models', async (count) => {
+  it.each([1, 30])('sends one query for %i models', async (count) => {
     const models = Array.from({ length: count }, (_, index) =>
       modelOf(['books', 'authors', 'uuids'][index % 3] as string),
     )
     for (const model of models) model.knex(database.knex)
-    expect(await countQueries(database.knex, () => prepareModels(models))).toHaveLength(3)
+    expect(await countQueries(database.knex, () => prepareModels(models))).toHaveLength(1)
     expect(models.every((model) => describeModel(model).prepared)).toBe(true)
   })
 

@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { configure } from '../../../lib/kernel/settings.js'
+import { exactTypes } from '../../../lib/models/exact-types.js'
 import { PAGE, type RawPage } from '../../../lib/postgres/row-stream.js'
 import { runAsPg, runStatement, runStatementAs, statementOf } from '../../../lib/postgres/run-statement.js'
 import { TextQuery } from '../../../lib/postgres/text-query.js'
-import { exactTypes } from '../../../lib/queryset/read-exactly.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase

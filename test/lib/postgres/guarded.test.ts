@@ -1,9 +1,9 @@
 import knexLibrary, { type Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { runBounded } from '../../../lib/postgres/guarded.js'
 import type { Queryable } from '../../../lib/postgres/pg-types.js'
 import { runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { DatabaseCursor } from '../../../lib/queryset/database-cursor.js'
-import { runBounded } from '../../../lib/queryset/guarded.js'
 import { createDatabase, poolMode, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase

@@ -1,11 +1,11 @@
 /** Reads that the database may be slow at (promises R4 and C11). */
 
 import type { Knex } from 'knex'
-import { localSettings } from '../postgres/local-settings.js'
-import { nativeError } from '../postgres/native-error.js'
-import type { Queryable } from '../postgres/pg-types.js'
-import { readsRawRows } from '../postgres/run-statement.js'
-import { scopedKnex, scopeOf } from '../postgres/scoped-knex.js'
+import { localSettings } from './local-settings.js'
+import { nativeError } from './native-error.js'
+import type { Queryable } from './pg-types.js'
+import { readsRawRows } from './run-statement.js'
+import { scopedKnex, scopeOf } from './scoped-knex.js'
 
 /** What statements run with. */
 export interface Bounds {

@@ -1,0 +1,54 @@
+/**
+ * Parsers of values: pg's standard ones, by which statements of ours are read, and those that the application has set
+ * (`pg.types.setTypeParser()`, or `types` of a connection), which make what its own code sees.
+ */
+import textParsers from 'pg-types/lib/textParsers.js'
+import { oncePer } from '../kernel/once-per.js'
+import type { Queryable, TypeParsers } from './pg-types.js'
+
+type Parse = (text: string) => unknown
+
+const standard = new Map<number, Parse>()
+textParsers.init((oid, parse) => void standard.set(oid, parse))
+
+const asText: Parse = (text) => text
+
+/** pg's standard parsers, whatever the application has set. */
+export const standardTypes: TypeParsers = { getTypeParser: (oid) => standard.get(oid) ?? asText }
+
+/** What knex makes its connections of. */
+interface Client {
+  readonly driver: { readonly types: TypeParsers }
+  readonly connectionSettings?: { readonly types?: TypeParsers }
+}
+
+/** The parsers of the application's own queries. */
+export function ownTypes(knex: Queryable): TypeParsers {
+  const { driver, connectionSettings } = knex.client as Client
+  return connectionSettings?.types ?? driver.types
+}
+
+/** True where the parser of a type is the application's, and not pg's standard one, of which there may be several copies. */
+export function hasOwnParser(types: TypeParsers, oid: number): boolean {
+  const parse = types.getTypeParser(oid, 'text')
+  const known = standard.get(oid)
+  if (parse === known) return false
+  // what pg does with types that it does not know
+  if (!known) return parse !== types.getTypeParser(0, 'text')
+  // it binds `JSON.parse` anew in each copy
+  if (JSON_TYPES.has(oid) && codeOf(parse).includes('[native code]')) return parse('[0]') === '[0]'
+  return codeOf(parse) !== codeOf(known)
+}
+
+const JSON_TYPES = new Set([114, 3802])
+
+const codeOf = oncePer(String)
+
+/** Runs a statement of ours, by knex, and reads it by the standard parsers. */
+export async function runRaw<Answer = { readonly rows: readonly Record<string, unknown>[] }>(
+  knex: Queryable,
+  sql: string,
+  bindings: object = [],
+): Promise<Answer> {
+  return (await knex.raw(sql, bindings as never).options({ types: standardTypes })) as Answer
+}
