@@ -1,6 +1,6 @@
 /** Who sends a request, as counters and owners know it (wire format, section 10). */
 import { firstTime } from '../kernel/once-per.js'
-import { callersKind } from './challenges.js'
+import { callersKind, isOneKindOfSeveral } from './challenges.js'
 import { canonicalAddress } from './client-address.js'
 import { type Context, userId } from './context.js'
 
@@ -27,6 +27,16 @@ export function userKey(ctx: Context, user: unknown = ctx.state['user']): string
   const text = `${id as string | number}`
   const kind = callersKind(ctx)
   return kind === '' && !text.startsWith('[') ? text : JSON.stringify([kind, text])
+}
+
+/**
+ * The same for what is read by others, such as accounts of usage: the bare `id`, and kind and id where the request may be of users
+ * of several kinds.
+ */
+export function userText(ctx: Context, user: unknown = ctx.state['user']): string | undefined {
+  if (isOneKindOfSeveral(ctx)) return userKey(ctx, user)
+  const id = userId(user)
+  return id === undefined ? undefined : `${id as string | number}`
 }
 
 /** Kind and name of a caller, to put into a frame. */

@@ -1,6 +1,5 @@
 /** The contract of external ids: one codec for each mode (wire format, section 4). */
-import { userKey } from '../http/caller.js'
-import { isOneKindOfSeveral } from '../http/challenges.js'
+import { userText } from '../http/caller.js'
 import { type Context, isAnonymous, userId } from '../http/context.js'
 
 /** What an id is made of: a primary key, or a stored `public_id`. Integers beyond 2^53 are bigints or digits. */
@@ -38,5 +37,5 @@ export function callerId({ user, ctx }: IDContext): string | undefined {
   const isId = typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint'
   if (!isId) return undefined
   // an id that the application writes for a user names no kind
-  return ctx && isOneKindOfSeveral(ctx) ? userKey(ctx, { id }) : String(id)
+  return ctx ? userText(ctx, { id }) : String(id)
 }

@@ -54,6 +54,28 @@ export function lengthOfExponents(text: string): number {
   return length
 }
 
+const WITH_EXPONENT = /^-?\d+(?:\.\d+)?[eE]([+-]?\d+)$/
+
+/** How many characters longer one value is where no exponent shortens it: a number, or a string that is one. */
+export function lengthOfExponent(value: unknown): number {
+  if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 1e21) return 0
+  if (typeof value !== 'number' && typeof value !== 'string' && !(value instanceof Numeral)) return 0
+  const exponent = WITH_EXPONENT.exec(String(value))?.[1]
+  return exponent === undefined ? 0 : Math.min(Math.abs(Number(exponent)), GREATEST_EXPONENT)
+}
+
+/** The same as `lengthOfExponents()` of a value that was made of a JSON text by others; without recursion. */
+export function lengthOfExponentsIn(value: unknown): number {
+  let length = 0
+  const values = [value]
+  for (let at = 0; at < values.length; at++) {
+    const one = values[at]
+    if (isContainer(one) && !(one instanceof Numeral)) for (const inner of Object.values(one)) values.push(inner)
+    else length += lengthOfExponent(one)
+  }
+  return length
+}
+
 /** What `JSON.parse` makes of a text, with the texts of the numbers that it could not keep. @throws SyntaxError */
 export function parseJson(text: string): unknown {
   return keepNumerals(JSON.parse(text), text)

@@ -4,7 +4,10 @@
 export interface UsageEvent {
   /** The meter that it is counted by. */
   readonly meter_name: string
-  /** The user's `id` as text, or `anonymous`, also for a user without one. */
+  /**
+   * The user's `id` as text, or `anonymous`, also for a user without one. Where the view
+   * has several authentication classes, whose users and id as JSON: `["Customers","1"]`.
+   */
   readonly account_id: string
   /** What is added up. */
   readonly dimensions: UsageDimensions

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { parse, scan } from 'secure-json-parse'
 import type { Context } from '../http/context.js'
 import { BadRequest } from '../kernel/errors.js'
-import { keepNumerals, keepNumeralsInTurns, lengthOfExponents } from '../kernel/parse-json.js'
+import { keepNumerals, keepNumeralsInTurns, lengthOfExponents, lengthOfExponentsIn } from '../kernel/parse-json.js'
 import { nextTurn } from '../kernel/turns.js'
 import { checkLimits } from './form-parser.js'
 import { type JsonLimits, type ParsedBody, type Parser, passedByText, passedByValue } from './parser.js'
@@ -75,6 +75,8 @@ export class JSONParser implements Parser {
     } catch (cause) {
       throw malformed(cause)
     }
+    // how long its text was is the affair of who has read it
+    if (lengthOfExponentsIn(body) > this.limit) throw tooLarge()
     return { data: body, textual: false }
   }
 }

@@ -1,7 +1,7 @@
 /** JSON values while a patch is applied to them: copies in which each number holds all its digits by itself. */
 
 import { hasNumerals, isContainer, memberOf, Numeral, numeralsOf, writeJson } from '../kernel/json-numerals.js'
-import { parseJson, sameNumber } from '../kernel/parse-json.js'
+import { lengthOfExponent, parseJson, sameNumber } from '../kernel/parse-json.js'
 
 /** An object of JSON. */
 export type JsonObject = Record<string, unknown>
@@ -83,11 +83,10 @@ function digitsOf(value: unknown): string | undefined {
   return typeof value === 'number' ? String(value) : undefined
 }
 
-/** The characters of a value's JSON, about; any number above `most` where they are more. */
+/** The characters of a value's JSON, about, numbers as PostgreSQL writes them; any number above `most` where they are more. */
 export function sizeOf(value: unknown, most: number): number {
-  if (typeof value === 'string') return value.length + 2
-  if (value instanceof Numeral) return value.text.length
-  if (!isContainer(value)) return String(value).length
+  if (typeof value === 'string') return value.length + 2 + lengthOfExponent(value)
+  if (!isContainer(value) || value instanceof Numeral) return String(value).length + lengthOfExponent(value)
   let size = 2
   for (const [name, member] of Object.entries(value)) {
     if (size > most) break

@@ -1,7 +1,7 @@
 /** A caller is known by kind and id: customer 1 is not employee 1, whatever both send. */
 import { ensureIdempotencyTable } from 'koa-viewsets/idempotency'
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import {
   APIRouter,
   type Authentications,
@@ -20,10 +20,12 @@ import {
   table,
   UserRateThrottle,
 } from '../../lib/index.js'
+import { InMemoryMeteringEngine, MeteringMixin } from '../../lib/metering/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { grantAnswers } from '../support/roles.js'
 import { seededRandom } from '../support/seeded-random.js'
+import { serveViews } from '../support/views.js'
 import { seed, size } from '../trust/support/size.js'
 
 /** Users by their id in a header of their kind. */
@@ -171,6 +173,29 @@ it('what one caller has is no other’s, though they have one id', async () => {
       }
     }
   }
+})
+
+it('what each has used is counted by itself; of one kind the bare id is the account', async () => {
+  const engine = new InMemoryMeteringEngine()
+  const metered = (authenticationClasses: Authentications) =>
+    modelViewSet(Plain, {
+      serializerClass: plain,
+      authenticationClasses,
+      mixins: [MeteringMixin],
+      meteringEngine: engine,
+    })
+  const { get } = await serveViews({ several: metered(schemes), one: metered([Customers]) })
+  for (const header of ['X-Employee', 'X-Customer']) await get('/several', { [header]: '1' })
+  await get('/one', { 'X-Customer': '1' })
+  await get('/several')
+  await vi.waitFor(() =>
+    expect(engine.events.map(({ account_id }) => account_id)).toEqual([
+      '["Employees","1"]',
+      '["Customers","1"]',
+      '1',
+      'anonymous',
+    ]),
+  )
 })
 
 describe('view sets that meet', () => {

@@ -1,4 +1,6 @@
 /** What one request may cost: bounds of docs/reference/limits.md that are those of a whole request. */
+import { text } from 'node:stream/consumers'
+import type Koa from 'koa'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -21,7 +23,7 @@ import { messageOf } from '../support/agent.js'
 import { serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { connectTo } from '../support/server.js'
-import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const COLUMNS = Array.from({ length: 40 }, (_, index) => `column_${index}`)
 
@@ -308,6 +310,42 @@ describe('digits', () => {
     const headers = { 'Content-Type': 'application/json' }
     const { status } = await connectTo(port).send({ method: 'POST', path: '/docs', headers, body: body as string })
     expect(status).toBe(expected)
+  })
+
+  it.each<[string, string, number]>([
+    ['application/json', `{"meta":[${Array(40).fill('1e308').join()}]}`, 413],
+    ['application/json', `{"meta":[${Array(30).fill('1e308').join()}]}`, 201],
+    // of which JSON.parse() makes Infinity
+    ['application/json', `{"meta":[1e999]}`, 400],
+    ['application/json', `{"amounts":[1e999]}`, 400],
+    ['application/json', `{"meta":{"a":[${Array(40).fill('-5e-324').join()}]}}`, 413],
+    ['application/json', `{"amounts":[${Array(11).fill('"1e999"').join()}]}`, 413],
+    ['application/json-patch+json', `[{"op":"add","path":"/meta","value":[${Array(40).fill('1e308').join()}]}]`, 413],
+    ['application/json-patch+json', `[{"op":"add","path":"/meta","value":[${Array(30).fill('1e308').join()}]}]`, 200],
+  ])('count in a body that other middleware has read: %s %s is %i', async (type, body, expected) => {
+    const api = routerOf({ docs: docs() })
+    const read: Koa.Middleware = async (ctx, next) => {
+      if (ctx.method !== 'GET') Object.assign(ctx.request, { body: JSON.parse(await text(ctx.req)) })
+      await next()
+    }
+    const { port, send } = await serveRouter(api, read)
+    const { json } = await send('POST', '/docs', {})
+    const isPatch = type.includes('patch')
+    const { status } = await connectTo(port).send({
+      method: isPatch ? 'PATCH' : 'POST',
+      path: isPatch ? `/docs/${json.id}` : '/docs',
+      headers: { 'Content-Type': type },
+      body,
+    })
+    expect(status).toBe(expected)
+  })
+
+  it('count in what patches make of them', async () => {
+    const { send } = await serveViews({ docs: docs() })
+    const { json } = await send('POST', '/docs', { meta: { a: Array(20).fill(1e308) } })
+    const patch = { op: 'copy', from: '/meta/a', path: '/meta/b' }
+    const headers = { 'Content-Type': 'application/json-patch+json' }
+    expect((await send('PATCH', `/docs/${json.id}`, [patch], headers)).status).toBe(400)
   })
 
   it('count in the JSON of a form', async () => {
