@@ -205,3 +205,14 @@ function decimalText(value: unknown): string {
     ? String(value)
     : writeDecimal({ ...decimal, fraction: decimal.fraction.replace(TRAILING_ZEROS, '') })
 }
+
+const WHOLE_TYPES = new Set(['int2', 'int4', 'int8'])
+
+/** A key as a column that refers to it holds it, which may be of another type; undefined where it can hold no such key. */
+export function referenceTo(key: Column | undefined, column: Column | undefined, value: unknown): unknown {
+  if (!key || !column || value === null || value === undefined) return value
+  if (key.type === 'bpchar' && column.type !== 'bpchar') return typeof value === 'string' ? value.trimEnd() : value
+  if (!WHOLE_TYPES.has(column.type) || WHOLE_TYPES.has(key.type)) return value
+  const text = decimalText(value)
+  return text.includes('.') ? undefined : text
+}

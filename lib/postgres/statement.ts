@@ -11,8 +11,8 @@ export interface Statement {
 
 /** Named statements, all view sets together: each costs memory on every connection, and clients choose the shapes. */
 const MOST_NAMES = 500
-/** A named statement met a migration, or a pooler that gave it another connection. */
-export const STALE = new Set(['0A000', '26000', '42P05'])
+/** A named statement met a migration, which may have given a column another type, or a pooler that gave it another connection. */
+export const STALE = new Set(['0A000', '26000', '42P05', '42883'])
 /** The latter: it is not known there, or is already. */
 export const POOLED = new Set(['26000', '42P05'])
 const statements = new Map<string, Statement>()

@@ -1,5 +1,6 @@
 /** A list read as rows of raw text and written as JSON without making objects: the ordinary path of a list. */
 
+import { isDeepStrictEqual } from 'node:util'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagination/list-source.js'
@@ -248,7 +249,7 @@ export class RowList implements ListSource {
 
   /** Keeps a compiled text. */
   #keep(text: string, compiled: CompiledSql, values: readonly unknown[]): Statement {
-    if (compiled.values.length !== values.length || compiled.values.some((value, index) => value !== values[index])) {
+    if (!isDeepStrictEqual(compiled.values, values)) {
       throw new Error(`${this.name}: the statement of a list binds other values than its conditions`)
     }
     const statement = statementOf(compiled.text)

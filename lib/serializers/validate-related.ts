@@ -1,6 +1,6 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
 
-import { keyText } from '../fields/object-key.js'
+import { keyText, referenceTo } from '../fields/object-key.js'
 import { PrimaryKeyRelatedField } from '../fields/primary-key-related-field.js'
 import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
 import { MOST_MESSAGES } from '../kernel/errors.js'
@@ -106,11 +106,17 @@ export async function validateRelated(
   const unknown = new Set(asked.flatMap(({ keys, held }) => keys.filter((key) => held.get(key)?.length === 0)))
   const stored = bound.relation?.relatedProperties[0]
   const values = unknown.size > 0 ? await field.find([...unknown], context, stored) : []
-  const found = new Map([...unknown].map((key, index) => [key, values[index]]))
+  const found = new Map([...unknown].map((key, index) => [key, heldBy(bound, values[index])]))
   for (const one of asked) {
     settle(bound, field, one, found)
     if (ids) keepGiven(one.item, bound.name, one.keys)
   }
+}
+
+/** The key of a row that was found, as the field's own column holds it. */
+function heldBy({ column, relation }: BoundField, value: unknown): unknown {
+  const key = relation && describeModel(relation.model).columns.get(relation.relatedProperties[0] ?? '')
+  return value === AMBIGUOUS ? value : referenceTo(key, column, value)
 }
 
 /** An input whose keys are of the right type. */

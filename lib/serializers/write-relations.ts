@@ -1,7 +1,9 @@
 /** Writes what belongs to objects besides their own rows, level by level: nested objects and many-to-many relations. */
 import type { Model } from 'objection'
+import { referenceTo } from '../fields/object-key.js'
 import { ValidationError } from '../kernel/errors.js'
 import { exactValue } from '../models/database-text.js'
+import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { modelOf } from '../models/objection.js'
@@ -128,13 +130,15 @@ async function takeKeys(
     return
   }
   const own = ownColumns(serializer, foreignKey)
+  const related = describeModel(relation.model).columns
   for (const [index, property] of relation.ownerProperties.entries()) {
-    const key = exactAt(object, relation.relatedProperties[index] as string)
+    const from = relation.relatedProperties[index] as string
+    const column = serializer.plan.model?.columns.get(property)
+    const key = referenceTo(related.get(from), column, exactAt(object, from))
     // of a stored row other keys have a say in it, too
     const isShared = instance !== undefined && !own.includes(property)
     // what stands among the columns beside an object is the application's: a client's own would have been refused
     if (isDecidedElsewhere(property) || (isNew && isShared)) {
-      const column = serializer.plan.model?.columns.get(property)
       const kept = decidedValue(serializer, item, property)
       const isAsked = key != null && kept !== undefined && column !== undefined
       if (isAsked && !(await areSame(column, [[key, kept]], knexOf(serializer)))[0]) {
@@ -251,11 +255,13 @@ async function writeEntries(child: AnySerializer, entries: readonly WriteEntry[]
 /** The foreign key of objects that are related to the row by it; undefined where a join table relates them. */
 function keysFor(relation: RelationDescription, row: Model): Data | undefined {
   if (relation.through) return undefined
+  const { columns } = describeModel(relation.model)
+  const own = describeModel(modelOf(row)).columns
   return Object.fromEntries(
-    relation.relatedProperties.map((property, index) => [
-      property,
-      exactAt(row, relation.ownerProperties[index] as string),
-    ]),
+    relation.relatedProperties.map((property, index) => {
+      const from = relation.ownerProperties[index] as string
+      return [property, referenceTo(own.get(from), columns.get(property), exactAt(row, from))]
+    }),
   )
 }
 

@@ -11,6 +11,7 @@ import {
   BulkModelViewSet,
   FieldFilter,
   ModelSerializer,
+  NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
   PrimaryKeyRelatedField,
@@ -25,7 +26,7 @@ import { isLong, seed as longSeed, report, size } from './support/size.js'
 /** The short run is the same each time. */
 const seed = isLong ? longSeed : 419_281_022
 
-const WRITES = size(3, 150)
+const WRITES = size(1, 150)
 
 /** The types of a key and of what refers to it, and values: of each the spellings that are equal, the key's own first. */
 interface Pair {
@@ -34,8 +35,8 @@ interface Pair {
   readonly values: readonly (readonly string[])[]
   /** What refers has a form of its own, in which no client names the key. */
   readonly isForeign?: boolean
-  /** Clients cannot write what refers in the form of the key. */
-  readonly isRead?: boolean
+  /** What refers shows a form that the key's own type does not take. */
+  readonly isOwnForm?: boolean
 }
 
 const one = (key: string, reference: string, ...values: readonly (readonly string[])[]): Pair => ({
@@ -48,16 +49,16 @@ const PAIRS: readonly Pair[] = [
   one('citext', 'citext', ['de', 'DE', 'De'], ['fr', 'FR'], ['Ö', 'ö']),
   one('folded', 'citext', ['de', 'DE', 'De'], ['fr', 'FR']),
   one('numeric', 'numeric', ['1.5', '1.50', '1.500'], ['2', '2.0'], ['-0.10', '-0.1']),
-  { ...one('numeric(10,2)', 'numeric', ['1.50', '1.5', '1.500'], ['2.00', '2']), isRead: true },
-  { ...one('numeric', 'int', ['1.00', '1'], ['2', '2'], ['30.0', '30']), isForeign: true, isRead: true },
-  { ...one('numeric(12,3)', 'int8', ['1.000', '1'], ['2.000', '2']), isForeign: true, isRead: true },
+  { ...one('numeric(10,2)', 'numeric', ['1.50', '1.5', '1.500'], ['2.00', '2']), isOwnForm: true },
+  { ...one('numeric', 'int', ['1.00', '1'], ['2', '2'], ['30.0', '30']), isForeign: true },
+  { ...one('numeric(12,3)', 'int8', ['1.000', '1'], ['2.000', '2']), isForeign: true },
   one('int8', 'int2', ['1'], ['2'], ['3']),
   one('int', 'int8', ['1'], ['2'], ['3']),
   one('interval', 'interval', ['1 day', '24:00:00'], ['1 mon', '30 days'], ['2:00', '120 minutes']),
   one('char(5)', 'varchar(5)', ['ab', 'ab'], ['cd'], ['efghi']),
-  { ...one('char(5)', 'char(8)', ['ab', 'ab '], ['cd'], ['efghi']), isRead: true },
-  { ...one('char(5)', 'text', ['ab', 'ab'], ['cd', 'cd']), isForeign: true, isRead: true },
-  { ...one('varchar(9)', 'char(5)', ['ab'], ['cd'], ['efghi']), isRead: true },
+  { ...one('char(5)', 'char(8)', ['ab', 'ab '], ['cd'], ['efghi']), isOwnForm: true },
+  { ...one('char(5)', 'text', ['ab', 'ab'], ['cd', 'cd']), isForeign: true },
+  { ...one('varchar(9)', 'char(5)', ['ab'], ['cd'], ['efghi']), isOwnForm: true },
   one('text collate ci', 'text collate ci', ['Ada', 'ADA', 'ada'], ['Ben', 'ben']),
   one('text collate "C"', 'varchar(9)', ['Ada'], ['ada'], ['Ben']),
   one(
@@ -70,12 +71,10 @@ const PAIRS: readonly Pair[] = [
   {
     ...one('timestamp', 'date', ['2026-01-02 00:00:00', '2026-01-02'], ['2026-01-03 00:00:00', '2026-01-03']),
     isForeign: true,
-    isRead: true,
   },
   {
     ...one('date', 'timestamp', ['2026-01-02', '2026-01-02 00:00:00'], ['2026-01-03', '2026-01-03 00:00:00']),
     isForeign: true,
-    isRead: true,
   },
   one('date', 'date', ['2026-01-02'], ['2026-01-03']),
   one('time', 'time', ['01:02:03.000004'], ['01:02:03.000005']),
@@ -88,7 +87,7 @@ const PAIRS: readonly Pair[] = [
   one('bool', 'bool', ['true'], ['false']),
   one('bytea', 'bytea', ['\\x00ff'], ['\\x6162']),
   one('inet', 'inet', ['10.0.0.1', '10.0.0.1/32'], ['10.0.0.0/8']),
-  { ...one('inet', 'cidr', ['10.0.0.0/8'], ['192.168.1.0/24']), isRead: true },
+  one('inet', 'cidr', ['10.0.0.0/8'], ['192.168.1.0/24']),
   one('numrange', 'numrange', ['[1,2)', '[1.0,2.00)'], ['[3,4)']),
   {
     key: ['int', 'citext'],
@@ -276,7 +275,8 @@ function viewsOf({ key }: Pair) {
     )
     .register('items', view(Item, itemOf(false), filters), 'items')
     .register('slow-items', view(Item, itemOf(true), filters), 'slow-items')
-  return { api, Below, isSingle, names }
+  if (isSingle) new NestedRouter(api, 'owners', { lookup: 'owner' }).register('items', Below)
+  return { api, isSingle, names }
 }
 
 /** What a join in SQL says of each owner, in the order of the names. */
@@ -363,10 +363,13 @@ describe.each(PAIRS.map((pair) => [`${pair.key.join()} and ${(pair.reference ?? 
         )
       }
       for (const owner of owners) {
-        // what a path cannot name
-        if (keyOf(owner).includes('%2F')) continue
         expect(await get(`/owners/${keyOf(owner)}`)).toEqual(owner)
         expect(await get(`/slow-owners/${keyOf(owner)}`)).toEqual({ ...owner, slow: 'x' })
+        if (!views.isSingle) continue
+        const below = `/owners/${keyOf(owner)}/items`
+        const nested = await get(below)
+        expect(new Set(nested.map(({ id }: any) => id))).toEqual(new Set(owner.items.map(({ id }: any) => id)))
+        for (const { id, name } of nested) expect(await get(`${below}/${id}`)).toEqual({ id, name })
       }
       const items = await get('/items')
       expect(await get('/slow-items')).toEqual(items.map((item: any) => ({ ...item, slow: 'x' })))
@@ -387,29 +390,32 @@ describe.each(PAIRS.map((pair) => [`${pair.key.join()} and ${(pair.reference ?? 
       )
     })
 
-    it.skipIf(pair.isRead)('finds objects by each spelling of their keys', async () => {
+    it('finds objects by each spelling of their keys', async () => {
       const items = await get('/items')
       for (const [position, spellings] of pair.values.entries()) {
         const own = items.filter(({ owner }: any) => owner.name === `owner ${position}`)
         for (const { o0 } of own) {
-          if (!views.isSingle || o0 === null || pair.isForeign) continue
+          if (!views.isSingle || o0 === null || pair.isForeign || pair.isOwnForm) continue
           const found = await get(`/items?o0=${encodeURIComponent(o0)}`)
           expect(found.map(({ id }: any) => id).sort(byNumber)).toEqual(own.map(({ id }: any) => id).sort(byNumber))
-          if (!o0.toString().includes('/'))
-            expect((await get(`/owners/${encodeURIComponent(o0)}`)).name).toBe(`owner ${position}`)
+
+          expect((await get(`/owners/${encodeURIComponent(o0)}`)).name).toBe(`owner ${position}`)
         }
         expect(own).toHaveLength(spellings.length - (pair.isForeign ? 1 : 0))
       }
     })
 
-    it.skipIf(pair.isRead)('writes what is related, and shows it as it reads it', async () => {
+    it('writes what is related, and shows it as it reads it', async () => {
       const random = new Random(seed)
       for (let write = 0; write < WRITES; write++) {
         const owners = await agree()
-        const owner = random.pick(owners.filter((one) => !keyOf(one).includes('%2F')))
+        const owner = random.pick(owners)
         const slow = random.chance(0.5) ? 'slow-' : ''
         const path = `/${slow}owners/${keyOf(owner)}`
         const items = await get('/items')
+        /** How clients name the owner of an item: by what the item shows, where the key takes that. */
+        const ownerKey = ({ o0, owner }: any) =>
+          pair.isForeign || pair.isOwnForm ? (owners.find(({ name }) => name === owner?.name)?.k0 ?? null) : o0
         const body: Record<string, unknown> = {}
         if (random.chance(0.6)) {
           body['items'] = [
@@ -419,7 +425,7 @@ describe.each(PAIRS.map((pair) => [`${pair.key.join()} and ${(pair.reference ?? 
         }
         if (random.chance(0.6)) body['badge'] = random.chance(0.2) ? null : { label: `label ${write}` }
         if (views.isSingle && random.chance(0.6)) {
-          const keys = items.map(({ o0 }: any) => o0).filter((key: any) => key !== null)
+          const keys = items.map(ownerKey).filter((key: any) => key !== null)
           body['tags'] = Array.from({ length: random.below(4) }, () => random.pick(keys))
         }
         const answer = await send('PATCH', path, body)
@@ -449,10 +455,10 @@ describe.each(PAIRS.map((pair) => [`${pair.key.join()} and ${(pair.reference ?? 
         // an object moves to another, whose key is spelled in some way
         if (views.isSingle) {
           const [from, to] = [random.pick(items), random.pick(items)] as any[]
-          const moved = await send('PATCH', `/${slow}items/${from.id}`, { o0: to.o0 })
+          const moved = await send('PATCH', `/${slow}items/${from.id}`, { o0: ownerKey(to) })
           expect(moved.owner?.name).toBe(to.owner?.name)
           const [bulk] = await send('PATCH', `/${slow}owners/bulk`, [
-            { k0: to.o0 ?? owner.k0, name: (to.owner ?? owner).name },
+            { k0: ownerKey(to) ?? owner.k0, name: (to.owner ?? owner).name },
           ])
           expect(bulk.name).toBe((to.owner ?? owner).name)
         }

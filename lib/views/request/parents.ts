@@ -3,7 +3,7 @@
  * (promise E11).
  */
 
-import type { ObjectKey } from '../../fields/object-key.js'
+import { type ObjectKey, referenceTo } from '../../fields/object-key.js'
 import { PathStart, type Where } from '../../filters/field-path.js'
 import { every } from '../../filters/filter.js'
 import { isSafeMethod, withMethod } from '../../http/context.js'
@@ -24,7 +24,7 @@ import { isDetail } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { lookedUp, lookupOf } from '../steps/read-object.js'
 import type { ParentViewClass, View } from '../view.js'
-import { parentKeyOf } from './parent-key.js'
+import { type ParentKey, parentKeyOf } from './parent-key.js'
 
 /**
  * Asks the permissions of all view sets that this one is nested in, the outermost first, as if each object on the path were
@@ -86,14 +86,15 @@ export function parentScope(view: GenericView): Where | undefined {
   const { viewClass, parentKey } = view
   if (!link || viewClass.parentLookupField === undefined) return undefined
   const parent = openParent(view)
-  const { columns, related } = parentKeyOf(viewClass, parent.viewClass.modelClass())
+  const key = parentKeyOf(viewClass, parent.viewClass.modelClass())
+  const { columns, related } = key
   if (parentKey !== undefined) return (start) => keyIs(start, columns, parentKey)
   const lookup = lookupOf(parent)
   const isDirect = namesOf(lookup.key.columns) === namesOf(related)
   const found = foundRow(parent, lookup, isDirect ? undefined : related)
   if (isDirect) {
     const exists = { sql: `exists ${found.sql}`, bindings: found.bindings }
-    return (start) => every([keyIs(start, columns, lookup.values), exists])
+    return (start) => every([keyIs(start, columns, heldBy(key, lookup.values)), exists])
   }
   const marks = columns.map(() => '??').join(', ')
   const sql = columns.length === 1 ? `${marks} = ${found.sql}` : `(${marks}) in ${found.sql}`
@@ -101,6 +102,11 @@ export function parentScope(view: GenericView): Where | undefined {
     sql,
     bindings: [...columns.map(({ column }) => `${table}.${column}`), ...found.bindings],
   })
+}
+
+/** The key of the parent as the columns of the nested objects hold it; null for what they cannot hold. */
+function heldBy({ columns, related }: ParentKey, values: readonly unknown[]): readonly unknown[] {
+  return columns.map((column, index) => referenceTo(related[index], column, values[index]) ?? null)
 }
 
 function keyIs({ table }: PathStart, columns: readonly Column[], values: readonly unknown[]): SqlPart {
@@ -204,7 +210,8 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
   if (outer && !(isPlainChain(outer) && isNarrowed(parent))) await enter(parent, outer, method)
   const nested = (view as GenericView).viewClass as GenericView['viewClass'] | undefined
   const model = parent.viewClass.modelClass()
-  const related = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model).related
+  const key = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model)
+  const related = key?.related
   const object = await find(parent, related)
   // who may only read an object writes nothing below it
   if (!isSafeMethod(method) && needsObject(parent)) {
@@ -213,7 +220,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
     const policies = { ...parent.policies, permissions }
     await Object.assign(parent, { ctx: withMethod(parent.ctx, method), policies }).checkObjectPermissions(object)
   }
-  view.parentKey = (related ?? []).map(({ property }) => {
+  const values = (related ?? []).map(({ property }) => {
     const value = exactAt(object, property)
     if (value === undefined) {
       throw new ConfigurationError(
@@ -224,6 +231,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
     if (value === null) throw new NotFound()
     return value
   })
+  view.parentKey = key ? heldBy(key, values) : values
 }
 
 async function find(parent: GenericView, related: readonly Column[] | undefined): Promise<object> {
