@@ -9,7 +9,7 @@ import type { LocalSettings } from '../postgres/local-settings.js'
 import { applySettings, scopeOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import { fingerprintOf } from './fingerprint.js'
-import { keptAnswer, replay } from './kept-answer.js'
+import { bounded, keptAnswer, replay } from './kept-answer.js'
 import type { CallersKey } from './rule.js'
 import { type IdempotencyTable, idempotencyTable } from './table.js'
 
@@ -81,7 +81,8 @@ export async function answerOnce(
   await perform()
   if (ctx.status >= 400) return false
   if (settings) await trx.raw(`select pg_catalog.set_config('role', 'none', true)`)
-  const isKept = await table.keep(trx, { id, key, caller, route, fingerprint, ...keptAnswer(ctx) })
+  const answer = await bounded(ctx, keptAnswer(ctx), { table, trx, caller })
+  const isKept = await table.keep(trx, { id, key, caller, route, fingerprint, ...answer })
   if (!isKept) throw new KeyRefused(409, 'A request with this Idempotency-Key is being processed', RETRY)
   return false
 }

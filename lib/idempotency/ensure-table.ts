@@ -2,7 +2,7 @@
 
 import type { Knex } from 'knex'
 import { createTable } from '../postgres/create-table.js'
-import { quotedName, tableName } from './table.js'
+import { LARGE, quotedName, tableName } from './table.js'
 
 /**
  * Creates the table of kept answers where it is missing; every process may do so at its start. Only its owner may read it,
@@ -31,6 +31,9 @@ export async function ensureIdempotencyTable(knex: Knex): Promise<void> {
       )`,
     )
     await trx.raw(`create index if not exists "${table.split('.').at(-1)}_expires_at" on ${name} (expires_at)`)
+    await trx.raw(
+      `create index if not exists "${table.split('.').at(-1)}_large" on ${name} (caller) where octet_length(body) > ${LARGE}`,
+    )
     await revokeAll(trx, name)
   })
 }

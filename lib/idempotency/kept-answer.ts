@@ -4,9 +4,13 @@ import type { Context } from '../http/context.js'
 import { renderPending } from '../http/response-end.js'
 import { firstTime } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { type IdempotencyTable, type KeptAnswer, LARGE } from './table.js'
 
 /** Bytes of the largest body that is kept. */
 export const DEFAULT_MAX_ANSWER = 1_048_576
+/** Bytes of all large bodies that are kept for one caller. */
+export const DEFAULT_MAX_CALLER = 33_554_432
 
 /** The headers that belong to what was done; all others belong to the request that is answered, cookies most of all. */
 const KEPT_HEADERS = [
@@ -19,16 +23,6 @@ const KEPT_HEADERS = [
   'X-Content-Type-Options',
 ]
 
-/** An answer, as it is kept. */
-export interface KeptAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  /** Null for an answer without one, and for one that could not be kept. */
-  readonly body: Buffer | null
-  /** False where only that it was given is kept. */
-  readonly isKept: boolean
-}
-
 /** The answer in the context, before it is sent. */
 export function keptAnswer(ctx: Context): KeptAnswer {
   const body = bodyOf(ctx)
@@ -39,6 +33,20 @@ export function keptAnswer(ctx: Context): KeptAnswer {
     return value === undefined ? [] : [[name, String(value)] as const]
   })
   return { status: ctx.status, headers: Object.fromEntries(headers), body: isKept ? body : null, isKept }
+}
+
+/** The answer without its body, where more is kept for its caller than may be. */
+export async function bounded(
+  ctx: Context,
+  answer: KeptAnswer,
+  { table, trx, caller }: { table: IdempotencyTable; trx: Queryable; caller: string },
+): Promise<KeptAnswer> {
+  const length = answer.body?.length ?? 0
+  if (length <= LARGE) return answer
+  const most = setting('idempotencyMaxCaller') ?? DEFAULT_MAX_CALLER
+  if ((await table.bytesOf(trx, caller)) + length <= most) return answer
+  warnOf(ctx, `is one too many of its caller, for whom at most ${most} bytes are kept`)
+  return { ...answer, body: null, isKept: false }
 }
 
 /** Statuses whose answers have no body. */

@@ -8,11 +8,13 @@ import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { Sweeper } from '../postgres/sweeper.js'
 import { runRaw } from '../postgres/type-parsers.js'
-import type { KeptAnswer } from './kept-answer.js'
 
 /** Seconds that an answer is kept. */
 export const DEFAULT_TTL = 24 * 60 * 60
 const DEFAULT_TABLE = 'koa_viewsets_idempotency'
+
+/** Bytes from which on a body counts towards what is kept for its caller: smaller ones are hardly more than what asks for them. */
+export const LARGE = 4_096
 
 /** Its name, with its schema if there is one. */
 export function tableName(): string {
@@ -25,6 +27,16 @@ export function quotedName(name: string): string {
     .split('.')
     .map((part) => `"${part}"`)
     .join('.')
+}
+
+/** An answer, as it is kept. */
+export interface KeptAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Null for an answer without one, and for one that could not be kept. */
+  readonly body: Buffer | null
+  /** False where only that it was given is kept. */
+  readonly isKept: boolean
 }
 
 /** An answer that is there already, and what it answers. */
@@ -80,6 +92,17 @@ export class IdempotencyTable {
       [id],
     )
     return rows[0]
+  }
+
+  /** The bytes of all large bodies that are kept for a caller. */
+  async bytesOf(trx: Queryable, caller: string): Promise<number> {
+    const { rows } = await this.#send<{ rows: readonly [{ readonly bytes: string }] }>(
+      trx,
+      `select coalesce(sum(octet_length(body)), 0) as bytes from ${this.#name}
+       where caller = ? and octet_length(body) > ${LARGE} and expires_at > now()`,
+      [caller],
+    )
+    return Number(rows[0].bytes)
   }
 
   /** Keeps an answer, in place of one whose time is over. @returns false where another has been kept meanwhile */

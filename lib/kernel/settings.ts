@@ -76,6 +76,11 @@ export interface Settings {
   /** The most bytes of a body that is kept. @default the environment variable IDEMPOTENCY_MAX_ANSWER, else 1_048_576 */
   readonly idempotencyMaxAnswer?: number | undefined
   /**
+   * About the most bytes of the bodies of more than 4,096 bytes that are kept for one caller.
+   * @default the environment variable IDEMPOTENCY_MAX_CALLER, else 33_554_432
+   */
+  readonly idempotencyMaxCaller?: number | undefined
+  /**
    * Also answer `code`, which stands for the `detail`, and the code of each message in `codes`, in the shape of `errors` (docs/reference/error-codes.md).
    * @default the environment variable ERROR_CODES, else false
    */
@@ -147,6 +152,7 @@ const kinds = {
   idempotencyTable: { variable: 'IDEMPOTENCY_TABLE', read: readTable },
   idempotencyTtl: count('IDEMPOTENCY_TTL'),
   idempotencyMaxAnswer: count('IDEMPOTENCY_MAX_ANSWER'),
+  idempotencyMaxCaller: count('IDEMPOTENCY_MAX_CALLER'),
   errorCodes: flag('ERROR_CODES'),
   messages: { read: readMessages },
   problemDetails: flag('PROBLEM_DETAILS'),

@@ -1,6 +1,7 @@
 /** The contract of a parser, which of them reads a body, and how much may be in it, found without recursion. */
 
 import contentType from 'content-type'
+import { CLOSING } from '../http/closing.js'
 import type { Context } from '../http/context.js'
 import { BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
 import { isAborted } from './read-body.js'
@@ -179,7 +180,7 @@ function isContainer(value: unknown): value is object {
  * A body that the application's own parser has read before (koa-body, @koa/bodyparser) is taken from `ctx.request.body` and checked.
  * @param files those that the view asks for; without it, all are kept
  * @throws UnsupportedMediaType no parser reads the media type, it is missing or malformed, or the charset is not UTF-8
- * @throws ApiError what the parser throws: 400, 413 or 415
+ * @throws ApiError what the parser throws: 400, 413 or 415; 503 where the API closes before the body has come
  */
 export function parseBody(
   ctx: Context,
@@ -190,7 +191,10 @@ export function parseBody(
   const mediaType = mediaTypeOf(ctx)
   const parser = mediaType && parserOf(mediaType, ctx, parsers)
   if (!mediaType || !parser) throw unsupported(ctx, parsers)
-  if (!isRead(ctx)) return parser.parse(ctx, mediaType, files)
+  if (!isRead(ctx)) {
+    const coming = parser.parse(ctx, mediaType, files)
+    return CLOSING.get(ctx)?.bodyOf(ctx, coming) ?? coming
+  }
   if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
   const { body } = ctx.request as { body?: unknown }
   if (body === undefined) throw new Error('Something has read the request body and left no ctx.request.body')

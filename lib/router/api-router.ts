@@ -299,7 +299,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   /**
-   * Refuses new requests with 503, waits until those that run are answered, and at most `closeTimeout` for what is done
+   * Refuses with 503 new requests and those whose bodies have not come, waits until those that run are answered, and at most `closeTimeout` for what is done
    * after their commits; then closes server cursors and writes usage.
    */
   async close(): Promise<void> {

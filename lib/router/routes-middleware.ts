@@ -1,6 +1,7 @@
 /** The middleware of an API: it answers the API's paths, counts what runs, lets telemetry see the routes, and leaves all other paths to the application. */
 
 import { answerError } from '../http/answer-error.js'
+import { CLOSING, Closing } from '../http/closing.js'
 import { type Context, type Middleware, pathOf, setFormat } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import type { ViewHandler } from '../views/view-handler.js'
@@ -9,21 +10,22 @@ import type { FoundRoute, RouteTable } from './route-table.js'
 
 /** The requests that an API is answering, so that its end can wait for theirs. */
 export class RunningRequests {
-  #closing = false
+  readonly #closing = new Closing()
   #count = 0
   readonly #waiting: (() => void)[] = []
 
   /** True once `end()` was called. */
   get isClosing(): boolean {
-    return this.#closing
+    return this.#closing.isClosing
   }
 
   /** Answers a request; with 503 once `end()` was called. */
   async answer(ctx: Context, handler: ViewHandler): Promise<void> {
-    if (this.#closing) {
+    if (this.#closing.isClosing) {
       answerError(ctx, new ServiceUnavailable())
       return
     }
+    CLOSING.set(ctx, this.#closing)
     this.#count++
     try {
       await handler(ctx)
@@ -33,9 +35,9 @@ export class RunningRequests {
     }
   }
 
-  /** Refuses new requests, and waits until those that run are answered. */
+  /** Refuses new requests and those whose bodies have not come, and waits until those that run are answered. */
   async end(): Promise<void> {
-    this.#closing = true
+    this.#closing.begin()
     if (this.#count === 0) return
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve)

@@ -3,14 +3,15 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
-import { APIRouter, ModelSerializer, ModelViewSet } from 'koa-viewsets'
+import { APIRouter, FullTextSearchFilter, ModelSerializer, ModelViewSet } from 'koa-viewsets'
+import { max } from 'koa-viewsets/views'
 import { Model, type QueryBuilder } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { serve, type TestServer } from '../support/server.js'
+import { exchange, serve, type TestServer } from '../support/server.js'
 
 const SCHEMA = `
-  create table naps (id int primary key, seconds float8 not null);
+  create table naps (id int primary key, seconds float8 not null, name text default 'a nap');
   insert into naps values (1, 30), (2, 0.1), (3, 0);`
 
 class Nap extends Model {
@@ -26,6 +27,11 @@ class NapSerializer extends ModelSerializer<Nap> {
 class NapViewSet extends ModelViewSet<Nap> {
   static override model = Nap
   static override serializerClass = NapSerializer
+  static override filterBackends = [FullTextSearchFilter]
+  static override searchFields = ['name']
+  static override aggregates = { longest: max('seconds') }
+  static override groupBy = ['name']
+  static override facets = ['seconds']
 
   override getQueryset(): QueryBuilder<Nap> {
     return super.getQueryset().whereRaw('pg_sleep(seconds) is not null')
@@ -107,17 +113,20 @@ async function nextConnection(): Promise<unknown> {
 }
 
 describe('a client that goes away', () => {
-  it.each(['/naps', '/naps/1'])('takes the statement of %s with it', async (path) => {
-    const before = await nextConnection()
-    const leave = begin(`GET ${path}`)
-    await untilSleeping(1)
-    leave()
-    await untilSleeping(0)
-    await vi.waitFor(() => expect(statuses).toEqual([499]))
-    // the connection is as good as it was
-    expect(await nextConnection()).toBe(before)
-    expect(faults).toEqual([])
-  })
+  it.each(['/naps', '/naps/1', '/naps/aggregate', '/naps/aggregate?group_by=name', '/naps/facets', '/naps?search=nap'])(
+    'takes the statement of %s with it',
+    async (path) => {
+      const before = await nextConnection()
+      const leave = begin(`GET ${path}`)
+      await untilSleeping(1)
+      leave()
+      await untilSleeping(0)
+      await vi.waitFor(() => expect(statuses).toEqual([499]))
+      // the connection is as good as it was
+      expect(await nextConnection()).toBe(before)
+      expect(faults).toEqual([])
+    },
+  )
 
   it('has no statement begun that still waits for a connection', async () => {
     const holding = [begin('GET /naps/1'), begin('GET /naps/1')]
@@ -162,5 +171,39 @@ describe('a client that goes away', () => {
     expect(seen.length).toBeGreaterThan(60)
     expect(seen.filter((status) => status !== 200)).toEqual([])
     expect(faults).toEqual([])
+  })
+})
+
+describe('an API that closes', () => {
+  it.each<[string, string]>([
+    ['POST', 'application/json'],
+    ['PATCH', 'application/x-www-form-urlencoded'],
+    ['POST', 'multipart/form-data; boundary=x'],
+    ['QUERY', 'application/json'],
+  ])('refuses at once whose body has not come: %s of %s', async (method, type) => {
+    const api = new APIRouter()
+    class Asked extends NapViewSet {
+      static override queryMethod = true
+    }
+    api.register('naps', Asked)
+    await api.prepare()
+    let begun = 0
+    const count: Koa.Middleware = (_, next) => {
+      begun++
+      return next()
+    }
+    const own = await serve(new Koa().use(count).use(api.routes()))
+    onTestFinished(() => own.close())
+    const path = method === 'PATCH' ? '/naps/3' : '/naps'
+    const answer = exchange(
+      own.port,
+      `${method} ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: 40\r\n\r\n{`,
+    )
+    await vi.waitFor(() => expect(begun).toBe(1))
+    await sleep(50)
+    const start = performance.now()
+    await api.close()
+    expect(performance.now() - start).toBeLessThan(1_000)
+    expect(await answer).toMatch(/^HTTP\/1.1 503 [\s\S]*Connection: close/)
   })
 })

@@ -516,6 +516,33 @@ describe('[I25] what cannot be kept', () => {
   })
 })
 
+describe('[I25] answers of one caller', () => {
+  it('are kept up to a bound, beyond which their keys alone are; those of others count for themselves', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    configure({ idempotencyMaxCaller: 12_000, secretKey: 'x'.repeat(16) })
+    onTestFinished(() => {
+      warned.mockRestore()
+      configure({})
+    })
+    const { send } = await serveViews({ books: Books })
+    const post = (caller: string, key: string, length = 5_000) =>
+      send('POST', '/books', { title: 'a'.repeat(length) }, as(caller, key))
+    for (const key of ['k1', 'k2', 'k3']) expect((await post('ann', key)).status).toBe(201)
+    const again = [await post('ann', 'k1'), await post('ann', 'k2'), await post('ann', 'k3')]
+    expect(again.map(({ status }) => status)).toEqual([201, 201, 409])
+    expect(again.map(({ headers }) => headers[REPLAYED])).toEqual(['true', 'true', undefined])
+    // what is small is kept, and so is what another caller is answered
+    for (const [caller, key, length] of [
+      ['ann', 'k4', 10],
+      ['bob', 'k1', 5_000],
+    ] as const) {
+      await post(caller, key, length)
+      expect((await post(caller, key, length)).headers[REPLAYED]).toBe('true')
+    }
+    expect(await titles()).toHaveLength(5)
+  })
+})
+
 describe('[I25] an answer that is not there to be kept', () => {
   beforeEach(() => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})

@@ -19,7 +19,12 @@ export async function checkIdempotency(
 ): Promise<void> {
   if (!policiesOf(view).idempotency) return
   // read by requests, and wrong for all of them where the environment has them wrong
-  void [setting('idempotencyTable'), setting('idempotencyTtl'), setting('idempotencyMaxAnswer')]
+  void [
+    setting('idempotencyTable'),
+    setting('idempotencyTtl'),
+    setting('idempotencyMaxAnswer'),
+    setting('idempotencyMaxCaller'),
+  ]
   if (!knex || !isBuiltIn(view.prototype, 'getKnex')) return
   try {
     await idempotencyTable(knex as Knex)
