@@ -18,6 +18,7 @@ const VERBS: Readonly<Record<string, string>> = {
   GET: 'view',
   HEAD: 'view',
   OPTIONS: 'view',
+  QUERY: 'view',
   POST: 'add',
   PUT: 'change',
   PATCH: 'change',
@@ -25,7 +26,7 @@ const VERBS: Readonly<Record<string, string>> = {
 }
 
 /**
- * GET, HEAD and OPTIONS need the permission `view_<table>`, POST `add_<table>`, PUT and PATCH `change_<table>`, DELETE
+ * GET, HEAD, OPTIONS and QUERY need the permission `view_<table>`, POST `add_<table>`, PUT and PATCH `change_<table>`, DELETE
  * `delete_<table>`. A user holds it when `user.hasPermission(name)` gives true, also asynchronously; a user without such a
  * method, when `user.permissions`, an array or a Set, has it. Any other user is refused.
  * @example static override permissionClasses: Permissions = [ModelPermission]

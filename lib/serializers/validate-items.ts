@@ -9,6 +9,7 @@ import type { NestedSerializer } from './nested-serializer.js'
 import { checkReferences } from './references.js'
 import { checkRivals } from './rivals.js'
 import { runObjectValidators } from './run-object-validators.js'
+import { checkShared } from './shared-objects.js'
 import { isAsShown, keepUnchanged, leaveOut } from './unchanged.js'
 import { validateNested } from './validate-nested.js'
 import { checkTrusted, validateRelated } from './validate-related.js'
@@ -60,6 +61,16 @@ function validateObjects(
   scope: ValidationScope,
 ): Promise<void> | undefined {
   if (serializer.plan.rivals.length > 0) checkRivals(serializer, items, scope)
+  const shared = scope.nested ? undefined : checkShared(serializer, items)
+  if (shared) return shared.then(() => checkKeys(serializer, items, scope))
+  return checkKeys(serializer, items, scope)
+}
+
+function checkKeys(
+  serializer: AnySerializer,
+  items: readonly Item[],
+  scope: ValidationScope,
+): Promise<void> | undefined {
   const looking = checkReferences(serializer, items, scope)
   return looking ? looking.then(() => validateWhole(serializer, items, scope)) : validateWhole(serializer, items, scope)
 }

@@ -422,6 +422,77 @@ describe('objects that others share', () => {
       insert into works (title, person_id) values ('a', 1), ('b', 1), ('c', 2);`),
   )
 
+  it('are changed by one field of a body only, unless all say the same', async () => {
+    await database.knex.raw(`
+      alter table works add column if not exists editor_id int references people;
+      alter table people add column if not exists boss_id int references people, add column if not exists age int;
+      update works set editor_id = 1; update people set boss_id = 1, age = 7`)
+    const { BelongsToOneRelation } = Model
+    const Human = tableOf('people', {
+      relationMappings: () => ({
+        boss: { relation: BelongsToOneRelation, modelClass: Human, join: { from: 'people.boss_id', to: 'people.id' } },
+      }),
+    })
+    const toHuman = (key: string) => ({
+      relation: BelongsToOneRelation,
+      modelClass: Human,
+      join: { from: `works.${key}`, to: 'people.id' },
+    })
+    const Job = tableOf('works', {
+      relationMappings: () => ({ author: toHuman('person_id'), editor: toHuman('editor_id') }),
+    })
+    for (const model of [Human, Job]) model.knex(database.knex)
+    const nested = (fields: string[]) => new NestedSerializer(serializerOf(Human, fields), { required: false })
+    const { send, get } = await serveViews({
+      jobs: viewOf(
+        Job,
+        serializerOf(Job, ['id', 'author', 'editor'], {
+          author: nested(['id', 'name']),
+          editor: nested(['name', 'age']),
+        }),
+      ),
+      humans: viewOf(Human, serializerOf(Human, ['id', 'name', 'boss'], { boss: nested(['id', 'name']) })),
+    })
+    const both = ['Give either author or editor, not both.']
+    const change = { author: { name: 'x' }, editor: { name: 'y' } }
+    for (const [method, path, body, errors] of [
+      ['PATCH', '/jobs/1', change, { author: both, editor: both }],
+      [
+        'PUT',
+        '/jobs/1',
+        { id: 1, author: { name: 'x' }, editor: { name: 'y', age: 7 } },
+        { author: both, editor: both },
+      ],
+      ['PATCH', '/jobs/bulk', [{ id: 1, ...change }], { 0: { author: both, editor: both } }],
+      [
+        'PATCH',
+        '/jobs/bulk',
+        [
+          { id: 1, author: { name: 'x' } },
+          { id: 2, editor: { name: 'y' } },
+        ],
+        { 0: { author: ['Name each only once.'] }, 1: { editor: ['Name each only once.'] } },
+      ],
+      ['PATCH', '/humans/1', { name: 'x', boss: { name: 'y' } }, { boss: ['Name each only once.'] }],
+    ] as const) {
+      expect(await send(method, path, body)).toMatchObject({ status: 400, json: { errors } })
+    }
+    expect(await database.knex('people').where('id', 1).first()).toMatchObject({ name: 'Ada', age: 7 })
+    const read = (await get('/jobs')).json
+    expect(await send('PATCH', '/jobs/bulk', read)).toMatchObject({ status: 200, json: read })
+    // what one of them leaves as it was shown is no change, and columns of their own are
+    const fits = { author: { id: 1, name: 'new' }, editor: { name: 'Ada', age: 8 } }
+    expect((await send('PATCH', '/jobs/1', fits)).status).toBe(200)
+    expect((await get('/jobs/1')).json).toEqual({
+      id: 1,
+      author: { id: 1, name: 'new' },
+      editor: { name: 'new', age: 8 },
+    })
+    const same = { author: { name: 'same' }, editor: { name: 'same' } }
+    expect((await send('PATCH', '/jobs/1', same)).status).toBe(200)
+    expect((await get('/jobs/1')).json.author.name).toBe('same')
+  })
+
   it('are changed by one item of a list only, unless all say the same', async () => {
     const { send, get } = await serveViews(views())
     const refused = await send('PATCH', '/works/bulk', [

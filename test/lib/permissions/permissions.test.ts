@@ -85,6 +85,7 @@ describe('ModelPermission', () => {
     ['GET', 'view_books'],
     ['HEAD', 'view_books'],
     ['OPTIONS', 'view_books'],
+    ['QUERY', 'view_books'],
     ['POST', 'add_books'],
     ['PUT', 'change_books'],
     ['PATCH', 'change_books'],
