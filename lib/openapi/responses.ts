@@ -216,8 +216,12 @@ export function errorSchema(components: Components, kind: ErrorKind): Reference 
   const messages = components.schema('ErrorMessages', {
     type: 'object',
     description: 'Messages by field; those of nested objects by their own fields, those of lists by position.',
+    // a schema of objects that holds itself is more than some generators of clients can write down
     additionalProperties: {
-      anyOf: [{ type: 'array', items: { type: 'string' } }, { $ref: '#/components/schemas/ErrorMessages' }],
+      anyOf: [
+        { type: 'array', items: { type: 'string' } },
+        { type: 'object', additionalProperties: true },
+      ],
     },
   })
   const errors =
