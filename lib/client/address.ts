@@ -31,15 +31,14 @@ export function addressOf({ origin, path }: Base, parts: Path, query: string): s
   return origin + path + whole + (query && `?${query}`)
 }
 
-/** An address takes `.` and `..` for steps, even when they are escaped, and an empty part for none. */
+/**
+ * An address takes `.` and `..` for steps, even when they are escaped, and an empty part for none. What may be the name of an
+ * action, which the client does not know of, has an escape: that one leads to the object alone. @throws {Error} it is no key
+ */
 function keyText(key: number | string): string {
   const text = String(key ?? '')
-  if (/^\.{0,2}$/.test(text)) throw new TypeError(`"${text}" is no key`)
-  try {
-    return encodeURIComponent(text)
-  } catch {
-    throw new TypeError('the key is no text')
-  }
+  if (/^\.{0,2}$/.test(text)) throw new TypeError('no key')
+  return encodeURIComponent(text).replace(/^[a-z](?=[\w-]{1,34}$)/, (one) => `%${one.charCodeAt(0).toString(16)}`)
 }
 
 /** The query that a link of a page leads to; undefined for a link to another server. */

@@ -55,7 +55,7 @@ function methodsOf(settings: Settings, path: Path): object {
         const following = next ?? cursor ?? undefined
         if (following === undefined) return
         const isLink = following === next
-        if (items.length === 0) throw wrong('an empty page leads to another')
+        if (items.length === 0) throw wrong('an empty page leads on')
         // a server's cursor stays the same from page to page
         if (isLink ? seen.has(next) : seen.size > 0 && !seen.has(cursor)) throw wrong('the pages lead in a circle')
         seen.add(following)

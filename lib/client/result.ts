@@ -151,7 +151,7 @@ export async function resultOf(response: Response, mayBeEmpty = false): Promise<
     // what proxies send by themselves, as whatever page, and mean as we do
     return kind === 'throttled' || kind === 'unavailable'
       ? failure(kind, response.statusText || `status ${status}`, response)
-      : failure('unreadable', 'the answer is not of the API', response)
+      : failure('unreadable', 'the answer is no JSON', response)
   }
   if (ok) return { ok, status, data: body as never, etag: headers.get('etag'), headers }
   const { detail, code, errors, codes } = Object(body) as Readonly<Record<string, unknown>>

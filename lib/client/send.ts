@@ -74,12 +74,8 @@ async function attempt(settings: Settings, call: Call, signal: AbortSignal): Pro
     const sent = { ...init, signal, redirect: 'manual', ...(credentials && { credentials }) } as const
     return await resultOf(await ask(url, sent), call.mayBeEmpty)
   } catch (error) {
-    return failed(kind, error)
+    return failure(kind, String((error as Partial<Error> | null)?.message ?? error), undefined, error)
   }
-}
-
-function failed(kind: 'unsent' | 'unreachable', cause: unknown): Failure {
-  return failure(kind, String((cause as Partial<Error> | null)?.message ?? cause), undefined, cause)
 }
 
 async function prepare(

@@ -38,6 +38,8 @@ export interface Parameter {
   readonly hint: Hint
   /** It names a row of a table, so it takes every key that can be stored: negative numbers, and texts with slashes (`%2F`). */
   readonly key?: boolean
+  /** Names of paths in its place, which go before a value that is spelled like them. */
+  readonly beside?: ReadonlySet<string>
 }
 
 /** What keys of tables look like, where that is more than the hint says. */
@@ -132,12 +134,13 @@ function isHint(text: string): text is Hint {
 
 /** One parameter of a path, percent-encoded. @throws Error as `buildPath()` does */
 export function encodeValue(parameter: Omit<Parameter, 'kind'>, value: unknown): string {
-  const { name, hint } = parameter
+  const { name, hint, beside } = parameter
   if (value === undefined || value === null) throw new Error(`Path parameter "${name}" is missing`)
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') {
     throw new Error(`Path parameter "${name}" is neither a text nor a number`)
   }
   const text = String(value)
+  if (beside?.has(text)) return escaped(name, text)
   if (hint === 'str' && PLAIN.test(text)) return text
   const parts = hint === 'path' ? text.split('/') : [text]
   if (!patternOf(parameter).test(text) || LONE_SURROGATE.test(text) || parts.some((part) => UNREACHABLE.test(part))) {
@@ -145,6 +148,21 @@ export function encodeValue(parameter: Omit<Parameter, 'kind'>, value: unknown):
   }
   return parts.map(encodeURIComponent).join('/')
 }
+
+/**
+ * A value that is spelled like a fixed part, which only one spelling leads to: `bulk` as `%62ulk`.
+ * @throws Error it has no character that may be escaped or not
+ */
+function escaped(name: string, text: string): string {
+  const written = encodeURIComponent(text)
+  const found = written.replace(FIRST_PLAIN, (_, before: string, letter: string) => {
+    return `${before}%${letter.charCodeAt(0).toString(16).toUpperCase()}`
+  })
+  if (found === written) throw new Error(`Path parameter "${name}": another path has the name ${JSON.stringify(text)}`)
+  return found
+}
+
+const FIRST_PLAIN = /^((?:%[\dA-F]{2})*)([\w.~-])/
 
 function mistake(pattern: string, problem: string): ConfigurationError {
   return new ConfigurationError(`Path pattern "${pattern}": ${problem}`)

@@ -46,13 +46,14 @@ function describeFields({ fields }: SerializerPlan): Record<string, FieldMetadat
 function describeField({ field, required, rivals, writable }: BoundField): FieldMetadata {
   const { label, helpText, validators } = field.options
   const schema: FieldSchema = { ...narrowed(field.schema(), validators), ...field.options.schema }
+  const [number = schema] = (schema['anyOf'] ?? []) as readonly FieldSchema[]
   const described = {
     label,
     help_text: helpText,
     min_length: schema.minLength ?? schema['minItems'],
     max_length: schema.maxLength ?? schema['maxItems'],
-    min_value: schema.minimum,
-    max_value: schema.maximum,
+    min_value: number.minimum,
+    max_value: number.maximum,
     choices: schema.enum ?? schema.items?.enum,
   }
   const declared = Object.entries(described).filter(([, value]) => value !== undefined)
@@ -63,7 +64,7 @@ function describeField({ field, required, rivals, writable }: BoundField): Field
 const TYPES: readonly string[] = ['integer', 'number', 'boolean', 'array', 'object']
 
 /** Of a value of several types the first counts: an int8 is an integer. */
-function typeOf({ type }: FieldSchema): string {
-  const [first] = [type].flat()
+function typeOf({ type, anyOf = [] }: FieldSchema): string {
+  const [first] = [type ?? (anyOf as readonly FieldSchema[])[0]?.type].flat()
   return first !== undefined && TYPES.includes(first) ? first : 'string'
 }

@@ -1,6 +1,6 @@
 /** Parameters of paths, queries and headers; those of the query are described by whoever reads them. */
 import type { ParameterDescription } from '../filters/filter.js'
-import { pathHints } from '../kernel/path-pattern.js'
+import { encodeValue, type Hint, pathHints } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { actionsOf } from '../views/action-options.js'
 import { listParameters } from '../views/action-parameters.js'
@@ -24,17 +24,28 @@ export function pathParameters({ segments, parents, basename, lookup, view }: De
   if (lookup !== undefined) owners.set(lookup, { basename, view })
   return segments.flatMap((segment) => {
     if (segment.kind === 'literal') return []
-    const { name, hint, key } = segment
+    const { name, hint, key, beside } = segment
     const owner = owners.get(name)
     const described: Parameter = {
       name,
       in: 'path',
       required: true,
-      ...(owner !== undefined && { description: `Names the ${nounOf(owner.basename).one}${partsOf(owner.view)}.` }),
+      ...(owner !== undefined && {
+        description: `Names the ${nounOf(owner.basename).one}${partsOf(owner.view)}.${spellingOf(hint, beside)}`,
+      }),
       schema: hint === 'int' && key === true ? (hasLargeKeys(owner?.view) ? LARGE : KEY) : pathHints[hint].schema,
     }
     return [described]
   })
+}
+
+/** How keys are written that are spelled like other paths. */
+function spellingOf(hint: Hint, beside: ReadonlySet<string> = new Set()): string {
+  const names = [...beside].sort()
+  if (hint !== 'str' || names[0] === undefined) return ''
+  const spelled = encodeValue({ name: names[0], hint, beside }, names[0])
+  const all = names.map((name) => `\`${name}\``).join(', ')
+  return ` Keys that are spelled like other paths (${all}) have their first character escaped: \`${spelled}\`.`
 }
 
 /** What a key of several columns is made of. */

@@ -23,7 +23,7 @@ import { endpointsOf } from './endpoints-of.js'
 import { type LayeredRouter, matchedEndpoint, mountOn } from './mount.js'
 import { prepareFor } from './prepare-for.js'
 import { prepareViews } from './prepare-views.js'
-import type { ParentRegistration, Registration, ViewSetClass } from './registration.js'
+import { nameBeside, type ParentRegistration, type Registration, type ViewSetClass } from './registration.js'
 import { rootEndpoint } from './root-endpoint.js'
 import { byFixedParts, RouteTable, writePattern } from './route-table.js'
 import type { Routed } from './routed.js'
@@ -128,6 +128,10 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
       }
     }
     for (const one of classesOf(view)) policiesOf(one)
+    for (const other of this.#registrations) {
+      nameBeside(other, registration)
+      nameBeside(registration, other)
+    }
     checkPaths(registration, this.#prefix)
     checkVersionParameter(registration)
     this.#registrations.push(registration)
@@ -201,7 +205,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
         endpoint,
         namespace: options.namespace,
         current,
-        rivals: () => this.#routes().rivalsOf(current()),
+        find: (path, asked) => this.#routes().find(path, asked),
         prepare: async (ctx) => this.#served.isPrepared || prepareFor(this, ctx),
         serve: (ctx, handler) => this.#served.running.answer(ctx, handler),
       })

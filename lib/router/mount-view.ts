@@ -4,6 +4,7 @@ import type { Context } from '../http/context.js'
 import { parsePattern } from '../kernel/path-pattern.js'
 import type { ViewHandler } from '../views/view-handler.js'
 import { adaptLayer, addLayer, type LayeredRouter } from './mount.js'
+import { RouteTable } from './route-table.js'
 
 /**
  * Routes a view by a pattern such as `/books/{id:int}`: a value that does not fit its hint is no match, so the router goes
@@ -19,8 +20,9 @@ export function mountView(
   options: { readonly name?: string } = {},
 ): void {
   const matched = parsePattern(pattern)
-  const own = { matched, formats: new Set<string>() }
+  const own = { matched, segments: matched, formats: new Set<string>(), operations: new Map() }
+  const table = new RouteTable([own])
   const methods = METHODS.map((method) => method.toLowerCase())
   const layer = addLayer(router, matched, { methods, handle: (ctx: Context) => view(ctx), ...options })
-  adaptLayer(layer, { current: () => own, rivals: () => [] })
+  adaptLayer(layer, { current: () => own, find: (path) => table.find(path) })
 }

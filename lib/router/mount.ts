@@ -3,7 +3,7 @@ import { type Context, setFormat, setNamespace, splitSuffix } from '../http/cont
 import { decodeSegment, patternOf, type Segment } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
-import { isWholeKey, literalText, matchesToo } from './route-table.js'
+import { literalText } from './route-table.js'
 
 /** An application's own @koa/router, of version 8 to 15, as far as it is used. */
 export interface LayeredRouter {
@@ -31,8 +31,8 @@ export interface MountOptions {
   readonly namespace: string | undefined
   /** The endpoint as it is now: its hints are known for certain once the catalogue was read. */
   current(): Mounted
-  /** The paths that are preferred to this one where both match. */
-  rivals(): readonly Pick<Mounted, 'matched'>[]
+  /** The endpoint of a path below the router, as its own routes find it. */
+  find(path: string, method: string): Found | undefined
   /** False when the catalogue could not be read and the request was answered. */
   prepare(ctx: Context): Promise<boolean>
   serve(ctx: Context, handler: ViewHandler): Promise<void>
@@ -49,10 +49,16 @@ interface Layer {
   paramNames: readonly { readonly name: string | number }[]
 }
 
-/** What of a path decides whether a request is its own. */
+/** Whose paths a layer answers. */
 interface Adapted {
-  current(): Pick<Mounted, 'matched' | 'formats'>
-  rivals(): readonly Pick<Mounted, 'matched'>[]
+  current(): Pick<Mounted, 'matched'>
+  /** The endpoint of a path, as everywhere. */
+  find(path: string, method: string): Found | undefined
+}
+
+interface Found {
+  readonly endpoint: Pick<Mounted, 'matched'>
+  readonly format?: string
 }
 
 /** How a layer's paths are matched, whatever the router's own are: case counts, a slash at the end does not. */
@@ -90,8 +96,8 @@ export function mountOn(router: LayeredRouter, options: MountOptions): void {
     const { matched, formats, handler } = options.current()
     // only now is it known what type a key has
     if (!paramsFit(ctx['params'] as Record<string, string>, matched)) return next()
-    const suffix = isWholeKey(matched, ctx.path, ctx.method) ? undefined : splitSuffix(ctx.path, formats)
-    if (suffix) setFormat(ctx, suffix.format)
+    const suffix = splitSuffix(ctx.path, formats)
+    if (suffix && !endsInKey(matched, ctx)) setFormat(ctx, suffix.format)
     if (namespace !== undefined) setNamespace(ctx, namespace)
     await options.serve(ctx, handler)
   }
@@ -123,29 +129,34 @@ export function adaptLayer(adapted: object, options: Adapted, method = 'get'): v
     const path = asked.replace(/(?<=[^/])\/$/, '')
     return encoded.size === 0 || match.call(self, path) ? path : respell(path, encoded)
   }
-  const own = {
-    match: (self: Layer, path: string) => match.call(self, respelled(self, path)),
-    captures: (self: Layer, path: string) => captures.call(self, respelled(self, path)),
-  }
-  const fits = (self: Layer, path: string) => {
-    if (!own.match(self, path)) return false
-    const texts = own.captures(self, path).map(decodeSegment)
-    const values = Object.fromEntries(self.paramNames.map(({ name }, index) => [name, texts[index]] as const))
-    const { matched } = options.current()
-    return paramsFit(values, matched) && !options.rivals().some((rival) => matchesToo(rival.matched, matched, values))
-  }
-  const plain = (self: Layer, path: string) => {
-    const { matched, formats } = options.current()
-    if (isWholeKey(matched, path, method.toUpperCase())) return path
-    const suffix = splitSuffix(path, formats)
-    return suffix && fits(self, suffix.path) ? suffix.path : path
+  /** The path as the layer reads it, without the suffix that is none of its key. */
+  const read = (self: Layer, asked: string): string | undefined => {
+    const suffix = /\.\w+$/.exec(asked)?.[0] ?? ''
+    for (const end of new Set(['', suffix])) {
+      const path = respelled(self, asked.slice(0, asked.length - end.length))
+      if (!match.call(self, path)) continue
+      const texts = captures.call(self, path)
+      const values = new Map(self.paramNames.map(({ name }, index) => [name, texts[index]]))
+      const { matched } = options.current()
+      const found = options.find(pathBelow(matched, values) + end, method.toUpperCase())
+      if (found?.endpoint === options.current() && (found.format !== undefined) === (end !== '')) return path
+    }
+    return undefined
   }
   layer.match = function (path) {
-    return fits(this, plain(this, path))
+    return read(this, path) !== undefined
   }
   layer.captures = function (path) {
-    return own.captures(this, plain(this, path))
+    return captures.call(this, read(this, path) ?? path)
   }
+}
+
+/** A path without what the application's routers have before it; its parameters are as the client wrote them. */
+function pathBelow(segments: readonly Segment[], values: ReadonlyMap<string | number, string | undefined>): string {
+  const parts = segments.map((one) =>
+    one.kind === 'literal' ? encodeURIComponent(one.text) : (values.get(one.name) ?? ''),
+  )
+  return `/${parts.join('/')}`
 }
 
 /** The fixed parts that have more than one spelling: a client may leave `:` as it is, or write `%3a`. */
@@ -170,6 +181,14 @@ function paramsFit(params: Readonly<Record<string, string | null | undefined>>, 
     const text = params[segment.name]
     return typeof text === 'string' && patternOf(segment).test(text)
   })
+}
+
+/** True where the last parameter has all of the last part of the path, so that its end is no format. */
+function endsInKey(segments: readonly Segment[], ctx: Context): boolean {
+  const last = segments.at(-1)
+  if (last?.kind !== 'param') return false
+  const text = decodeSegment(ctx.path.slice(ctx.path.lastIndexOf('/') + 1))
+  return (ctx['params'] as Record<string, string>)[last.name] === text
 }
 
 /** Our pattern in the router's own syntax. */

@@ -131,7 +131,6 @@ export class RouteTable<Endpoint extends Routable> {
   readonly #tree = new RouteTree<Endpoint>()
   readonly #byName = new Map<string, Endpoint>()
   readonly #formats: ReadonlySet<string>
-  readonly #rivals = new Map<Endpoint, readonly Endpoint[]>()
 
   constructor(endpoints: readonly Endpoint[]) {
     this.endpoints = endpoints
@@ -152,7 +151,8 @@ export class RouteTable<Endpoint extends Routable> {
         return { endpoint: whole.value, params: whole.params }
       }
       const found = this.#tree.find(suffix.path)
-      if (found?.value.formats.has(suffix.format)) {
+      const isKey = found && whole && !takes(found.value, method) && takes(whole.value, method)
+      if (found?.value.formats.has(suffix.format) && !isKey) {
         return { endpoint: found.value, params: found.params, format: suffix.format }
       }
     }
@@ -163,20 +163,15 @@ export class RouteTable<Endpoint extends Routable> {
   named(name: string): Endpoint | undefined {
     return this.#byName.get(name)
   }
+}
 
-  /** The paths that are preferred to this one where both match: they have a fixed part where it has a parameter. */
-  rivalsOf(endpoint: Endpoint): readonly Endpoint[] {
-    let rivals = this.#rivals.get(endpoint)
-    if (!rivals) {
-      rivals = this.endpoints.filter((other) => byFixedParts(other, endpoint) < 0 && mayMatch(other, endpoint))
-      this.#rivals.set(endpoint, rivals)
-    }
-    return rivals
-  }
+/** True of a path that answers the method. */
+function takes({ operations }: Routable, method: string): boolean {
+  return operations.has(method === 'HEAD' ? 'GET' : method)
 }
 
 /** True where a suffix belongs to the key of what is written, lest `DELETE /files/a.json` deletes the file `a`. */
-export function isWholeKey(segments: readonly Segment[], path: string, method: string): boolean {
+function isWholeKey(segments: readonly Segment[], path: string, method: string): boolean {
   const last = segments.at(-1)
   if (isSafeMethod(method) || last?.kind !== 'param' || last.key !== true) return false
   const text = decodeSegment(path.slice(path.lastIndexOf('/') + 1))
@@ -191,29 +186,4 @@ export function byFixedParts(left: Routable, right: Routable): number {
 
 function kindsOf({ segments }: Routable): string {
   return segments.map(({ kind }) => (kind === 'literal' ? '0' : '1')).join('')
-}
-
-/** True when there are paths that both match. */
-function mayMatch({ segments }: Routable, other: Routable): boolean {
-  return (
-    segments.length === other.segments.length &&
-    segments.every((segment, index) => {
-      const own = other.segments[index] as Segment
-      return segment.kind !== 'literal' || own.kind !== 'literal' || segment.text === own.text
-    })
-  )
-}
-
-/** True when a path of `own`, with these values of its parameters, is one of `rival`, too. */
-export function matchesToo(
-  rival: readonly Segment[],
-  own: readonly Segment[],
-  values: Readonly<Record<string, string | null | undefined>>,
-): boolean {
-  return rival.every((segment, index) => {
-    const other = own[index] as Segment
-    const text = other.kind === 'literal' ? other.text : values[other.name]
-    if (segment.kind === 'literal') return segment.text === text
-    return typeof text === 'string' && patternOf(segment).test(text)
-  })
 }

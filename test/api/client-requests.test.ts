@@ -63,6 +63,10 @@ describe('a key', () => {
     ['v1.2', 'http://x/api/books/v1%2E2'],
     ['a.csv', 'http://x/api/books/a%2Ecsv'],
     ['...', 'http://x/api/books/...'],
+    ['bulk', 'http://x/api/books/%62ulk'],
+    ['an_action-2', 'http://x/api/books/%61n_action-2'],
+    ['Moby', 'http://x/api/books/Moby'],
+    ['f47ac10b-58cc-4372-a567-0e02b2c3d479', 'http://x/api/books/f47ac10b-58cc-4372-a567-0e02b2c3d479'],
     [' ', 'http://x/api/books/%20'],
   ])('%j stays one part of the path', async (key, url) => {
     const { client, urls } = recording()

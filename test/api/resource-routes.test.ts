@@ -1,13 +1,18 @@
 /** The routes of a resource, their paths, the lookup of one object, and the hooks and the transaction of a write. */
 import http from 'node:http'
+import Router from '@koa/router'
+import fc from 'fast-check'
 import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
 import { afterEach, describe, expect, it } from 'vitest'
+import { createClient } from '../../lib/client/index.js'
 import {
   APIRouter,
+  bulkModelViewSet,
   FieldFilter,
   GenericViewSet,
   ListMixin,
+  listAction,
   ModelSerializer,
   ModelViewSet,
   ReadOnlyModelViewSet,
@@ -35,8 +40,10 @@ import {
   TokenSerializer,
   useLibrary,
 } from '../support/library.js'
+import { operationOf } from '../support/operation-of.js'
 import { exchange } from '../support/server.js'
 import { serveResources } from '../support/views.js'
+import { seed, size } from '../trust/support/size.js'
 
 useLibrary()
 
@@ -368,6 +375,100 @@ describe('the lookup of one object', () => {
     await Ledger.query().insert({ id: '9007199254740993', label: 'big' } as never)
     expect((await get('/api/ledgers/9007199254740993')).json).toEqual({ id: '9007199254740993', label: 'big' })
     expect((await get('/api/ledgers/9223372036854775808')).status).toBe(404)
+  })
+
+  describe.each(['routes()', 'mount()'])('of any text, by %s', (kind) => {
+    const bulk = bulkModelViewSet(Tag, {
+      serializerClass: TagSerializer,
+      actions: { newest: listAction({ methods: ['GET'] }, async () => ({ label: 'an action' })) },
+    })
+    class Others extends ModelViewSet<Tag> {
+      static override model = Tag
+      static override serializerClass = TagSerializer
+    }
+    const router = new APIRouter({ prefix: '/api' })
+      .register('tags', bulk)
+      .register('tags/special', Others, 'special')
+      .register('tags/{tag}/others/deep', Others, 'deep')
+
+    const named = ['bulk', 'newest', 'special', 'bulk.json', 'newest.json', '%62ulk', 'bulk/others', 'Bulk']
+    const odd = [
+      'a/b',
+      '/',
+      '%',
+      '%2F',
+      '%2e',
+      '...',
+      '.a',
+      'a.',
+      'a.json',
+      'a.json.json',
+      ' ',
+      'a b',
+      '?x',
+      '#',
+      ';v=1',
+    ]
+    const others = [
+      '-5',
+      '-0',
+      '7',
+      '1e3',
+      'é',
+      'ÄÖ 𝄞',
+      '😀',
+      'a+b',
+      'a&b=c',
+      ':id',
+      '*',
+      '{id}',
+      '(x)',
+      '"',
+      "'",
+      '|',
+      '~',
+    ]
+    const text = fc.string({ unit: fc.constantFrom(...'ab./%-_ é?#;:😀7'), minLength: 1, maxLength: 6 })
+
+    it('has one path, which answers, links and clients have alike', { timeout: 60_000 }, async () => {
+      await router.prepare()
+      const app = new Router()
+      if (kind === 'mount()') router.mount(app as never)
+
+      const { get, send, port } = await serveApp((kind === 'mount()' ? app.routes() : router.routes()) as never)
+      const client = createClient<typeof router>(`http://127.0.0.1:${port}/api`)
+      const check = async (slug: string) => {
+        await Tag.query().delete()
+        await Tag.query().insert([{ slug: `${slug}!`, label: 'another' }] as never)
+        const created = await send('POST', '/api/tags', { slug, label: 'new' })
+        expect(created.status).toBe(201)
+        const location = created.headers['location'] as string
+        expect(router.url('tag-retrieve', { id: slug })).toBe(location)
+        expect((await get(location)).json).toEqual({ slug, label: 'new' })
+        expect((await send('PATCH', location, { label: 'changed' })).json).toEqual({ slug, label: 'changed' })
+        expect(await client.tags.retrieve(slug)).toMatchObject({ ok: true, data: { slug, label: 'changed' } })
+        expect(await client.tags.partialUpdate(slug, { label: 'again' })).toMatchObject({ ok: true, data: { slug } })
+        expect((await send('DELETE', location)).status).toBe(204)
+        expect(await client.tags.destroy(slug)).toMatchObject({ ok: false, status: 404 })
+        expect(await Tag.query()).toMatchObject([{ slug: `${slug}!` }])
+      }
+      for (const slug of [...named, ...odd, ...others]) await check(slug)
+      const keys = text.filter((slug) => slug !== '.' && slug !== '..')
+      await fc.assert(fc.asyncProperty(keys, check), { numRuns: size(10, 1_000), seed })
+      // URLs have no way to say these
+      for (const slug of ['.', '..']) {
+        const created = await send('POST', '/api/tags', { slug, label: 'new' })
+        expect([created.status, created.headers['location']]).toEqual([201, undefined])
+        expect(() => router.url('tag-retrieve', { id: slug })).toThrow('does not fit')
+        expect(await client.tags.retrieve(slug)).toMatchObject({ ok: false, kind: 'unsent' })
+      }
+      // what stands beside the objects is found by its name
+      expect((await get('/api/tags/newest')).json).toEqual({ label: 'an action' })
+      expect((await get('/api/tags/special')).json).toHaveLength(3)
+      const { parameters } = operationOf(router.getSchema(), '/api/tags/{id}')
+      expect(parameters?.[0]?.description).toContain('(`bulk`, `newest`, `special`)')
+      expect(parameters?.[0]?.description).toContain('`%62ulk`')
+    })
   })
 
   it('[E21] takes a suffix for a format of what is read, where no key ends so', async () => {

@@ -9,6 +9,7 @@ import { ACTIONS } from '../actions.js'
 import { markBuiltIn } from '../built-in.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import type { GenericView } from '../generic-view.js'
+import { namesBeside } from '../names-beside.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { insertRow } from '../steps/insert-row.js'
 import { checkAnswer } from '../steps/selection.js'
@@ -64,8 +65,9 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   const format = formatOf(view.ctx)
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')
   try {
+    const beside = namesBeside(view.viewClass)
     const isPlain = typeof key === 'number' || (typeof key === 'string' && PLAIN.test(key))
-    const own = `/${isPlain ? key : encodeKey(lookup, key)}`
+    const own = `/${isPlain && !beside.has(String(key)) ? key : encodeKey(lookup, key, beside)}`
     const location = collection + (own.includes('.') ? guardFormat(view, own) : own)
     return view.policies.versioning?.keepVersion(view.ctx, location) ?? location
   } catch {
@@ -74,8 +76,8 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
 }
 
 /** A key as one part of a path. @throws Error no path has it */
-function encodeKey({ name, columns }: ObjectKey, key: unknown): string {
-  const encoded = encodeValue({ name, hint: 'str', key: true }, key)
+function encodeKey({ name, columns }: ObjectKey, key: unknown, beside: ReadonlySet<string>): string {
+  const encoded = encodeValue({ name, hint: 'str', key: true, beside }, key)
   // a path may have commas as they are (RFC 3986, 3.3)
   return columns.length > 1 ? encoded.replaceAll('%2C', ',') : encoded
 }
