@@ -39,6 +39,8 @@ export interface RowListOptions {
   /** Each client may write SQL of another form: it is not prepared. */
   readonly varied?: boolean | undefined
   readonly order: readonly OrderTerm[]
+  /** The conditions stand in a statement once, for the page and its count. */
+  readonly once?: boolean | undefined
   /** What the statements of a cursor run with, where the conditions may be slow. */
   readonly bounds?: Bounds | undefined
 }
@@ -234,7 +236,7 @@ export class RowList implements ListSource {
       }
     }
     if (offset > 0) values.push(offset)
-    if (counted === 'beside') values.push(...key.values)
+    if (counted === 'beside' && !this.#options.once) values.push(...key.values)
     const text = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${key.text}`
     const cached = statements.get(text)
     if (cached) return runStatementAs(format, knex, cached, values, client)
@@ -259,7 +261,7 @@ export class RowList implements ListSource {
 
   #compile(slice: WholeSlice, counted: Counted, ranges: readonly SqlPart[] | undefined): CompiledSql {
     const { plan, native, countSql } = this.#access
-    const { query } = this.#options
+    const { query, once } = this.#options
     const list = joinOrder(query(), this.order)
     const { backwards, limit } = slice
     if (ranges) whereBeyond(list, { ranges, backwards, limit, model: this.model, order: this.order })
@@ -272,7 +274,9 @@ export class RowList implements ListSource {
       limit: Number.isFinite(slice.limit) ? slice.limit : undefined,
       offset: slice.offset,
       counting:
-        counted === 'not' ? undefined : { query: countQuery(query()), upTo: counted === 'whole' ? SHORT : undefined },
+        counted === 'not'
+          ? undefined
+          : { query: countQuery(query()), upTo: counted === 'whole' ? SHORT : undefined, once: once === true },
       countSql,
     })
   }

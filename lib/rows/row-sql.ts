@@ -37,6 +37,8 @@ export interface Counting {
    * page by itself, which has no limit, but looks at the list once more for its count.
    */
   readonly upTo: number | undefined
+  /** The conditions cost more than keeping the key of each row does: they stand in the statement once, for the count and the page. */
+  readonly once: boolean
 }
 
 /** Knex's own builder, as far as we use it. */
@@ -132,6 +134,7 @@ interface CountedPage {
 function countedPage(query: AnyQueryBuilder, selection: RowSelection): CountedPage {
   const { counting, limit } = selection
   if (counting?.upTo !== undefined) return shortList(query, selection, counting.upTo)
+  if (counting?.once) return keysOnce(query, selection)
   const page = { sql: '?', bindings: [selectPage(query, selection, true)] }
   if (!counting) return { before: [], count: NOTHING, page, isNamed: false }
   const count = counting.query.toKnexQuery()
@@ -169,6 +172,45 @@ function shortList(query: AnyQueryBuilder, selection: RowSelection, upTo: number
     page: {
       sql: `(select * from ?? where ${count} <= ${upTo}${sorted.sql}${cut})`,
       bindings: [FOUND, COUNTED, ...sorted.bindings, ...(offset > 0 ? [offset] : [])],
+    },
+    isNamed: false,
+  }
+}
+
+/**
+ * A list of which the keys are found once, for its count and for its page. PostgreSQL plans it as it plans a count: as the first rows of an
+ * order it would try the conditions row by row, of a whole table where few rows or none meet them.
+ */
+function keysOnce(query: AnyQueryBuilder, selection: RowSelection): CountedPage {
+  const { model, order, limit, offset } = selection
+  const table = query.tableRefFor(query.modelClass())
+  const inner = [...innerColumns(selection, true)]
+  const keys = model.primaryKey.map((property) => `${table}.${model.columns.get(property)?.column ?? property}`)
+  const found = query.clone().clearSelect()
+  for (const [index, key] of keys.entries()) void found.select(`${key} as key${index}`)
+  for (const [name, { column }] of inner) if (name.startsWith('o')) void found.select(`${table}.${column} as ${name}`)
+  for (const [index, { related }] of order.entries()) {
+    if (related) void found.select(rawOf(query, related.value(query), `o${index}`))
+  }
+  const columns = inner.flatMap(([name, { column }]) => (name.startsWith('o') ? [] : [`${table}.${column}`, name]))
+  const values = order.flatMap((_, index) => [`${FOUND}.o${index}`, `o${index}`])
+  const selected = Array((columns.length + values.length) / 2)
+    .fill('?? as ??')
+    .join(', ')
+  const sorted = [orderAgain(selection, ''), orderAgain(selection, `${FOUND}.`)] as const
+  const cut = `${limit === undefined ? '' : ` limit ${limit}`}${offset > 0 ? ' offset ?' : ''}`
+  const on = keys.map(() => '?? = ??').join(' and ')
+  return {
+    before: [materialized(FOUND, { sql: '?', bindings: [found.toKnexQuery()] })],
+    count: { sql: '(select count(*) from ??), ', bindings: [FOUND] },
+    page: {
+      sql: `(select ${selected} from (select * from ??${sorted[0].sql}${cut}) as ?? join ?? on ${on}${sorted[1].sql})`,
+      bindings: [
+        ...[...columns, ...values, FOUND],
+        ...[...sorted[0].bindings, ...(offset > 0 ? [offset] : [])],
+        ...[FOUND, model.model.tableName, ...keys.flatMap((key, index) => [key, `${FOUND}.key${index}`])],
+        ...sorted[1].bindings,
+      ],
     },
     isNamed: false,
   }

@@ -192,3 +192,99 @@ describe('the page of limits', () => {
     expect(checked.filter(({ holds }) => !holds)).toEqual([])
   })
 })
+
+/** What small requests may cost: the row of the table, what the code has for its numbers, and a test that shows it. */
+const COSTS: readonly [
+  row: string,
+  constants: readonly [file: string, name: string, shown: string][],
+  test: string,
+  title: string,
+][] = [
+  [
+    '| names in a request that nothing reads',
+    [
+      ['kernel/unknown-names', 'MOST_NAMES', '20'],
+      ['kernel/unknown-names', 'MOST_COMPARED', '5'],
+    ],
+    'api/request-costs',
+    'are told twenty times, and what there is once',
+  ],
+  [
+    '| messages of an answer',
+    [
+      ['kernel/errors', 'MOST_TOLD', '500'],
+      ['kernel/errors', 'MOST_CHARACTERS', '65,536'],
+    ],
+    'api/request-costs',
+    'are told up to five hundred',
+  ],
+  ['| characters of `Prefer`', [['http/prefer', 'LONGEST', '1,024']], 'api/prefer', 'more than 1,024 characters'],
+  [
+    '| relations that a request follows',
+    [['filters/sub-queries', 'MOST_SUB_QUERIES', '32']],
+    'api/request-costs',
+    'are 32 at most, all together',
+  ],
+  [
+    '| a number with an exponent counts',
+    [['parsers/json-parser', 'limit', '1 MB']],
+    'api/request-costs',
+    'count in a body that other middleware has read',
+  ],
+  [
+    '| operations of a JSON patch',
+    [
+      ['patches/json-patch-parser', 'operations', '100'],
+      ['patches/json-patch', 'DEFAULT_MAX_COPIED', '1,048,576'],
+    ],
+    'api/request-costs',
+    'of patches add up to no document beyond the limit',
+  ],
+  [
+    '| time of a statement of aggregates or facets',
+    [['views/mixins/aggregate-mixin', 'aggregateTimeout', '5 s']],
+    'lib/postgres/guarded',
+    'for statements, beside one of 5 s here: %s counts',
+  ],
+  [
+    '| bytes of all answers of more than 4,096 bytes',
+    [
+      ['idempotency/table', 'LARGE', '4,096'],
+      ['idempotency/kept-answer', 'DEFAULT_MAX_CALLER', '33,554,432'],
+    ],
+    'api/idempotency',
+    'are kept up to a bound, beyond which their keys alone are',
+  ],
+  [
+    '| seconds that `api.close()` waits for bodies',
+    [],
+    'api/abandoned-requests',
+    'refuses at once whose body has not come',
+  ],
+  ['| statements that go on for a client', [], 'api/abandoned-requests', 'takes the statement of %s with it'],
+]
+
+describe('the page of limits', () => {
+  const rows = page('limits').split('\n')
+
+  it.each(COSTS)('says of what a small request costs what the code has: %s', (start, constants, test, title) => {
+    const row = rows.find((one) => one.startsWith(start))
+    expect(row).toBeDefined()
+    for (const [file, name, shown] of constants) {
+      const [, written = ''] = new RegExp(`\\b${name} = ([\\d_* ]+)`).exec(readProjectFile(`lib/${file}.ts`)) ?? []
+      const value = written
+        .replaceAll('_', '')
+        .split('*')
+        .reduce((product, factor) => product * Number(factor), 1)
+      expect(row).toMatch(new RegExp(`(?<![\\d,])${shown}(?![\\d,]*\\d)`))
+      expect([name, value]).toEqual([name, numberOf(shown)])
+    }
+    expect(readProjectFile(`test/${test}.test.ts`)).toContain(title)
+  })
+})
+
+/** `5 s` in milliseconds, `1 MB` in bytes. */
+function numberOf(shown: string): number {
+  const [digits = '', unit] = shown.split(' ')
+  return Number(digits.replaceAll(',', '')) * (unit === 's' ? 1_000 : unit === 'MB' ? 1_048_576 : 1)
+}

@@ -45,13 +45,10 @@ function checkSelected(view: GenericViewClass, query: AnyQueryBuilder): void {
 /** What a queryset that needs a request is. */
 const UNKNOWN = Symbol('a queryset that only a request can make')
 
-/** As much of a request as one that nobody has sent may have. */
-const ANYBODY = { method: 'GET', state: {}, params: {}, query: {}, headers: {}, get: () => '' }
-
 function queryWithoutRequest(view: GenericViewClass): unknown {
   try {
     const asked = new (view as new () => { getQueryset(): unknown })()
-    return Object.assign(asked, { action: 'list', parents: [], ctx: ANYBODY }).getQueryset()
+    return Object.assign(asked, { action: 'list', parents: [] }).getQueryset()
   } catch {
     return UNKNOWN
   }

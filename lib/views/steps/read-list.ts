@@ -15,6 +15,7 @@ import {
 import { checkSubQueries, SEVERAL } from '../../filters/sub-queries.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
 import { NotFound, ValidationError } from '../../kernel/errors.js'
+import { type ModelDescription, tellsApart } from '../../models/model-description.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
 import type { PageRequest } from '../../pagination/pagination.js'
@@ -191,6 +192,7 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
   // of pages the whole request is bounded
   const bounds = writesRows || resource.keepsConnections ? boundsOf(listing, asked) : undefined
   const rows = rowAccess(view, writesRows ? 'stream' : 'list', { shown, tell })
+  const once = resource.describesLists && isKeyed(model) && subQueriesOf(asked) >= SEVERAL
   const scope = view.scope()
   const described = rows && describedList(listing, asked, scope)
   if (rows && described) {
@@ -200,14 +202,14 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
       for (const part of parts) addPart(objects, part)
       return objects
     }
-    return new RowList(rows, { description, order, key, query, bounds })
+    return new RowList(rows, { description, order, key, query, bounds, once })
   }
   const query = listQuery(view, { asks, scope })
   const wanted = wantedOrder(listing, query)
   const order = canOrderBy(query, model, wanted) ? wanted : []
   if (rows?.canRead(query)) {
     const varied = isVaried(asked)
-    const options = { description, order, key: undefined, varied, query: () => query.clone(), bounds }
+    const options = { description, order, key: undefined, varied, query: () => query.clone(), bounds, once }
     return new RowList(rows, options)
   }
   if (rows) tell?.('its query has hooks, selects, joins or groups of its own')
@@ -219,6 +221,18 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
     load: (items, knex) => loadShown(view, items, knex),
     represent: (items: readonly Model[]) => represent(view, items, true),
   })
+}
+
+/** True for a table whose rows are found by their keys, one each. */
+function isKeyed(model: ModelDescription): boolean {
+  const { primaryKey, columns, isView, hasHeirs } = model
+  return (
+    !isView &&
+    !hasHeirs &&
+    primaryKey.length > 0 &&
+    primaryKey.every((name) => columns.has(name)) &&
+    tellsApart(model, primaryKey)
+  )
 }
 
 /** What makes a list's SQL, besides the plan of its rows. */
