@@ -145,7 +145,22 @@ const fieldOf = oncePer((column: Column) => fieldForColumn({ ...column, schema: 
 
 /** The value that a string of a path stands for; undefined when no row can have it, so that no query need be sent. */
 export function parseLookup(column: Column, text: string): unknown {
+  // clients write no such value, and rows may have it
+  if (RARE[column.type]?.test(text) === true) return text.replace('T', ' ')
   return tried(column, (field) => field.toInternalValue(field.fromText(text), {}))
+}
+
+/** What columns may hold, and fields refuse: no numbers, and days before the year 1 or beyond 9999. */
+const NO_NUMBER = /^(?:NaN|-?Infinity)$/
+const FAR_DAY = /^(?:\d{4,7}-\d\d-\d\d BC|\d{5,7}-\d\d-\d\d)$/
+const FAR_TIME = /^(?:\d{4,7}-\d\d-\d\d[T ][\d:.+Z-]+ BC|\d{5,7}-\d\d-\d\d[T ][\d:.+Z-]+)$/
+const RARE: Readonly<Record<string, RegExp>> = {
+  float4: NO_NUMBER,
+  float8: NO_NUMBER,
+  numeric: NO_NUMBER,
+  date: FAR_DAY,
+  timestamp: FAR_TIME,
+  timestamptz: FAR_TIME,
 }
 
 /** The value that a JSON value stands for, such as a key of a bulk request; undefined when no row can have it. */

@@ -105,7 +105,7 @@ export interface CatalogueTable {
   readonly secured: boolean
   /** The table holds no rows of its own, but shows those of others. */
   readonly isView: boolean
-  /** What statements may do to its rows, by rules, triggers or as PostgreSQL itself can. */
+  /** What statements may do to its rows, and return them, by rules, triggers or as PostgreSQL itself can. */
   readonly takes: TakenWrites
   /** Other tables may have inherited from it: their rows are rows of it, too, and its keys are not theirs. */
   readonly hasHeirs: boolean
@@ -150,7 +150,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
       table: Number(table.table),
       secured: table.secured,
       isView: table.view,
-      takes: takesOf(table.writes),
+      takes: takesOf(table.writes & ~table.silent),
       hasHeirs: table.heirs,
       isPartitioned: table.partitioned,
       lockable: table.lockable,
@@ -204,6 +204,7 @@ interface TableRow {
   heirs: boolean
   partitioned: boolean
   writes: number
+  silent: number
   lockable: boolean
   filters: boolean
   indirect: boolean
@@ -288,6 +289,10 @@ const TABLES = `
   select ordinal, r.relname as relation, r.oid as table, met.partitions, r.relrowsecurity as secured,
     r.relkind not in ('r', 'p') as view, r.relkind = 'p' as partitioned, r.relkind <> 'p' and exists (select from pg_inherits h where h.inhparent = r.oid) as heirs,
     pg_relation_is_updatable(r.oid, true) as writes,
+    -- the events of rules that do something instead, and return no rows: PostgreSQL refuses RETURNING
+    (select coalesce(sum(case ev_type when '2' then 4 else 8 end), 0)::int from (
+      select ev_type from pg_rewrite where r.relhasrules and ev_class = r.oid and is_instead and ev_type in ('2', '3')
+      group by ev_type having not bool_or(pg_get_ruledef(pg_rewrite.oid) ~ '\\sRETURNING\\s')) silent) as silent,
     r.relkind in ('r', 'p', 'f') or pg_relation_is_updatable(r.oid, false) & 4 <> 0 as lockable,
     r.relkind not in ('r', 'p') or r.relhasrules or met.foreign or met.stops as filters,
     r.relkind not in ('r', 'p') or r.relhasrules or met.foreign as indirect, met.before, met.after, met.deferred
@@ -344,7 +349,8 @@ const COLUMNS = `
     ) base
     join pg_type t on t.oid = base.oid
     left join operators o on o.declared = used.oid
-    left join pg_type item on item.oid = t.typelem and t.typcategory = 'A'
+    -- a list of boxes has other separators than pg writes: it stays text
+    left join pg_type item on item.oid = t.typelem and t.typcategory = 'A' and item.typdelim = ','
     left join lateral (
       with recursive chain as (
         select item.oid, item.typname, item.typtype, item.typbasetype, item.typtypmod, base.mod

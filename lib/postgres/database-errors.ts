@@ -80,6 +80,8 @@ const invalidInput: Answer = (cause, subject) =>
   TYPE_INPUT.get(cause.code)?.has(cause.file) ? invalid(cause, subject) : null
 const invalidWrite: Answer = (cause, subject) =>
   subject.operation === 'write' ? invalid(cause, subject) : invalidInput(cause, subject)
+/** A value for a column that another server makes the values of, which the foreign table here does not say. */
+const generatedFar: Answer = (cause, subject) => (cause.file === 'connection.c' ? invalidWrite(cause, subject) : null)
 const invalidPattern: Answer = (cause) => new BadRequest('Invalid search pattern.', { cause })
 const invalidQuery: Answer = (cause, { operation }) => {
   if (!SEARCH_QUERY_FILES.has(cause.file)) return null
@@ -120,6 +122,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['2201B', invalidPattern],
   ['P0001', raised],
   ['42601', invalidSyntax],
+  ['428C9', generatedFar],
   ['42P01', goneTable],
   ['42703', goneColumn],
   ['42622', invalidInput],

@@ -7,6 +7,7 @@ import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/obje
 import type { Queryable } from '../postgres/pg-types.js'
 import { COUNT, isPart, keepBeside, LIST, loadedBeside, narrowList, type RelatedList } from './related-lists.js'
 import { relatedRows } from './related-rows.js'
+import { keyOrder, orderBy } from './total-order.js'
 
 /** Relations to load, by name, and those to load with each. */
 export interface Relations {
@@ -160,12 +161,8 @@ function leaveOutDeleted(query: AnyQueryBuilder, { deletedBy }: RelationDescript
 }
 
 function orderByKey(query: AnyQueryBuilder): void {
-  const model = query.modelClass() as ModelClass
-  const { columns, primaryKey } = describeModel(model)
-  for (const property of primaryKey) {
-    const column = columns.get(property)?.column ?? property
-    void query.orderBy(`${query.tableRefFor(query.modelClass())}.${column}`)
-  }
+  const model = describeModel(query.modelClass() as ModelClass)
+  orderBy(query, model, keyOrder(model))
 }
 
 function partsOf(objects: readonly object[], key: string): object[] {

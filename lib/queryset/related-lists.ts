@@ -6,7 +6,7 @@ import type { RelationDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { encloseAdded } from './group-conditions.js'
 import { type OwnerKeys, relatedTo } from './related-rows.js'
-import { type OrderTerm, orderBy, orderText } from './total-order.js'
+import { keyOrder, type OrderTerm, orderBy, orderText } from './total-order.js'
 
 /** How the objects of a relation to many are shown. */
 export interface RelatedList {
@@ -73,8 +73,7 @@ export function narrowList(query: AnyQueryBuilder, list: RelatedList, owners: Li
 /** Orders by the declared terms, else by the primary key, after any order that the query has. */
 export function orderList(query: AnyQueryBuilder, order: readonly OrderTerm[]): void {
   const model = describeModel(query.modelClass() as ModelClass)
-  const key = model.primaryKey.map((property) => ({ property, descending: false }))
-  orderBy(query, model, order.length > 0 ? order : key)
+  orderBy(query, model, order.length > 0 ? order : keyOrder(model))
 }
 
 function modifyList(query: AnyQueryBuilder, { modifiers, order }: Pick<RelatedList, 'modifiers' | 'order'>): void {

@@ -12,7 +12,7 @@ import { POSITION_TAGS } from './position-tags.js'
 export interface OrderTerm {
   readonly property: string
   readonly descending: boolean
-  /** What a path leads to; undefined for a column of the model's own. */
+  /** What a path leads to, or the text of a column whose values have no order; undefined for any other column of the model's own. */
   readonly related?: RelatedTerm | undefined
 }
 
@@ -48,20 +48,40 @@ export const orderText = oncePer((order: readonly OrderTerm[]): string =>
 
 /**
  * The terms with the primary key behind them, in the direction of the last; as they are when one of them is unique. Where
- * nothing says that the key is unique, as in a view, all columns follow that a position can be made of.
+ * nothing says that the key is unique, as in a view, all columns follow, so that only rows which are the same are alike.
+ * @param options.positions only columns that a position can be made of
  */
-export function totalOrder(model: ModelDescription, terms: readonly OrderTerm[]): readonly OrderTerm[] {
+export function totalOrder(
+  model: ModelDescription,
+  terms: readonly OrderTerm[],
+  { positions = false } = {},
+): readonly OrderTerm[] {
   const { columns, primaryKey } = model
   if (hasUnique(model, terms)) return terms
   const descending = terms.at(-1)?.descending ?? false
   const used = new Set(terms.map((term) => term.property))
   const key = primaryKey.filter((property) => columns.has(property))
-  const others = tellsApart(model, [...used, ...key]) ? [] : [...columns.values()].filter(isPosition)
+  const all = [...columns.values()].filter((column) => !positions || isPosition(column))
+  const others = tellsApart(model, [...used, ...key]) ? [] : all
   const added = new Set([...key, ...others.map(({ property }) => property)])
-  return [
-    ...terms,
-    ...[...added].filter((property) => !used.has(property)).map((property) => ({ property, descending })),
-  ]
+  const behind = [...added].filter((property) => !used.has(property))
+  return [...terms, ...behind.map((property) => termOf(model, property, descending))]
+}
+
+/** The order of the primary key. */
+export function keyOrder(model: ModelDescription): readonly OrderTerm[] {
+  return model.primaryKey.map((property) => termOf(model, property, false))
+}
+
+/** Values that PostgreSQL cannot order are ordered by their text. */
+function termOf({ columns }: ModelDescription, property: string, descending: boolean): OrderTerm {
+  const column = columns.get(property)
+  if (!column || column.isOrdered) return { property, descending }
+  const value = (query: AnyQueryBuilder) => ({
+    sql: '??::text collate "C"',
+    bindings: [`${query.tableRefFor(query.modelClass())}.${column.column}`],
+  })
+  return { property, descending, related: { column, narrowed: false, subQueries: 0, value, join: undefined } }
 }
 
 function isPosition({ type, isOrdered }: Column): boolean {

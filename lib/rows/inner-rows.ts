@@ -8,6 +8,7 @@ import { areComparable } from '../queryset/key-rows.js'
 import { choosesRows } from '../queryset/reads-whole-rows.js'
 import type { RelatedList } from '../queryset/related-lists.js'
 import { joinedColumns } from '../queryset/related-rows.js'
+import { keyOrder } from '../queryset/total-order.js'
 import { type Collector, checkRows, NeedsInstances } from './row-collector.js'
 import type { InnerList } from './row-shape.js'
 
@@ -43,13 +44,14 @@ export function describeList(
       `the modifier "${modifier}" of ${modelName(model)} does more than to choose and order rows`,
     )
   }
-  const { primaryKey, columns } = describeModel(model)
-  const total = order.length > 0 ? order : primaryKey.map((property) => ({ property, descending: false }))
-  if (!total.every(({ property }) => columns.has(property))) {
+  const description = describeModel(model)
+  const total = order.length > 0 ? order : keyOrder(description)
+  if (!total.every(({ property }) => description.columns.has(property))) {
     throw new NeedsInstances(`${modelName(model)} has no primary key to order a list by`)
   }
   const varies = narrowed || modifiers.length > 0
-  return { shown, order: varies && order.length === 0 ? undefined : total, varies }
+  const isOwn = total.every(({ related }) => !related) && !(varies && order.length === 0)
+  return { shown, order: isOwn ? total : undefined, varies }
 }
 
 /** A relation as Objection keeps it; its types leave out what narrows it. */

@@ -13,7 +13,7 @@ import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { relatedRows } from '../queryset/related-rows.js'
 import { namesOfKeys } from '../queryset/same-keys.js'
-import { orderBy } from '../queryset/total-order.js'
+import { keyOrder, orderBy } from '../queryset/total-order.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { findSame, namesOfRows } from './row-keys.js'
 
@@ -117,6 +117,5 @@ function relatedTo(owners: readonly Model[], { relation, ...reading }: Reading):
 
 function inKeyOrder(query: AnyQueryBuilder): AnyQueryBuilder {
   const model = describeModel(query.modelClass() as ModelClass)
-  const order = model.primaryKey.map((property) => ({ property, descending: false }))
-  return orderBy(query, model, order)
+  return orderBy(query, model, keyOrder(model))
 }

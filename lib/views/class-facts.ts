@@ -38,10 +38,10 @@ export function filterViewOf(
 
 /** The key that objects are looked up by. @throws {ConfigurationError} the model has no column of that name */
 export function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey {
-  const { columns, primaryKey } = model
+  const { columns, primaryKey, prepared } = model
   // `id` is the primary key, whatever its columns are called, unless a column of that name tells objects apart
   const own = columns.get('id')
-  const isOther = own !== undefined && (primaryKey.length < 2 || own.unique)
+  const isOther = own !== undefined && (own.unique || (!prepared && primaryKey.length < 2))
   const properties = view.lookupField === 'id' && !isOther && primaryKey.length > 0 ? primaryKey : [view.lookupField]
   const parts = properties.map((property) => {
     const part = objectKey(model.model, property)

@@ -56,7 +56,9 @@ export class Resource {
   readonly #requestChecks = new Map<string, RequestChecks>()
   readonly #insertObstacles = new Map<InsertAction, string | null>()
   /** The total order of terms that a filter backend gives out again and again. */
-  readonly totalOf = oncePer((terms: readonly OrderTerm[]) => totalOrder(this.model, terms))
+  readonly totalOf = oncePer((terms: readonly OrderTerm[]) =>
+    totalOrder(this.model, terms, { positions: this.paginator?.ordering !== undefined }),
+  )
 
   /** @throws {ConfigurationError} a paginator or filter backend is none */
   constructor(view: GenericViewClass) {
@@ -109,7 +111,7 @@ export class Resource {
 
   /** The total order of a list that no request has asked for. */
   get defaultOrder(): readonly OrderTerm[] {
-    return decided(this, 'defaultOrder', totalOrder(this.model, this.declaredOrder()))
+    return decided(this, 'defaultOrder', this.totalOf(this.declaredOrder()))
   }
 
   /**

@@ -1,8 +1,12 @@
 /** Schemas that nobody made for an API: types without an order, domains over enums, collations, inheritance, views. */
 import {
+  APIRouter,
   CursorPagination,
   configure,
   FieldFilter,
+  genericViewSet,
+  LimitOffsetPagination,
+  ListMixin,
   OrderingFilter,
   PageNumberPagination,
   type Pagination,
@@ -12,9 +16,13 @@ import {
 import { countDistinct, max, min } from 'koa-viewsets/views'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../support/client.js'
+import { resourceOf } from '../../lib/views/resource.js'
+import { type Client, serving } from '../support/client.js'
+import { undescribed } from '../support/contract.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { routerOf, serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
+import { Random } from '../trust/support/random.js'
+import { report, seed, size } from '../trust/support/size.js'
 
 const SCHEMA = `
   create extension intarray;
@@ -46,6 +54,20 @@ const SCHEMA = `
   alter table apart no inherit members;
   insert into members (name) values ('Ada'); insert into staff (name) values ('Ben');
   create view twice as select e.id, x as n, e.title, e.note from events e, generate_series(1, 5) x;
+
+  create table raw_events (payload json, at point);
+  insert into raw_events select json_build_object('a', g % 3), point(g % 2, 1) from generate_series(1, 6) g;
+  insert into raw_events select payload, at from raw_events limit 1;
+  create table boxes (id int primary key, sides box[]);
+  create table log (id int, note text);
+  create table silent_inserts (id int primary key, note text);
+  create rule logged as on insert to silent_inserts do instead insert into log values (new.id, new.note);
+  create table silent_updates (id int primary key, note text);
+  create rule nothing as on update to silent_updates do instead nothing;
+  create table some_inserts (id int primary key, note text);
+  create rule nothing as on insert to some_inserts where new.id > 10 do instead nothing;
+  create table told_inserts (id int primary key, note text);
+  create rule logged as on insert to told_inserts do instead insert into log values (new.id, new.note) returning log.*;
 
   create table tagged (id int primary key, tags int[]);
   insert into tagged values (1, '{1,2}'), (2, '{1,null}');
@@ -236,5 +258,267 @@ describe('lists of an extension that has operators of its own', () => {
     const statics = { filterBackends: [FieldFilter], filtersetFields: ['tags'] }
     const client = await serveViews({ tagged: viewOf(Tagged, serializerOf(Tagged, ['id', 'tags']), statics) })
     expect(idsOf(await client.get(`/tagged?tags__${query}`))).toEqual(ids)
+  })
+})
+
+describe('a table whose columns have no order', () => {
+  const PAGES = [
+    ['pages', new PageNumberPagination({ pageSize: 2 })],
+    ['limits', new LimitOffsetPagination({ defaultLimit: 2 })],
+  ] as const
+
+  it.each([...PAGES.map((one) => [...one, false] as const), ...PAGES.map((one) => [...one, true] as const)])(
+    'is read to its end by %s',
+    async (_, paginationClass, isNamed) => {
+      const Raw = tableOf('raw_events', isNamed ? { idColumn: ['payload', 'at'] } : {})
+      class Events extends genericViewSet(Raw, {
+        serializerClass: serializerOf(Raw, ['payload', 'at']),
+        mixins: [ListMixin],
+        paginationClass,
+      }) {}
+      const client = await serveViews({ events: Events as never })
+      const found = await pagesOf(client, '/events')
+      expect(found).toHaveLength(7)
+      expect(new Set(found).size).toBe(6)
+    },
+  )
+
+  it('is no matter of a cursor, which is told at the start', async () => {
+    const Raw = tableOf('raw_events', { idColumn: 'payload' })
+    const paginationClass = new CursorPagination({ ordering: 'payload' })
+    const api = routerOf({ events: viewOf(Raw, serializerOf(Raw, ['payload']), { paginationClass }) })
+    await expect(api.prepare()).rejects.toThrow('a cursor cannot hold a position by "payload" of type json')
+  })
+})
+
+describe('what PostgreSQL does not say in advance', () => {
+  it('is no matter of a list of boxes, which is text', async () => {
+    const Box = tableOf('boxes')
+    const client = await serveViews({ boxes: viewOf(Box, serializerOf(Box, ['id', 'sides'])) })
+    const sides = '{(1,1),(0,0);(3,3),(2,2)}'
+    expect((await client.send('POST', '/boxes', { id: 1, sides })).json).toEqual({ id: 1, sides })
+    expect((await client.send('PUT', '/boxes/1', { id: 1, sides })).status).toBe(200)
+    expect((await client.send('PATCH', '/boxes/1', { sides: 'x' })).status).toBe(400)
+  })
+
+  it.each([
+    ['silent_inserts', 'cannot insert in "silent_inserts"'],
+    ['silent_updates', 'cannot update in "silent_updates"'],
+    ['some_inserts', 'cannot insert in "some_inserts"'],
+  ])('is told at the start of rules that return nothing: %s', async (table, message) => {
+    const Row = tableOf(table)
+    await expect(routerOf({ rows: viewOf(Row, serializerOf(Row, ['id', 'note'])) }).prepare()).rejects.toThrow(message)
+  })
+
+  it('is no matter of a rule that returns its rows', async () => {
+    const Row = tableOf('told_inserts')
+    const client = await serveViews({ rows: viewOf(Row, serializerOf(Row, ['id', 'note'])) })
+    expect((await client.send('POST', '/rows', { id: 1, note: 'a' })).status).toBe(201)
+  })
+
+  it('is a 400 where the server behind a foreign table makes the key', async () => {
+    const { host = '127.0.0.1', port = 5432, user = 'postgres', database: name } = await whereabouts()
+    await database.knex.raw(`
+      create extension postgres_fdw;
+      create server far foreign data wrapper postgres_fdw options (host '${host}', port '${port}', dbname '${name}');
+      create user mapping for public server far options (user '${user}', password 'x');
+      create table near (id int generated always as identity primary key, note text);
+      create foreign table far (id int not null, note text) server far options (table_name 'near')`)
+    const Far = tableOf('far')
+    const client = await serveViews({ far: viewOf(Far, serializerOf(Far, ['id', 'note'])) })
+    const first = await client.send('POST', '/far', { id: 1, note: 'a' })
+    expect([first.status, client.reported]).toEqual([400, []])
+    expect((await client.send('POST', '/far', { note: 'a' })).status).toBe(400)
+    expect((await client.get('/far')).json).toEqual([])
+    expect(client.reported).toEqual([])
+  })
+})
+
+/** Where the database is, for itself. */
+async function whereabouts(): Promise<{ host?: string; port?: string; user?: string; database?: string }> {
+  const { rows } = await database.knex.raw(`
+    select trim(split_part(current_setting('unix_socket_directories'), ',', 1), '"') as host, current_setting('port') as port,
+      current_user as user, current_database() as database`)
+  return rows[0]
+}
+
+describe('any table', () => {
+  /** Types with values of theirs, as SQL; those of the first lines can be keys. */
+  const TYPES: readonly (readonly [type: string, values: readonly string[]])[] = [
+    ['int', ['-1', '0', '2147483647', '7']],
+    ['int8', ['-9007199254740993', '9223372036854775807', '3', '4']],
+    [
+      'text',
+      [
+        `'a/b'`,
+        `'.'`,
+        `''`,
+        `'Europe/Rome'`,
+        `'a.json'`,
+        `'%2F'`,
+        `' x'`,
+        `'ü😀'`,
+        `'a,b'`,
+        `'null'`,
+        `'bulk'`,
+        `'..'`,
+      ],
+    ],
+    ['varchar(9)', [`'~'`, `'a~b'`, `'"'`, `'\\'`]],
+    ['uuid', [`'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'`, `'b0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'`]],
+    ['date', [`'2020-02-29'`, `'infinity'`, `'0044-03-15 BC'`, `'12024-01-01'`]],
+    [
+      'timestamptz',
+      [`'2020-01-01 00:00:00.000001+00'`, `'-infinity'`, `'0044-03-15 12:00:00.5+00 BC'`, `'12024-01-01 00:00:00+00'`],
+    ],
+    ['timestamp', [`'2020-01-01 00:00:00.000001'`, `'0044-03-15 12:00:00 BC'`]],
+    ['numeric', ['1.50', `'NaN'`, '-0.1', '12345678901234567890.5']],
+    ['float8', ['1.5', `'NaN'`, '1e300', `'-Infinity'`]],
+    ['bytea', [`'\\x00ff80'`, `''`]],
+    ['bool', ['true', 'false']],
+    ['level', [`'low'`, `'high'`]],
+    ['cidr', [`'10.0.0.0/8'`, `'::/0'`]],
+    ['interval', [`'1 mon'`, `'-1 day'`]],
+    ['json', [`'{"a":1}'`, `'null'`]],
+    ['jsonb', [`'{"b":1,"a":[1,2]}'`, `'"x"'`]],
+    ['point', [`'(1,2)'`]],
+    ['xml', [`'<a/>'`]],
+    ['box[]', [`'{(1,1),(0,0);(2,2),(1,1)}'`]],
+    ['pair', [`row(1, '{}')::pair`]],
+    ['int[]', [`'{1,null}'`, `'{}'`]],
+    ['tsvector', [`'a b'`]],
+    ['int4range', [`'[1,5)'`, `'empty'`]],
+    ['lquery', [`'a.*'`]],
+  ]
+  const KEYS = 14
+  const NAMES = [
+    'id',
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    'valueOf',
+    'a b',
+    'select',
+    'Ünï',
+    'order',
+    'page',
+    "it's",
+    '0',
+    'a/b',
+    'then',
+    'x"y',
+  ]
+
+  it('is read whole, each of its objects at its own URL, or refused at the start', {
+    timeout: size(30_000, 3_600_000),
+  }, async () => {
+    const random = new Random(seed)
+    let [read, refused, objects] = [0, 0, 0]
+    for (let run = 0; run < size(40, 10_000); run++) {
+      const table = random.pick(['hostile', 'a.b'.replace('.', '_'), 'Grün', 'user'])
+      const names = random.shuffled(NAMES).slice(0, random.below(4) + 1)
+      const columns = names.map((name, index) => {
+        const [type, values] = TYPES[random.below(index === 0 ? KEYS + 3 : TYPES.length)] as (typeof TYPES)[number]
+        return { name, quoted: `"${name.replaceAll('"', '""')}"`, type, values }
+      })
+      const kind = random.pick(['primary', 'primary', 'unique', 'none', 'view', 'heirs', 'partitions'])
+      const keys = columns.slice(0, kind === 'primary' && random.below(3) === 0 ? 2 : 1)
+      const key = keys.map(({ quoted }) => quoted).join()
+      const isKeyed = ['primary', 'heirs', 'partitions'].includes(kind)
+      const constraint = isKeyed ? `, primary key (${key})` : kind === 'unique' ? `, unique (${key})` : ''
+      const body = `(${columns.map(({ quoted, type }) => `${quoted} ${type}`).join()}${constraint})`
+      const rows = Array.from({ length: 5 }, () =>
+        columns.map(({ values }) => (random.below(9) === 0 ? 'null' : random.pick(values))).join(),
+      )
+      const knex = database.knex
+      // of the same name it would meet the statements of the one before
+      const schema = `hostile${run}`
+      await knex.raw(`create schema ${schema}`)
+      const made = kind === 'view' ? 'base' : table
+      const create = [
+        `create table ${schema}."${made}" ${body}${kind === 'partitions' ? ` partition by hash (${key})` : ''}`,
+        ...(kind === 'partitions'
+          ? [0, 1].map(
+              (part) =>
+                `create table ${schema}.p${part} partition of ${schema}."${made}" for values with (modulus 2, remainder ${part})`,
+            )
+          : []),
+        ...(kind === 'heirs' ? [`create table ${schema}.heir (extra int) inherits (${schema}."${made}")`] : []),
+        ...(kind === 'view' ? [`create view ${schema}."${table}" as select * from ${schema}.base`] : []),
+      ]
+      const isMade = await knex
+        .transaction((trx) =>
+          create.reduce((before, sql) => before.then(() => trx.raw(sql.replaceAll('?', '\\?'))), Promise.resolve()),
+        )
+        .then(
+          () => true,
+          () => false,
+        )
+      // no key of such a type
+      if (!isMade) continue
+      for (const [index, row] of rows.entries()) {
+        const into =
+          kind === 'heirs' && index % 2 === 1 ? `heir (${columns.map(({ quoted }) => quoted).join()})` : `"${made}"`
+        await knex.raw(`insert into ${schema}.${into} values (${row})`.replaceAll('?', '\\?')).catch(() => {})
+      }
+      const model = tableOf(
+        `${schema}.${table}`,
+        isKeyed || random.below(2) === 0
+          ? { idColumn: keys.length > 1 ? keys.map(({ name }) => name) : keys[0]?.name }
+          : {},
+      )
+      const serializerClass = serializerOf(model, '__all__' as never)
+      const View = Object.assign(
+        random.below(2) === 0
+          ? class extends ReadOnlyModelViewSet {}
+          : class extends genericViewSet(model, { serializerClass, mixins: [ListMixin] }) {},
+        {
+          model,
+          serializerClass,
+          paginationClass: random.pick([new PageNumberPagination({ pageSize: 2 }), null]),
+        } as object,
+      ) as typeof ReadOnlyModelViewSet
+      const told = JSON.stringify({ seed, run, create, rows })
+      const api = new APIRouter().register('rows', View, 'rows')
+      try {
+        await api.prepare()
+      } catch (error) {
+        expect((error as Error).name, `${told}: ${String(error)}`).toBe('ConfigurationError')
+        refused++
+        continue
+      }
+      read++
+      const client = await serving(undescribed(api.routes()))
+      const found: Record<string, unknown>[] = []
+      for (let path: string | null = '/rows'; path !== null; ) {
+        const { status, json, text } = await client.get(path)
+        expect([status, client.reported.map(String)], `${told}: ${text}`).toEqual([200, []])
+        found.push(...(json.results ?? json))
+        path = json.next ?? null
+      }
+      const { rows: counted } = await knex.raw('select count(*)::int as count from ??.??', [schema, table])
+      expect([found.length, told]).toEqual([counted[0].count, told])
+      const { lookup } =
+        isKeyed && kind !== 'heirs' && View.prototype instanceof ReadOnlyModelViewSet
+          ? resourceOf(View)
+          : { lookup: undefined }
+      for (const row of lookup ? found : []) {
+        if (!lookup) break
+        const id = lookup.toText(
+          lookup.columns.map(({ property }) => row[property]),
+          {},
+        )
+        // keys that URL parsers take away have no path
+        const text = typeof id === 'string' ? id : JSON.stringify(id)
+        if (text === undefined || ['', '.', '..', 'null'].includes(text)) continue
+        const url = api.url('rows-retrieve', { id: text })
+        const answer = await client.get(url)
+        expect([answer.status, answer.json], `${told}: ${url} ${answer.text}`).toEqual([200, row])
+        objects++
+      }
+      await client.close()
+    }
+    report('hostile schemas', { read, refused, objects, seed })
+    expect(read).toBeGreaterThan(0)
   })
 })

@@ -110,8 +110,9 @@ export interface NamedObjects {
 
 /** Checks what the catalogue says of the key that objects are looked up by. @throws {ConfigurationError} */
 export function checkLookup(view: GenericViewClass, { inPaths, inBodies }: NamedObjects): void {
+  if (!(inPaths || inBodies)) return
   const { problem } = resourceOf(view).lookup
-  if (problem !== undefined && (inPaths || inBodies)) {
+  if (problem !== undefined) {
     throw new ConfigurationError(`${view.name}: lookupField "${view.lookupField}" does not do: ${problem}`)
   }
 }

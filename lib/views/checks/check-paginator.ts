@@ -7,7 +7,7 @@ import type { ModelDescription } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { poolSize } from '../../queryset/database-cursor.js'
-import { canBeTotal, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
+import { canBeTotal, type OrderTerm } from '../../queryset/total-order.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { orders, resourceOf } from '../resource.js'
@@ -20,7 +20,7 @@ export function checkPaginator(view: GenericViewClass): void {
   const asked = filters.some(orders)
     ? view.orderingFields.map((field) => declaredTerm(`${view.name}: orderingFields`, model, field))
     : []
-  const order = [...totalOrder(model, resourceOf(view).declaredOrder()), ...asked]
+  const order = [...resourceOf(view).defaultOrder, ...asked]
   const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
   const poolSize = poolSizeOf(view)
   paginator.check({ name: view.name, model, order, orderingFields: asked, poolSize, ordersByExpression })

@@ -73,9 +73,12 @@ function cannotHold(view: GenericViewClass, { model }: ModelDescription, action:
 
 function takesNone(view: GenericViewClass, model: ModelDescription, action: string): ConfigurationError {
   const { writes, hooks } = actionNamed(action) as Action
+  const [problem, fix] = model.isView
+    ? ['is a view or takes no such statement', 'add an INSTEAD OF trigger']
+    : ['has a rule that does something else and returns no row', 'add RETURNING to the rule']
   return new ConfigurationError(
-    `${view.name}: ${action}() cannot ${writes} in "${model.model.tableName}", which is a view or takes no such statement; ` +
-      `extend ReadOnlyModelViewSet, or the mixins of what it takes, add an INSTEAD OF trigger, or override ${hooks[0]}()`,
+    `${view.name}: ${action}() cannot ${writes} in "${model.model.tableName}", which ${problem}; ` +
+      `extend ReadOnlyModelViewSet, or the mixins of what it takes, ${fix}, or override ${hooks[0]}()`,
   )
 }
 

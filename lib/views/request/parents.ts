@@ -16,7 +16,7 @@ import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import type { SqlPart } from '../../queryset/keyset.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import { orderBy } from '../../queryset/total-order.js'
+import { keyOrder, orderBy } from '../../queryset/total-order.js'
 import type { ObjectLookup } from '../../rows/find-row.js'
 import type { ForcedValues } from '../../serializers/contract.js'
 import { actionClass } from '../action-options.js'
@@ -146,8 +146,7 @@ function namesOf(columns: readonly Column[]): string {
 function first({ unique }: ObjectKey, query: AnyQueryBuilder): AnyQueryBuilder {
   if (unique) return query
   const model = describeModel(query.modelClass() as ModelClass)
-  const order = model.primaryKey.map((property) => ({ property, descending: false }))
-  return orderBy(query, model, order).limit(1)
+  return orderBy(query, model, keyOrder(model)).limit(1)
 }
 
 /** The foreign key that the path decides, with its value; undefined for a view that is not nested. */

@@ -22,7 +22,7 @@ import type { PageRequest } from '../../pagination/pagination.js'
 import { toApiError } from '../../postgres/database-errors.js'
 import type { Bounds } from '../../postgres/guarded.js'
 import type { SqlPart } from '../../queryset/keyset.js'
-import { canOrderBy, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
+import { canOrderBy, type OrderTerm } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/list-source.js'
 import { conditionKey, type ListKey } from '../../rows/row-access.js'
 import { RowList } from '../../rows/row-list.js'
@@ -268,6 +268,8 @@ function describedList(
   return { order, parts, key: { text: tableName + conditions.text, values: conditions.values, expensive } }
 }
 
+const UNORDERED: readonly OrderTerm[] = []
+
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
 function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
   const { resource, asks } = listing
@@ -281,5 +283,5 @@ function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): read
     if (query && canOrderBy(query, model, order)) query.clearOrder()
     return order
   }
-  return query?.has(/^orderBy/) ? totalOrder(model, []) : resource.defaultOrder
+  return query?.has(/^orderBy/) ? resource.totalOf(UNORDERED) : resource.defaultOrder
 }
