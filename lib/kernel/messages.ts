@@ -23,6 +23,7 @@ export const MESSAGES = {
     'Give a value before and after each comma.',
     'Give a range, or a single value.',
   ],
+  forbidden_key: ['The keys "__proto__", and "constructor" with a "prototype", are not allowed.'],
   invalid: ['Invalid value.'],
   invalid_boolean: ['Must be a valid boolean.', 'Must be true or false.'],
   invalid_choice: ['{value} is not a valid choice.', 'Not a valid choice.'],

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { parse, scan } from 'secure-json-parse'
 import type { Context } from '../http/context.js'
 import { BadRequest } from '../kernel/errors.js'
+import { MESSAGES } from '../kernel/messages.js'
 import { keepNumerals, keepNumeralsInTurns, lengthOfExponents, lengthOfExponentsIn } from '../kernel/parse-json.js'
 import { nextTurn } from '../kernel/turns.js'
 import { checkLimits } from './form-parser.js'
@@ -117,5 +118,9 @@ function isSuspect(text: string): boolean {
 
 /** The parser's own message would repeat the input. */
 function malformed(cause: unknown): BadRequest {
-  return new BadRequest(MALFORMED, { cause })
+  const isForbidden = (cause as Error).message.includes('forbidden prototype')
+  return new BadRequest(MALFORMED, {
+    cause,
+    ...(isForbidden && { errors: { non_field_errors: [...MESSAGES.forbidden_key] } }),
+  })
 }

@@ -542,7 +542,9 @@ describe('what else a key of two columns is used for', () => {
     expect(parameter).toMatchObject({
       name: 'id',
       in: 'path',
-      description: expect.stringMatching(/^Names the enrolments: student_id,course_id, with commas between the values\./),
+      description: expect.stringMatching(
+        /^Names the enrolments: student_id,course_id, with commas between the values\./,
+      ),
       schema: { type: 'string' },
     })
   })

@@ -11,6 +11,7 @@ import {
   JSONRenderer,
   ModelSerializer,
   NDJSONRenderer,
+  NestedSerializer,
   OrderingFilter,
   PageNumberPagination,
   ReadOnlyModelViewSet,
@@ -208,4 +209,60 @@ describe('[I23] a column whose name nothing can carry', () => {
     expect((await reader.get('/odds')).text).toBe('[{"id":1,"constructor":"x"}]')
     await reader.close()
   })
+})
+
+it('named as a member of all objects are shown of related objects, by rows and by instances', async () => {
+  await database.knex.raw(`
+    create table files (id int primary key, "constructor" text, "hasOwnProperty" text);
+    create table covers (id int primary key, "constructor" text, "toString" text, file_id int unique references files);
+    insert into files values (1, 'a', 'b'); insert into covers values (7, 'x', 'y', 1)`)
+  class File extends Model {
+    static override tableName = 'files'
+    static override relationMappings = () => ({
+      cover: { relation: Model.HasOneRelation, modelClass: Cover, join: { from: 'files.id', to: 'covers.file_id' } },
+    })
+  }
+  class Cover extends Model {
+    static override tableName = 'covers'
+  }
+  for (const model of [File, Cover]) model.knex(database.knex)
+  const cover = new NestedSerializer(
+    class extends ModelSerializer {
+      static override schemaName = 'Cover'
+      static override model = Cover
+      static override fields = ['id', 'constructor', 'toString']
+      static override readOnlyFields = ['constructor']
+    },
+    { readOnly: true },
+  )
+  class Shown extends ModelSerializer {
+    static override schemaName = 'File'
+    static override model = File
+    static override fields = ['id', 'constructor', 'hasOwnProperty']
+    static override readOnlyFields = ['constructor']
+  }
+  class Labelled extends Shown {
+    static override schemaName = 'LabelledFile'
+    static override fields = ['id', 'constructor', 'hasOwnProperty', 'label']
+    static override declaredFields = { label: new SerializerMethodField() }
+    getLabel() {
+      return 'x'
+    }
+  }
+  const api = new APIRouter()
+  for (const [name, serializerClass] of Object.entries({ rows: Shown, instances: Labelled })) {
+    const View = class extends ReadOnlyModelViewSet {}
+    api.register(
+      name,
+      Object.assign(View, { model: File, serializerClass, expandable: { cover } } as object) as never,
+      name,
+    )
+  }
+  await api.prepare()
+  const own = await serving(api.routes())
+  const file = { id: 1, constructor: 'a', hasOwnProperty: 'b', cover: { id: 7, constructor: 'x', toString: 'y' } }
+  expect((await own.get('/rows?expand=cover')).json).toEqual([file])
+  expect((await own.get('/rows/1?expand=cover')).json).toEqual(file)
+  expect((await own.get('/instances?expand=cover')).json).toEqual([{ ...file, label: 'x' }])
+  await own.close()
 })
