@@ -35,28 +35,21 @@ const QUICK = [
   'test/lib/parsers/parse-body.test.ts',
   'test/lib/postgres/{cancel-statement,database-errors,row-contract,row-stream,run-statement,scoped-knex}.test.ts',
 ]
-/** Below these a test file has a process of its own: what it measures is memory or the event loop, or it changes what others find. */
-const ALONE = [
-  'test/trust/',
-  'test/examples/',
-  'test/browser/',
-  'test/api/streams-memory.test.ts',
-  'test/lib/parsers/multi-part-parser.test.ts',
-]
 /** Tests of what a superuser may do. */
 const NOT_AS_ROLE = ['openapi', 'row-level-security', 'tenants'].map((name) => `test/api/${name}.test.ts`)
 const isCompiled = process.env['COMPILED'] === 'true'
 const isFast = process.env['FAST'] === 'true'
+const isQuick = process.env['QUICK'] === 'true'
 const isRole = Boolean(process.env['DATABASE_ROLE'])
 const fromRoot = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
-const isAlone = (path: string) => isCompiled || ALONE.some((place) => path.startsWith(place))
+/** They need no database and leave nothing behind: one process loads what they import for all of them. */
+const TOGETHER = isCompiled || isQuick ? [] : fastTests(fromRoot(''))
 const chosen = chosenFiles()
 
 function chosenFiles(): readonly string[] {
   if (isCompiled) return COMPILED
-  if (isFast) return fastTests(fromRoot(''))
-  if (process.env['QUICK'] === 'true') return QUICK
-  return ['test/**/*.test.ts', ...ALONE.map((place) => (place.endsWith('/') ? `${place}**/*.test.ts` : place))]
+  if (isFast) return TOGETHER
+  return isQuick ? QUICK : ['test/**/*.test.ts']
 }
 
 const DOOR = /^koa-viewsets(?:\/([a-z-]+))?$/
@@ -71,7 +64,7 @@ function doorOf(source: string): string | undefined {
   )
 }
 
-/** Those of the chosen files that have a process each, or those that load once what all of them import. */
+/** @param isolate a process for each file */
 function project(isolate: boolean): TestProjectInlineConfiguration {
   return {
     root: fromRoot(''),
@@ -87,10 +80,10 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
     test: {
       name: isolate ? 'alone' : 'together',
       isolate,
-      include: chosen.filter((path) => isAlone(path) === isolate),
+      include: isolate ? [...chosen] : TOGETHER,
       exclude: [
         ...configDefaults.exclude,
-        ...(isolate ? [] : ALONE.map((place) => (place.endsWith('/') ? `${place}**` : place))),
+        ...(isolate ? TOGETHER : []),
         ...(isCompiled ? [] : COMPILED),
         ...(isRole ? NOT_AS_ROLE : []),
       ],

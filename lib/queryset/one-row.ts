@@ -13,7 +13,8 @@ import type { Column } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
-import { type PgAnswer, readsRawRows, runAsPg } from '../postgres/run-statement.js'
+import { type PgAnswer, type RawRow, readsRawRows, runAsPg } from '../postgres/run-statement.js'
+import { positionColumn } from './keyset.js'
 
 /** How many texts are kept for a model: clients choose which columns change. */
 const MOST_TEXTS = 200
@@ -39,18 +40,53 @@ export function deletesPlainly(object: Model, knex: Queryable): boolean {
 /** How a row is locked: `no key update` leaves it free to be referred to. */
 export type RowLock = 'no key update' | 'update'
 
-/** The row with these values of columns that are unique together, locked until the transaction ends. */
+export interface HeldRow {
+  readonly object: Model
+  /** The strings of the columns that were asked for. */
+  readonly texts: RawRow
+}
+
+/** Names of no column of the application's. */
+const TERM = 'koaviewsetsterm'
+
+/**
+ * The row with these values of columns that are unique together, locked until the transaction ends.
+ * @param terms columns to read as strings, besides the row
+ */
 export async function holdOne(
   model: ModelClass,
   columns: readonly Column[],
-  { values, lock, knex }: { values: readonly unknown[]; lock: RowLock; knex: Queryable },
-): Promise<Model | undefined> {
+  { values, terms, lock, knex }: HeldKey,
+): Promise<HeldRow | undefined> {
   const names = columns.map(({ column }) => column)
-  const text = kept(model, knex, `${lock}|${names.join()}`, () => [
-    `select ??.* from ?? where ${sameKey(names)} for ${lock}`,
-    [model.tableName, model.tableName, ...names],
-  ])
-  return oneOf(model, { text, values, knex })
+  const shape = `${lock}|${names.join()}|${terms.map(({ column }) => column).join()}`
+  const text = kept(model, knex, shape, () => {
+    const positions = terms.map((column) => positionColumn(column, column.column))
+    const selected = positions.map(({ sql }, index) => `, ${sql} as ${TERM}${index}`)
+    return [
+      `select ??.*${selected.join('')} from ?? where ${sameKey(names)} for ${lock}`,
+      [model.tableName, ...positions.flatMap(({ bindings }) => bindings as string[]), model.tableName, ...names],
+    ]
+  })
+  const types = new RememberingTypes(knex)
+  const { rows, fields } = await runAsPg(knex, text, values, types)
+  const [row] = rows
+  if (!row) return undefined
+  const texts = terms.map((_, index) => {
+    const name = `${TERM}${index}`
+    const value = row[name]
+    delete row[name]
+    return value as string | null
+  })
+  const [object] = instancesOf(model, { rows, fields, types }, knex) as [Model]
+  return { object, texts }
+}
+
+interface HeldKey {
+  readonly values: readonly unknown[]
+  readonly terms: readonly Column[]
+  readonly lock: RowLock
+  readonly knex: Queryable
 }
 
 /** Changes the object's row, and the object. @returns the row as it is now; undefined where it is gone */

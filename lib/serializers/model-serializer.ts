@@ -90,6 +90,9 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     checkNames(this, declared)
   }
 
+  /** What is related to an object is loaded once it is written. */
+  #loads = true
+
   get #model(): ModelClass {
     return this.plan.model?.model as ModelClass
   }
@@ -110,6 +113,11 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
       await this.#reload([...objects])
   }
 
+  /** @internal Whoever shows the object that is written reads it again: what is related to it is loaded for nobody else. */
+  leaveRelated(): void {
+    this.#loads = false
+  }
+
   /** Inserts a row, with its nested objects and many-to-many relations, and returns it as the database has it. */
   override create(data: Record<string, unknown>): Promise<M> {
     return this.#writeOne({ data, instance: undefined, path: [] })
@@ -124,7 +132,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     const items = toItems(this, [entry])
     return this.#atomically(items.some(hasRelated), async () => {
       const [row] = await writeTree(this, items)
-      return this.#reloadOne(row as M)
+      return this.#loads ? this.#reloadOne(row as M) : (row as M)
     })
   }
 

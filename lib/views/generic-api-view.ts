@@ -174,7 +174,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
    */
   async getObject(): Promise<M> {
     const object = (await findObject(this)) as M
-    if (!writesUnseen(this)) await this.loadRelated([object])
+    if (!(this.holds && writesUnseen(this))) await this.loadRelated([object])
     await this.checkObjectPermissions(object)
     return object
   }

@@ -12,12 +12,14 @@ export type InsertAction = 'create' | 'bulkCreate'
 /** What answers with the objects that it has written. */
 export type WritingAction = InsertAction | 'update' | 'bulkUpdate'
 /** What is answered with rows. A stream is a list that is written row by row. */
-export type RowAnswer = InsertAction | 'list' | 'stream' | 'retrieve'
+export type RowAnswer = WritingAction | 'partialUpdate' | 'list' | 'stream' | 'retrieve'
 
 /** The methods that have a say in an answer of rows. */
 export function rowMethods(answer: RowAnswer): readonly string[] {
   if (answer === 'stream') return ['list', ...SHOWING]
-  return [answer, ...SHOWING, actionNamed(answer)?.answers ?? []].flat()
+  const { answers = [], runs = [], writes } = actionNamed(answer) ?? {}
+  // what is saved is shown by the serializer of the input
+  return [answer, runs, ...SHOWING, answers, writes === 'update' ? INPUT : []].flat()
 }
 
 /** What of a request is ours to check. */

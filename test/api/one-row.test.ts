@@ -49,7 +49,7 @@ async function serve(model: typeof Thing): Promise<Client> {
 it('the object that was read has the new values, too', async () => {
   const client = await serve(Thing)
   const { status, text } = await client.send('PATCH', '/things/1', { name: 'two' })
-  expect([status, text]).toEqual([200, '{"id":1,"name":"two","extra":{"n":12345678901234567890}}'])
+  expect([status, text]).toEqual([200, '{"id":1,"name":"two","extra":{"n": 12345678901234567890}}'])
   expect(seen).toEqual([['two', 'two', true, true]])
   expect(await database.knex('things').select('name', 'shown')).toEqual([{ name: 'two', shown: 'x' }])
 })

@@ -316,7 +316,7 @@ describe('a view with static concurrency', () => {
       static override concurrency = null
     }
     for (const [view, writes] of [
-      [Documents, 6],
+      [Documents, 5],
       [Without, 4],
     ] as const) {
       const client = await served(view)

@@ -92,7 +92,7 @@ class OfModel extends Plain {
   static override serializerClass = SeeingBookSerializer
 }
 
-/** How often the authors of objects are loaded by a write; its answer shows the author as it is afterwards. */
+/** How often the authors of objects are loaded by a write, by statements of their own; its answer shows the author as it is afterwards. */
 async function write(view: typeof Plain, method: 'PATCH' | 'DELETE', headers: Record<string, string> = {}) {
   seen = undefined
   const { id } = await Book.query().insert({ title: 'a', author_id: 1 })
@@ -109,16 +109,15 @@ async function write(view: typeof Plain, method: 'PATCH' | 'DELETE', headers: Re
 }
 
 it.each([
-  ['a plain view set', Plain, 1, 0],
-  ['one that narrows its rows', Narrowed, 1, 0],
-])('%s loads nothing before it writes', async (_what, view, updating, deleting) => {
-  expect(await write(view, 'PATCH')).toBe(updating)
-  expect(await write(view, 'DELETE')).toBe(deleting)
+  ['a plain view set', Plain],
+  ['one that narrows its rows', Narrowed],
+])('%s loads nothing before it writes, and shows what is written by the statement of retrieve', async (_what, view) => {
+  expect(await write(view, 'PATCH')).toBe(0)
+  expect(await write(view, 'DELETE')).toBe(0)
 })
 
 it.each([
-  // what a method of its own has written is read again
-  ['performUpdate() and performDestroy()', Hooked, 3],
+  ['performUpdate() and performDestroy()', Hooked, 2],
   ['an object permission', Guarded, 2],
   ['hooks of the model', OfModel, 2],
 ])('%s see what is related', async (_what, view, times) => {

@@ -40,7 +40,7 @@ export async function createDatabase({ schema, encoding }: DatabaseOptions = {})
   const name = `test_${randomBytes(8).toString('hex')}`
   await runSql(
     server,
-    `CREATE DATABASE ${name} TEMPLATE ${encoding ? `template0 ENCODING '${encoding}' LOCALE 'C'` : 'template1'}`,
+    `CREATE DATABASE ${name} TEMPLATE ${encoding ? `template0 ENCODING '${encoding}' LOCALE 'C'` : 'template1 STRATEGY file_copy'}`,
   )
   const direct = withDatabase(server, name)
   if (schema) await runSql(direct, schema)

@@ -8,12 +8,27 @@ import type { DeferredTriggers } from '../../serializers/stored-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { WritingAction } from '../overrides.js'
 import { readNewVersion } from './concurrency.js'
-import { representSaved } from './selection.js'
+import { readSavedRow, type SavedRows } from './saved-row.js'
+import { loadShown, representSaved } from './selection.js'
 
-/** The written form of what a serializer has saved: read again where the plan says that something may have changed it since. */
-export async function answerSaved(view: GenericView, serializer: Serializer, action: WritingAction): Promise<unknown> {
+/**
+ * The written form of what a serializer has saved: read again where the plan says that something may have changed it since.
+ * @param rows how one object is read again
+ */
+export async function answerSaved(
+  view: GenericView,
+  serializer: Serializer,
+  action: WritingAction,
+  rows?: SavedRows,
+): Promise<unknown> {
   const { because, deferred } = view.resource.stored(action, serializer.constructor as SerializerClass)
   if (deferred.length > 0) await runDeferred(view, deferred)
+  const { obj } = serializer
+  if (rows && typeof obj === 'object' && obj !== null) {
+    const text = await readSavedRow(view, rows.access, obj)
+    if (text) return text
+    if (rows.isUnseen) await loadShown(view, [obj])
+  }
   // of a list there is no version
   if (!serializer.many) await readNewVersion(view, serializer.obj)
   return representSaved(view, serializer, because !== null)

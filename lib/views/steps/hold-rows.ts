@@ -53,12 +53,15 @@ const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
 export async function holdRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
   const { secured, isView } = describeModel(view.viewClass.modelClass())
   if (isOneOfAll(view, wanted) && !secured && !isView) {
-    const row = await holdOne(view.viewClass.modelClass(), wanted.key.columns, {
+    const model = view.viewClass.modelClass()
+    const { columns } = describeModel(model)
+    const row = await holdOne(model, wanted.key.columns, {
       values: wanted.keys[0] as KeyValues,
+      terms: (wanted.terms ?? []).map(({ property }) => columns.get(property) as Column),
       lock: view.ctx.method === 'DELETE' ? 'update' : 'no key update',
       knex: knexOf(view),
     })
-    return row ? { objects: [row], count: 1, texts: undefined } : NONE
+    return row ? { objects: [row.object], count: 1, texts: row.texts } : NONE
   }
   const query = visibleQuery(view)
   const conditions = watchConditions(query)
@@ -79,11 +82,10 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
 }
 
 /** True for one row of the whole table: no condition but its key, and no order of locks. */
-function isOneOfAll(view: GenericView, { key, keys, terms }: WantedRows): boolean {
+function isOneOfAll(view: GenericView, { key, keys }: WantedRows): boolean {
   return (
     keys.length === 1 &&
     key.unique &&
-    !terms?.length &&
     view.parents.length === 0 &&
     view.viewClass.softDelete === null &&
     view.resource.isWholeTable &&

@@ -1,5 +1,6 @@
 /** Finds the object that a path names, and answers with it. */
 
+import type { KeyValues } from '../../fields/object-key.js'
 import { PathStart, type Where } from '../../filters/field-path.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import type { ModelDescription } from '../../models/model-description.js'
@@ -79,7 +80,11 @@ function scopeKey(scope: Where | undefined, { model }: ModelDescription): Condit
 
 /** What the path names: the key, its values, and a query for it. @throws NotFound when no row can have them */
 export function lookupOf(view: GenericView): ObjectLookup {
-  const { values } = keyOnPath(view)
+  return lookupBy(view, keyOnPath(view).values)
+}
+
+/** How the object of the view is looked up that has these values as its key. */
+export function lookupBy(view: GenericView, values: KeyValues): ObjectLookup {
   const { resource } = view
   const { lookup: key } = resource
   return {

@@ -2,8 +2,12 @@
 
 import { oncePer } from '../../kernel/once-per.js'
 import { traitsOf } from '../../models/model-traits.js'
-import { insertObstacle } from '../../rows/inserter.js'
+import { decideRows } from '../../rows/row-plan.js'
+import type { SerializerClass } from '../../serializers/contract.js'
 import { ModelSerializer } from '../../serializers/model-serializer.js'
+import { NestedSerializer } from '../../serializers/nested-serializer.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import { uploadField } from '../../serializers/store-uploads.js'
 import { actionNamed, changesObject } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { INPUT } from '../overrides.js'
@@ -14,10 +18,13 @@ const LOOKING = ['getObject', 'getObjectToWrite', 'checkObjectPermissions', 'loa
 
 const decidedOf = oncePer((_resource: Resource) => new Map<string, boolean>())
 
-/** True for a request that holds an object, writes it and shows it anew by nothing but code of the package. */
-export function writesUnseen({ holds, ctx, resource, action, body }: GenericView): boolean {
+/** Methods of serializers that are given the object, or decide on who is. */
+const VALIDATING = ['isValid', 'validate', 'save', 'update'] as const
+
+/** True for a request that writes an object and shows it anew by nothing but code of the package. */
+export function writesUnseen({ ctx, resource, action, body }: GenericView): boolean {
   // a condition may be about all that is shown
-  if (!holds || ctx.headers['if-none-match'] !== undefined) return false
+  if (ctx.headers['if-none-match'] !== undefined) return false
   // operations are applied to all that is shown
   if (body.patch === 'operations') return false
   const decided = decidedOf(resource)
@@ -36,6 +43,17 @@ function decide({ view, overrides, guardsObjects }: Resource, action: string): b
   const { plainUpdates, plainDeletes } = traitsOf(view.modelClass())
   if (writes === 'delete') return plainDeletes
   const { serializerClass } = view
-  if (!serializerClass || !plainUpdates || insertObstacle(serializerClass) !== null) return false
-  return (serializerClass.prototype as Partial<ModelSerializer>).update === ModelSerializer.prototype.update
+  return serializerClass !== null && plainUpdates && !looks(serializerClass)
+}
+
+/** True where code of the application, or the objects that are nested in the input, need the object as it is shown. */
+function looks(serializer: SerializerClass): boolean {
+  const own = serializer.prototype as Partial<ModelSerializer>
+  if (VALIDATING.some((name) => own[name] !== ModelSerializer.prototype[name])) return true
+  const { validators, writable } = serializerPlan(serializer)
+  if (validators.length > 0) return true
+  if (writable.some(({ hook, field }) => hook !== undefined || field instanceof NestedSerializer || uploadField(field)))
+    return true
+  const { plan } = decideRows(serializer)
+  return plan === undefined || plan.runsFields
 }
