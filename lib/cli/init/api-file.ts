@@ -1,4 +1,4 @@
-/** The file of the router. */
+/** The files of routers: one of the application, and of many tables one of each part. */
 import { singularize } from '../../kernel/naming.js'
 import { importOf, list, literal, sortImports } from '../schema/source-text.js'
 import { type SourceFile, sourceFile } from './header.js'
@@ -6,29 +6,98 @@ import type { Resource } from './resource.js'
 
 const SHORT_CHAIN = 2
 const WIDTH = 120
+/** A longer chain of calls costs compilers more than it is worth: each call's type holds those of all before it. */
+const LONGEST_CHAIN = 50
 
-export function apiFile(resources: readonly Resource[]): SourceFile {
-  const views = resources.map(({ model }): [string, string] => {
-    const from = `./views/${model.fileName}.js`
-    return [from, importOf([`${model.className}ViewSet`], from)]
+/** A call that registers a resource, and the name of the file with its view set. */
+interface Call {
+  readonly resource: Resource
+  readonly text: string
+}
+
+export function apiFiles(resources: readonly Resource[]): readonly SourceFile[] {
+  const calls = callsOf(resources)
+  if (calls.length <= LONGEST_CHAIN)
+    return [
+      apiFile(
+        calls.map(({ text }) => text),
+        viewImports(calls, './views'),
+      ),
+    ]
+  const parts = [...partsOf(calls)].sort(([one], [other]) => (one < other ? -1 : 1))
+  const imports = parts.map(([key]): [string, string] => {
+    const from = `./routes/of-${key}.js`
+    return [from, importOf([partName(key)], from)]
   })
-  const imports = sortImports(new Map([['koa-viewsets', importOf(['APIRouter'], 'koa-viewsets')], ...views]))
+  const included = parts.map(([key]) => `.include(${partName(key)}())`)
+  return [...parts.map(([key, own]) => partFile(key, own)), apiFile(included, imports)]
+}
+
+function callsOf(resources: readonly Resource[]): readonly Call[] {
   const basenames = new Set<string>()
-  const calls = resources.map(({ model: { route, className, table } }) => {
+  return resources.map((resource) => {
+    const { route, className, table } = resource.model
     // names of routes are letters, digits and hyphens, each once
     const own = singularize(table.tableName)
     const isPlain = /^[a-z0-9_-]+$/.test(own) && !basenames.has(own)
     basenames.add(isPlain ? own : route)
     const values = [literal(route), `${className}ViewSet`, ...(isPlain ? [] : [literal(route)])]
-    return list('.register', values, { open: '(', close: ')', indent: '    ' })
+    return { resource, text: list('.register', values, { open: '(', close: ')', indent: '    ' }) }
   })
-  const head = "  return new APIRouter({ prefix: '/api' })"
-  const line = `${head}${calls.join('')}`
-  const isShort = calls.length < SHORT_CHAIN && line.length <= WIDTH
-  const chain = isShort ? line : `${head}${calls.map((call) => `\n    ${call}`).join('')}`
+}
+
+function viewImports(calls: readonly Call[], folder: string): [string, string][] {
+  return calls.map(({ resource: { model } }) => {
+    const from = `${folder}/${model.fileName}.js`
+    return [from, importOf([`${model.className}ViewSet`], from)]
+  })
+}
+
+/** Calls by the letter that their routes begin with: `a`, and of a letter with many `a2`, `a3`. */
+function partsOf(calls: readonly Call[]): ReadonlyMap<string, readonly Call[]> {
+  const parts = new Map<string, Call[]>()
+  const counts = new Map<string, number>()
+  for (const call of calls) {
+    const letter = call.resource.model.route.charAt(0)
+    const count = counts.get(letter) ?? 0
+    counts.set(letter, count + 1)
+    const number = Math.floor(count / LONGEST_CHAIN) + 1
+    const key = number === 1 ? letter : `${letter}${number}`
+    parts.set(key, [...(parts.get(key) ?? []), call])
+  }
+  return parts
+}
+
+/** `a` → `routesOfA` */
+function partName(key: string): string {
+  return `routesOf${key.toUpperCase()}`
+}
+
+function partFile(key: string, calls: readonly Call[]): SourceFile {
   const body =
-    `/** The routes below \`/api\`. */\nexport function createApi() {\n${chain}\n}\n\n` +
+    `/** Routes that begin with \`${key.charAt(0)}\`. */\nexport function ${partName(key)}() {\n` +
+    `${chainOf(
+      '  return new APIRouter()',
+      calls.map(({ text }) => text),
+    )}\n}\n`
+  return sourceFile(`routes/of-${key}.ts`, `${importsOf(viewImports(calls, '../views'))}\n${body}`)
+}
+
+function apiFile(calls: readonly string[], imports: readonly [string, string][]): SourceFile {
+  const body =
+    `/** The routes below \`/api\`. */\nexport function createApi() {\n` +
+    `${chainOf("  return new APIRouter({ prefix: '/api' })", calls)}\n}\n\n` +
     '/** What clients are made of: `createClient<Api>(url)`, from `koa-viewsets/client`. */\n' +
     'export type Api = ReturnType<typeof createApi>\n'
-  return sourceFile('api.ts', `${imports}\n${body}`)
+  return sourceFile('api.ts', `${importsOf(imports)}\n${body}`)
+}
+
+function importsOf(own: readonly [string, string][]): string {
+  return sortImports(new Map([['koa-viewsets', importOf(['APIRouter'], 'koa-viewsets')], ...own]))
+}
+
+function chainOf(head: string, calls: readonly string[]): string {
+  const line = `${head}${calls.join('')}`
+  const isShort = calls.length < SHORT_CHAIN && line.length <= WIDTH
+  return isShort ? line : `${head}${calls.map((call) => `\n    ${call}`).join('')}`
 }

@@ -1,7 +1,7 @@
 /** All files of an application. */
 import type { DescribedModel, DescribedSchema } from '../schema/describe-schema.js'
 import { quoted } from '../schema/source-text.js'
-import { apiFile } from './api-file.js'
+import { apiFiles } from './api-file.js'
 import type { SourceFile } from './header.js'
 import { enumsFile, modelFile } from './model-file.js'
 import { describeResource, type Resource } from './resource.js'
@@ -23,7 +23,7 @@ export function applicationFiles({ models, enums }: DescribedSchema): Applicatio
     ...(enums.length > 0 ? [enumsFile(enums)] : []),
     ...resources.flatMap((resource) => [modelFile(resource), serializerFile(resource), viewFile(resource)]),
     authenticationFile(),
-    apiFile(resources),
+    ...apiFiles(resources),
     mainFile(),
   ]
   return {

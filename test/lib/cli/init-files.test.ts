@@ -27,6 +27,34 @@ afterAll(() => database.drop())
 const init = (...args: string[]) => runFor(url, 'init', ...args)
 
 describe('koa-viewsets init', () => {
+  it('writes routers of parts for many tables, by the first letters of their routes', async () => {
+    const many = await createDatabase({
+      schema: Array.from({ length: 60 }, (_, number) => `create table a${number} (id int primary key);`)
+        .concat('create table books (id int primary key);')
+        .join(''),
+    })
+    const folder = createFolder()
+    const { code } = await runFor(toUrl(many.direct), 'init', '--out', folder)
+    await many.drop()
+    expect(code).toBe(0)
+    const files = readFiles(folder)
+    expect(Object.keys(files).filter((file) => file.startsWith('routes/'))).toEqual(
+      ['a', 'a2', 'b'].map((part) => `routes/of-${part}.ts`),
+    )
+    expect(files['api.ts']).toContain(
+      [
+        "  return new APIRouter({ prefix: '/api' })",
+        '.include(routesOfA())',
+        '.include(routesOfA2())',
+        '.include(routesOfB())',
+      ].join('\n    '),
+    )
+    expect(files['routes/of-b.ts']).toContain("import { BookViewSet } from '../views/book.js'")
+    expect(files['routes/of-b.ts']).toContain("  return new APIRouter().register('books', BookViewSet)")
+    const registered = ['a', 'a2'].map((part) => files[`routes/of-${part}.ts`]?.match(/\.register\(/g)?.length)
+    expect(registered).toEqual([50, 10])
+  })
+
   it('writes nothing on a dry run', async () => {
     const folder = createFolder()
     const { code, stdout, stderr } = await init('--out', folder, '--dry-run')

@@ -3,6 +3,7 @@ import Koa from 'koa'
 // @ts-expect-error: the package has no types
 import mount from 'koa-mount'
 import { describe, expect, it } from 'vitest'
+import { createClient } from '../../../lib/client/index.js'
 import {
   APIRouter,
   action,
@@ -12,6 +13,8 @@ import {
   GenericViewSet,
   ListMixin,
   ModelViewSet,
+  NestedRouter,
+  NestedViewSetMixin,
   PageNumberPagination,
   ViewSet,
 } from '../../../lib/index.js'
@@ -398,6 +401,53 @@ describe('mount()', () => {
     library('/api').mount(router)
     const { get } = await serve(router.routes())
     expect((await get('/api/books')).headers['x-before']).toBe('/api/books')
+  })
+})
+
+describe('include()', () => {
+  it('takes what parts have registered, nested view sets too', async () => {
+    const books = new APIRouter().register('books', BookViewSet)
+    const below = new NestedRouter(books, 'books', { lookup: 'book_id' })
+    class Below extends NestedViewSetMixin(BookViewSet) {
+      static override parentLookupField = 'id'
+    }
+    below.register('same', Below, 'same')
+    const api = new APIRouter({ prefix: '/api' })
+      .include(books)
+      .include(new APIRouter().register('authors', AuthorViewSet))
+      .register('tags', TagViewSet)
+    await api.prepare()
+    const { get } = await serveApp(api.routes())
+    const { id } = await Book.query().insert({ title: 'One', isbn: '1' } as never)
+    for (const path of ['books', 'authors', 'tags', `books/${id}/same`])
+      expect((await get(`/api/${path}`)).status).toBe(200)
+    expect(Object.keys((await get('/api')).json)).toEqual(['book', 'author', 'tag'])
+    // its types are those of the parts: this compiles
+    const client = createClient<typeof api>('http://x')
+    expect([client.books.list, client.authors.retrieve, client.tags.create].map((one) => typeof one)).toEqual([
+      'function',
+      'function',
+      'function',
+    ])
+  })
+
+  it('refuses parts with options, names that are taken, and what comes too late', async () => {
+    const taken = () => new APIRouter().register('books', BookViewSet)
+    expect(() => taken().include(taken())).toThrow('both registered under "books"')
+    for (const options of [{ prefix: '/part' }, { databaseRole: 'app' }, { databaseSettings: { 'app.tenant': '1' } }]) {
+      expect(() => new APIRouter().include(new APIRouter(options))).toThrow('include() takes routers without options')
+    }
+    const part = taken()
+    const nested = new NestedRouter(part, 'books', { lookup: 'book_id' })
+    new APIRouter().include(part)
+    expect(() => part.register('tags', TagViewSet)).toThrow('register("tags") came after include(); register first')
+    expect(() => nested.register('tags', TagViewSet)).toThrow('came after include()')
+    const prepared = taken()
+    await prepared.prepare()
+    expect(() => new APIRouter().include(prepared)).toThrow('include() came after prepare()')
+    expect(() => prepared.include(new APIRouter().register('tags', TagViewSet))).toThrow(
+      'include() of "/tags" came after',
+    )
   })
 })
 
