@@ -1,5 +1,6 @@
 /** The way of a request through a generic view: how it reads, how it inserts, and the statements of each step. */
 
+import type { Model } from 'objection'
 import { isDescribed } from '../filters/filter.js'
 import { queryOf } from '../http/context.js'
 import { ApiError, ConfigurationError, NotFound } from '../kernel/errors.js'
@@ -29,6 +30,7 @@ import { findInserter } from '../views/steps/insert-row.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { explainedList } from '../views/steps/read-list.js'
 import { objectRow } from '../views/steps/read-object.js'
+import { readSavedRow, savedRows } from '../views/steps/saved-row.js'
 import { rowAccess } from '../views/steps/selection.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
@@ -174,7 +176,9 @@ class RoadBook {
     if (!written && marks) this.#setMark(name)
     else if (!written)
       await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete'))
-    if (writes !== 'delete') this.#noteRelations()
+    const saved = written ? undefined : savedRows(view)
+    if (saved) await this.#step('object', () => readSavedRow(view, saved.access, this.#keyedObject()))
+    else if (writes !== 'delete') this.#noteRelations()
     return { ...NOTHING, ...again, statements: this.#statements, transaction }
   }
 
@@ -187,11 +191,19 @@ class RoadBook {
     return because === null ? {} : { readsAgain: because }
   }
 
+  /** An object that has a key, and nothing else. */
+  #keyedObject(): Model {
+    const model = this.#view.viewClass.modelClass()
+    const { columns } = this.#view.resource.lookup
+    const names = [...describeModel(model).primaryKey, ...columns.map(({ property }) => property)]
+    return Object.assign(new model(), Object.fromEntries(names.map((name) => [name, 0])))
+  }
+
   async #changeRow(isDeletion: boolean): Promise<void> {
     const { knex } = this.#recording
     const model = this.#view.viewClass.modelClass()
     const { columns, primaryKey } = describeModel(model)
-    const object = Object.assign(new model(), Object.fromEntries(primaryKey.map((key) => [key, 0])))
+    const object = this.#keyedObject()
     const values = new Map(this.#writtenColumns().map((column) => [column, null]))
     if (isDeletion ? deletesPlainly(object, knex) : updatesPlainly(object, knex)) {
       if (!isDeletion) this.#subject.notes.push('the UPDATE is that of a body with every field')
