@@ -152,6 +152,14 @@ describe('handling=strict', () => {
       status: 400,
       errors: { titel: ['Unknown field.'], non_field_errors: ['Unknown field.'], author: { nom: ['Unknown field.'] } },
     })
+    const words = ['first-name', 'größe', 'author.name', 'tags[0]', '@type', '$ref', '名前']
+    const odd = await send(
+      'POST',
+      '/books',
+      { title: 'a', ...Object.fromEntries(words.map((word) => [word, 1])) },
+      STRICT,
+    )
+    expect(odd.json.errors).toEqual(Object.fromEntries(words.map((word) => [word, ['Unknown field.']])))
     const bulk = await send('POST', '/books/bulk', [{ title: 'a' }, { title: 'b', x: 1 }], STRICT)
     expect(bulk.json.errors).toEqual({ 1: { x: ['Unknown field.'] } })
     expect(await titles()).toEqual([])
