@@ -15,7 +15,7 @@ import {
 } from 'koa-viewsets'
 import { countDistinct, max, min } from 'koa-viewsets/views'
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { resourceOf } from '../../lib/views/resource.js'
 import { type Client, serving } from '../support/client.js'
 import { undescribed } from '../support/contract.js'
@@ -55,6 +55,8 @@ const SCHEMA = `
   insert into members (name) values ('Ada'); insert into staff (name) values ('Ben');
   create view twice as select e.id, x as n, e.title, e.note from events e, generate_series(1, 5) x;
 
+  create type mood_level as enum ('low');
+  create table moods (id int primary key, level mood_level);
   create table raw_events (payload json, at point);
   insert into raw_events select json_build_object('a', g % 3), point(g % 2, 1) from generate_series(1, 6) g;
   insert into raw_events select payload, at from raw_events limit 1;
@@ -130,6 +132,32 @@ describe('a domain over an enum', () => {
     const Fix = tableOf('fixes', { idColumn: 'severity' })
     const api = routerOf({ fixes: viewOf(Fix, serializerOf(Fix, ['note']), { lookupField: 'severity' }) })
     await expect(api.prepare()).rejects.toThrow('is of a domain over level, which PostgreSQL compares with nothing')
+  })
+})
+
+describe('a value that is added to an enum', () => {
+  it('is shown, and asked for and written once the process has been started anew', async () => {
+    const Mood = tableOf('moods')
+    const views = () => ({
+      moods: viewOf(Mood, serializerOf(Mood, ['id', 'level']), {
+        filterBackends: [FieldFilter],
+        filtersetFields: ['level'],
+      }),
+    })
+    const api = routerOf(views())
+    await api.prepare()
+    // its document knows as little of the value
+    const old = await serving(undescribed(api.routes()))
+    onTestFinished(() => old.close())
+    await database.knex.raw("alter type mood_level add value 'utmost'")
+    await database.knex.raw("insert into moods values (1, 'utmost')")
+    expect((await old.get('/moods/1')).text).toBe('{"id":1,"level":"utmost"}')
+    expect((await old.get('/moods?level=utmost')).status).toBe(400)
+    expect((await old.send('PATCH', '/moods/1', { level: 'utmost' })).status).toBe(200)
+    expect((await old.send('POST', '/moods', { id: 2, level: 'utmost' })).status).toBe(400)
+    const anew = await serveViews(views())
+    expect(idsOf(await anew.get('/moods?level=utmost'))).toEqual([1])
+    expect((await anew.send('POST', '/moods', { id: 2, level: 'utmost' })).status).toBe(201)
   })
 })
 
