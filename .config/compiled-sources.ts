@@ -1,10 +1,13 @@
-/** For tests: the package's own modules are compiled once for a run and loaded by Node itself, as in an application. */
+/** For tests: the package's own modules are compiled once for a run, into few files, and loaded by Node itself, as in an application. */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { buildSync } from 'esbuild'
 
 const FOLDERS = ['lib', 'plugins']
+/** What imports them. */
+const IMPORTERS = ['test', 'examples', 'lib/cli']
+const IMPORTED = /\b(?:from|import\()\s*'(\.\.\/[^']+)\.js'/g
 /** It imports modules of applications, which tests write in TypeScript. */
 const COMMANDS = join('lib', 'cli') + sep
 const DAY_IN_MILLISECONDS = 24 * 60 * 60 * 1000
@@ -22,24 +25,22 @@ export function compiledSources(root: string, doors: (source: string) => string 
     name: 'compiled-sources',
     enforce: 'pre',
     resolveId(source, importer) {
-      const path =
-        doors(source) ?? (source.startsWith('.') && importer ? resolve(dirname(importer), source) : undefined)
-      if (path === undefined) return undefined
+      const path = doors(source) ?? (source.startsWith('.') && importer ? resolve(dirname(importer), source) : source)
+      if (!isAbsolute(path)) return undefined
       const place = relative(root, path)
       if (!FOLDERS.some((folder) => place.startsWith(folder + sep)) || place.startsWith(COMMANDS)) return undefined
-      return { id: join(compiled, place.replace(/\.ts$/, '.js')), external: true }
+      const file = join(compiled, place.replace(/\.[jt]s$/, '.js'))
+      if (!existsSync(file)) throw new Error(`${place} was not found among what tests import: write the path in full`)
+      return { id: file, external: true }
     },
   }
 }
 
 /** The folder with the modules, made anew where a file has changed since. */
 function compile(root: string): string {
-  const files = FOLDERS.flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts'))
-      .map((name) => join(root, folder, name)),
-  )
-  const hash = createHash('sha256')
+  const files = FOLDERS.flatMap((folder) => sourcesIn(root, folder))
+  const entries = importedFrom(root)
+  const hash = createHash('sha256').update(entries.join())
   for (const file of files.sort()) hash.update(file).update('\0').update(readFileSync(file)).update('\0')
   const cache = join(root, 'node_modules/.cache/koa-viewsets')
   const folder = join(cache, hash.digest('hex').slice(0, 32))
@@ -51,9 +52,12 @@ function compile(root: string): string {
   }
   const making = `${folder}.${process.pid}`
   buildSync({
-    entryPoints: files,
+    entryPoints: entries.map((place) => join(root, place)),
     outbase: root,
     outdir: making,
+    bundle: true,
+    splitting: true,
+    packages: 'external',
     format: 'esm',
     platform: 'node',
     target: 'node20',
@@ -65,4 +69,23 @@ function compile(root: string): string {
   if (existsSync(folder)) rmSync(making, { recursive: true })
   else renameSync(making, folder)
   return folder
+}
+
+/** The modules that tests import, and the doors of the package. */
+function importedFrom(root: string): readonly string[] {
+  const doors = readdirSync(join(root, 'lib')).map((folder) => join('lib', folder, 'index.ts'))
+  const places = new Set(['lib/index.ts', 'plugins/index.ts', ...doors])
+  for (const file of IMPORTERS.flatMap((folder) => sourcesIn(root, folder))) {
+    for (const [, place] of readFileSync(file, 'utf8').matchAll(IMPORTED))
+      places.add(relative(root, resolve(dirname(file), `${place}.ts`)))
+  }
+  const isOurs = (place: string) =>
+    FOLDERS.some((folder) => place.startsWith(folder + sep)) && !place.startsWith(COMMANDS)
+  return [...places].filter((place) => isOurs(place) && existsSync(join(root, place))).sort()
+}
+
+function sourcesIn(root: string, folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name) && !name.includes('node_modules'))
+    .map((name) => join(root, folder, name))
 }
