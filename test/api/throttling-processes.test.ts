@@ -8,7 +8,7 @@ import { findRedis, startRedis, type TestRedis, warnWithoutRedis } from '../supp
 import { connectTo } from '../support/server.js'
 import { report, size } from '../trust/support/size.js'
 
-const ROUNDS = size(3, 200)
+const ROUNDS = size(1, 200)
 const EACH = 400
 
 let database: TestDatabase

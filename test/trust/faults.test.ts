@@ -72,7 +72,7 @@ function load(client: TrialClient, label: string, clients = 10) {
   }
 }
 
-it(`[P6a I8 I14 I16] PostgreSQL killed ${size(2, 20)} times: only 503, back within a second, nothing lost`, {
+it(`[P6a I8 I14 I16] PostgreSQL killed ${size(1, 20)} times: only 503, back within a second, nothing lost`, {
   timeout: 600_000,
 }, async () => {
   const { server, client } = await start()
@@ -80,7 +80,7 @@ it(`[P6a I8 I14 I16] PostgreSQL killed ${size(2, 20)} times: only 503, back with
   const { pid } = server.child
   let worst = 0
   let refused = 0
-  for (let round = 0; round < size(2, 20); round++) {
+  for (let round = 0; round < size(1, 20); round++) {
     const running = load(client, `killed${round}`)
     await sleep(500)
     await database.kill()
@@ -107,7 +107,7 @@ it(`[P6a I8 I14 I16] PostgreSQL killed ${size(2, 20)} times: only 503, back with
     const unsure = [...stored].filter((isbn) => !told.includes(isbn))
     expect(unsure.length).toBeLessThanOrEqual(10)
   }
-  report('P6a killed', { rounds: size(2, 20), refused, 'first 200 ms': Math.round(worst) })
+  report('P6a killed', { rounds: size(1, 20), refused, 'first 200 ms': Math.round(worst) })
   expect(worst).toBeLessThan(1_000)
   // I16: an outage is told in a few lines, however many requests it costs
   expect(server.errors().split('\n').length).toBeLessThanOrEqual(20)
@@ -248,7 +248,7 @@ it('[P6c I7 E16] no connection left: 503 at the acquire timeout, what needs none
   expect(await findLeftovers(server, database, before)).toEqual([])
 })
 
-it(`[P6f I10 F8 R7] ${size(300, 10_000)} clients that break off leave nothing behind`, {
+it(`[P6f I10 F8 R7] ${size(100, 10_000)} clients that break off leave nothing behind`, {
   timeout: 600_000,
 }, async () => {
   const { server, client } = await start()
@@ -285,7 +285,7 @@ it(`[P6f I10 F8 R7] ${size(300, 10_000)} clients that break off leave nothing be
   const random = seededRandom(seed)
   let turns = 0
   const work = async () => {
-    while (turns < size(300, 10_000)) {
+    while (turns < size(100, 10_000)) {
       const turn = turns++
       const round = Math.floor(turn / requests.length)
       const made = requests[turn % requests.length] as Buffer | ((round: number) => Buffer)
@@ -308,7 +308,7 @@ it(`[P6f I10 F8 R7] ${size(300, 10_000)} clients that break off leave nothing be
   const faults = (await server.failures()).filter(
     (line) => !/^\d+ "[^"]*" (?:ECONNRESET|EPIPE|HPE_\w+) |"\/api\/exports" ServiceUnavailable /.test(line),
   )
-  report('P6f broken off', { requests: size(300, 10_000), leftovers: leftovers.length, faults: faults.length })
+  report('P6f broken off', { requests: size(100, 10_000), leftovers: leftovers.length, faults: faults.length })
   expect(leftovers).toEqual([])
   expect(faults).toEqual([])
 })

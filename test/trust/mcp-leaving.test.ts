@@ -59,7 +59,7 @@ function bytesOf({ method, path, headers = {}, body = '' }: Shot): Buffer {
 /** Of one whose client has gone: that, a lock that was given up, and that exports are few at once. */
 const GONE = /^\d+ "[^"]*" (?:ECONNRESET|EPIPE|HPE_\w+) | ServiceUnavailable /
 
-const CLIENTS = size(60, 300)
+const CLIENTS = size(30, 300)
 
 it(`[P17 J7 I10 F8 R7] ${CLIENTS} clients that leave in the middle of a call leave nothing behind`, {
   timeout: 600_000,
