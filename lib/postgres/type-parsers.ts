@@ -2,6 +2,7 @@
  * Parsers of values: pg's standard ones, by which statements of ours are read, and those that the application has set
  * (`pg.types.setTypeParser()`, or `types` of a connection), which make what its own code sees.
  */
+// @ts-expect-error the package has no types of its table
 import textParsers from 'pg-types/lib/textParsers.js'
 import { oncePer } from '../kernel/once-per.js'
 import type { Queryable, TypeParsers } from './pg-types.js'
@@ -9,7 +10,8 @@ import type { Queryable, TypeParsers } from './pg-types.js'
 type Parse = (text: string) => unknown
 
 const standard = new Map<number, Parse>()
-textParsers.init((oid, parse) => void standard.set(oid, parse))
+const table: { init(register: (oid: number, parse: Parse) => void): void } = textParsers
+table.init((oid, parse) => void standard.set(oid, parse))
 
 const asText: Parse = (text) => text
 
