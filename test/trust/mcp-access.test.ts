@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Atlas, createAtlas } from '../../examples/atlas/atlas.js'
 import type { Revision } from '../support/agent.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { operationOf } from '../support/operation-of.js'
 import { readProjectFile } from '../support/program.js'
 import { serve, type TestResponse, type TestServer } from '../support/server.js'
 import {
@@ -161,7 +162,6 @@ interface Operation {
 interface Described {
   readonly operationId: string
   readonly tags: readonly [string]
-  readonly parameters?: readonly { readonly name: string }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> }
 }
 
@@ -174,7 +174,9 @@ function operations(): readonly Operation[] {
     return (Object.keys(rules.methods) as Method[]).flatMap((method): Operation[] => {
       const described = methods?.[method.toLowerCase()]
       if (!described) throw new Error(`the document has no ${method} ${pattern}`)
-      const { operationId: id, tags, parameters = [], requestBody } = described
+      const { operationId: id, tags, requestBody } = described
+      const path = PREFIX + pattern.replaceAll(/:\w+\}/g, '}')
+      const { parameters = [] } = operationOf(document as never, path, method.toLowerCase() as never)
       if (requestBody !== undefined && !('application/json' in requestBody.content)) return []
       const basename = tags[0].replaceAll('-', '_')
       return [{ id, basename, pattern, method, rules, takesTag: parameters.some(({ name }) => name === 'If-Match') }]

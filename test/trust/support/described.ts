@@ -1,6 +1,7 @@
 /** Requests that an OpenAPI document describes, and the same with one place changed. */
 import fc from 'fast-check'
 import type { TestedDocument } from 'koa-viewsets/testing'
+import { parametersOf } from '../../../lib/openapi/shared-parameters.js'
 import { MULTIPART, multipart } from '../../support/multipart.js'
 import type { Shot } from './client.js'
 import { NASTY, safe } from './hostile.js'
@@ -93,7 +94,9 @@ export function describedShot(
     .tuple(fc.oneof(...operations), changes ? fc.option(change, { freq: 1 }) : fc.constant(null))
     .map(([parts, one]) => toShot(one ? changed(parts, one) : parts))
 
-  function partsOf(method: string, template: string, { parameters = [], requestBody }: Operation): fc.Arbitrary<Parts> {
+  function partsOf(method: string, template: string, operation: Operation): fc.Arbitrary<Parts> {
+    const { requestBody } = operation
+    const parameters = parametersOf(operation as never, document.components as never) as readonly Parameter[]
     const inPath = parameters.filter((parameter) => parameter.in === 'path')
     const path = fc.record(Object.fromEntries(inPath.map(({ name, schema }) => [name, keyOf(schema)])))
     const inQuery = parameters.filter((parameter) => parameter.in === 'query')
