@@ -57,6 +57,8 @@ function compile(root: string): string {
     outdir: making,
     bundle: true,
     splitting: true,
+    // names of classes are read, in messages and by explain()
+    keepNames: true,
     packages: 'external',
     format: 'esm',
     platform: 'node',
