@@ -40,7 +40,9 @@ export function compiledSources(root: string, doors: (source: string) => string 
 function compile(root: string): string {
   const files = FOLDERS.flatMap((folder) => sourcesIn(root, folder))
   const entries = importedFrom(root)
-  const hash = createHash('sha256').update(entries.join())
+  const hash = createHash('sha256')
+    .update(entries.join())
+    .update(readFileSync(join(root, '.config', 'compiled-sources.ts')))
   for (const file of files.sort()) hash.update(file).update('\0').update(readFileSync(file)).update('\0')
   const cache = join(root, 'node_modules/.cache/koa-viewsets')
   const folder = join(cache, hash.digest('hex').slice(0, 32))
