@@ -433,7 +433,7 @@ describe('the lookup of one object', () => {
     it('has one path, which answers, links and clients have alike', { timeout: 60_000 }, async () => {
       await router.prepare()
       const app = new Router()
-      if (kind === 'mount()') router.mount(app as never)
+      if (kind === 'mount()') router.mount(app)
 
       const { get, send, port } = await serveApp((kind === 'mount()' ? app.routes() : router.routes()) as never)
       const client = createClient<typeof router>(`http://127.0.0.1:${port}/api`)

@@ -176,7 +176,7 @@ function operations(): readonly Operation[] {
       if (!described) throw new Error(`the document has no ${method} ${pattern}`)
       const { operationId: id, tags, requestBody } = described
       const path = PREFIX + pattern.replaceAll(/:\w+\}/g, '}')
-      const { parameters = [] } = operationOf(document as never, path, method.toLowerCase() as never)
+      const { parameters = [] } = operationOf(document as never, path, method.toLowerCase())
       if (requestBody !== undefined && !('application/json' in requestBody.content)) return []
       const basename = tags[0].replaceAll('-', '_')
       return [{ id, basename, pattern, method, rules, takesTag: parameters.some(({ name }) => name === 'If-Match') }]
