@@ -110,7 +110,7 @@ describe('mistakes of the programmer', () => {
     }
     const router = new APIRouter().register('books', BookViewSet)
     expect(() => router.register('/books/', Others)).toThrow(
-      'APIRouter: Others and BookViewSet are both registered under "/books/"; change one',
+      'APIRouter: Others and BookViewSet are both registered under "books"; change one',
     )
     expect(() => router.register('volumes', BookViewSet)).toThrow(/both have the basename "book"/)
     expect(() => router.register('volumes', BookViewSet, 'volume')).not.toThrow()
