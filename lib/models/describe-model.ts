@@ -54,7 +54,7 @@ export interface PreparedDatabase {
 }
 
 /**
- * Reads the database catalogue for these models, in three queries for each database they live in.
+ * Reads the database catalogue for these models, by one statement for each database they live in.
  * @param knex where to read; each model's own knex when missing
  * @returns those databases
  * @throws {ConfigurationError} a model is bound to no knex, its table does not exist, or settings of the database make strings
@@ -67,11 +67,12 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
     byDatabase.set(database, [...(byDatabase.get(database) ?? []), model])
   }
   for (const [database, members] of byDatabase) {
+    // first: a connection that is refused answers nothing rightly
+    await listenTo(database)
     const found = await readCatalogue(
       database,
       members.map((model) => model.tableName),
     )
-    await listenTo(database)
     const missing = members.filter((model) => !found.has(model.tableName))
     if (missing.length > 0) {
       throw new ConfigurationError(
