@@ -1,6 +1,6 @@
 /** Who sends a request, as counters and owners know it (wire format, section 10). */
 import { firstTime } from '../kernel/once-per.js'
-import { callersKind, isOneKindOfSeveral } from './challenges.js'
+import { callersKind, finderOf, isOneKindOfSeveral } from './challenges.js'
 import { canonicalAddress } from './client-address.js'
 import { type Context, userId } from './context.js'
 
@@ -29,13 +29,17 @@ export function userKey(ctx: Context, user: unknown = ctx.state['user']): string
   return kind === '' && !text.startsWith('[') ? text : JSON.stringify([kind, text])
 }
 
-/**
- * The same for what is read by others, such as accounts of usage: the bare `id`, and kind and id where the request may be of users
- * of several kinds.
- */
+/** The same for ids of each user: the bare `id`, and kind and id where the request may be of users of several kinds. */
 export function userText(ctx: Context, user: unknown = ctx.state['user']): string | undefined {
   if (isOneKindOfSeveral(ctx)) return userKey(ctx, user)
   const id = userId(user)
+  return id === undefined ? undefined : `${id as string | number}`
+}
+
+/** Whose account is charged: the bare `id`, and kind and id where the scheme that knew the user says which kind it is (`userKind`). */
+export function accountOf(ctx: Context): string | undefined {
+  if (finderOf(ctx)?.userKind !== undefined) return userKey(ctx)
+  const id = userId(ctx.state['user'])
   return id === undefined ? undefined : `${id as string | number}`
 }
 

@@ -5,8 +5,8 @@ export interface UsageEvent {
   /** The meter that it is counted by. */
   readonly meter_name: string
   /**
-   * The user's `id` as text, or `anonymous`, also for a user without one. Where the view
-   * has several authentication classes, whose users and id as JSON: `["Customers","1"]`.
+   * The user's `id` as text, or `anonymous`, also for a user without one. Where the scheme that knew the user has a
+   * `userKind`, that and the id as JSON: `["customers","1"]`.
    */
   readonly account_id: string
   /** What is added up. */

@@ -1,6 +1,6 @@
 /** Counts one request: who, how many bytes, how long (promises G12, I10 and I12). */
 import type { ServerResponse } from 'node:http'
-import { userText } from '../http/caller.js'
+import { accountOf } from '../http/caller.js'
 import { type Context, RequestSlot } from '../http/context.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'
 import { oncePer } from '../kernel/once-per.js'
@@ -50,7 +50,7 @@ export function meterRequest(ctx: Context, metering: Metering): void {
     const hasBody = ctx.method !== 'HEAD' && !EMPTY.has(res.statusCode)
     hand(engine, health, {
       meter_name: meterName,
-      account_id: userText(ctx) ?? 'anonymous',
+      account_id: accountOf(ctx) ?? 'anonymous',
       dimensions: {
         requests: 1,
         response_bytes: hasBody ? bytesOf() : 0,

@@ -175,7 +175,7 @@ it('what one caller has is no other’s, though they have one id', async () => {
   }
 })
 
-it('what each has used is counted by itself; of one kind the bare id is the account', async () => {
+it('what each has used is counted by itself where their schemes say whose users they know; else the bare id is the account', async () => {
   const engine = new InMemoryMeteringEngine()
   const metered = (authenticationClasses: Authentications) =>
     modelViewSet(Plain, {
@@ -184,17 +184,15 @@ it('what each has used is counted by itself; of one kind the bare id is the acco
       mixins: [MeteringMixin],
       meteringEngine: engine,
     })
-  const { get } = await serveViews({ several: metered(schemes), one: metered([Customers]) })
+  class Staff extends Employees {
+    override readonly userKind = 'staff'
+  }
+  const { get } = await serveViews({ several: metered([Staff, Customers]), one: metered([Customers]) })
   for (const header of ['X-Employee', 'X-Customer']) await get('/several', { [header]: '1' })
   await get('/one', { 'X-Customer': '1' })
   await get('/several')
   await vi.waitFor(() =>
-    expect(engine.events.map(({ account_id }) => account_id)).toEqual([
-      '["Employees","1"]',
-      '["Customers","1"]',
-      '1',
-      'anonymous',
-    ]),
+    expect(engine.events.map(({ account_id }) => account_id)).toEqual(['["staff","1"]', '1', '1', 'anonymous']),
   )
 })
 
