@@ -63,13 +63,14 @@ const ROOT = 'document'
 export function validateResponse(document: TestedDocument, exchange: Exchange): readonly string[] {
   const compiled = compile(document)
   const [path = '', query = ''] = exchange.path.split(/\?(.*)/s)
-  const found = findRoute(compiled, path)
+  const method = exchange.method.toLowerCase()
+  const described = method === 'head' ? 'get' : method
+  const found = findRoute(compiled, path, exchange.status === 405 ? 'get' : described)
   const say = (problem: string) => `${exchange.method} ${exchange.path}: ${exchange.status}: ${problem}`
   if (!found) return [say('the document has no such path')]
-  const method = exchange.method.toLowerCase()
-  const operation = found.item[method === 'head' ? 'get' : method] as Node | undefined
+  const operation = found.item[described] as Node | undefined
   if (!operation) return checkUndescribed(exchange).map(say)
-  const pointer = ['paths', found.template, method === 'head' ? 'get' : method, 'responses']
+  const pointer = ['paths', found.template, described, 'responses']
   return checkDescribed(compiled, { ...exchange, method }, { operation, pointer, query }).map(say)
 }
 
@@ -241,11 +242,16 @@ function routesOf(root: Node): readonly Route[] {
   return routes.sort((one, other) => (order(one) < order(other) ? -1 : 1))
 }
 
-/** The route of a path; a slash or a format suffix at its end makes no difference. */
-function findRoute({ routes }: Compiled, path: string): Route | undefined {
+/**
+ * The route of a path; a slash or a format suffix at its end makes no difference, but where it is part of a key, as it is to
+ * methods that write.
+ */
+function findRoute({ routes }: Compiled, path: string, method: string): Route | undefined {
   const plain = path.length > 1 ? path.replace(/\/$/, '') : path
   const find = (text: string) => routes.find(({ pattern }) => pattern.test(text))
   const suffix = /\.\w+$/.exec(plain)
   const stripped = suffix ? find(plain.slice(0, -suffix[0].length)) : undefined
-  return stripped ?? find(plain)
+  const whole = find(plain)
+  const isKey = method !== 'get' && stripped && whole && !(method in stripped.item) && method in whole.item
+  return isKey ? whole : (stripped ?? whole)
 }

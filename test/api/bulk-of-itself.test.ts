@@ -1,4 +1,7 @@
-/** A bulk request in which one row is an item and nested in another item: the answer shows what is stored. */
+/**
+ * A bulk request in which one row is an item and nested in another item: the answer shows what is stored, and items that
+ * contradict each other are refused.
+ */
 import { type DeclaredFields, NestedSerializer } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
@@ -36,43 +39,61 @@ const inner = serializerOf(Node, ['id', 'title', 'n'])
 const children = new NestedSerializer(inner, { many: true, required: false })
 const parent = new NestedSerializer(inner, { required: false, allowNull: true })
 
-it.each<[string, DeclaredFields, { id: number }[]]>([
+const CASES: readonly [string, DeclaredFields, (title: string) => { id: number }[]][] = [
   [
     'before it',
     { children },
-    [
-      { id: 1, children: [{ id: 2, title: 'nested' }] },
-      { id: 2, title: 'item' },
-    ] as never,
+    (title) =>
+      [
+        { id: 1, children: [{ id: 2, title }] },
+        { id: 2, title: 'item' },
+      ] as never,
   ],
   [
     'behind it',
     { children },
-    [
-      { id: 2, title: 'item' },
-      { id: 1, children: [{ id: 2, title: 'nested' }] },
-    ] as never,
+    (title) =>
+      [
+        { id: 2, title: 'item' },
+        { id: 1, children: [{ id: 2, title }] },
+      ] as never,
   ],
   [
     'with another field',
     { children },
-    [
-      { id: 1, children: [{ id: 2, title: 'nested' }] },
-      { id: 2, n: 5 },
-    ] as never,
+    (title) =>
+      [
+        { id: 1, children: [{ id: 2, title }] },
+        { id: 2, n: 5 },
+      ] as never,
   ],
   [
     'as what it belongs to',
     { parent },
-    [
-      { id: 2, parent: { title: 'nested' } },
-      { id: 1, title: 'item' },
-    ] as never,
+    (title) =>
+      [
+        { id: 2, parent: { title } },
+        { id: 1, title: 'item' },
+      ] as never,
   ],
-])('nested %s', async (_, fields, items) => {
-  const { get, send } = await serveViews({ nodes: viewOf(Node, serializerOf(Node, ['id', 'title', 'n'], fields)) })
+]
+
+const serving = (fields: DeclaredFields) =>
+  serveViews({ nodes: viewOf(Node, serializerOf(Node, ['id', 'title', 'n'], fields)) })
+
+it.each(CASES)('nested %s, of one mind', async (_, fields, itemsOf) => {
+  const { get, send } = await serving(fields)
+  const items = itemsOf('item')
   const answer = await send('PATCH', '/nodes/bulk', items)
   expect(answer.status).toBe(200)
   const stored = await Promise.all(items.map(async ({ id }) => (await get(`/nodes/${id}`)).json))
   expect(answer.json).toEqual(stored)
+})
+
+it.each(CASES)('nested %s, with another title', async (where, fields, itemsOf) => {
+  const { send } = await serving(fields)
+  const before = await database.knex('nodes').orderBy('id')
+  const { status } = await send('PATCH', '/nodes/bulk', itemsOf('nested'))
+  if (where === 'with another field') expect(status).toBe(200)
+  else expect([status, await database.knex('nodes').orderBy('id')]).toEqual([400, before])
 })

@@ -76,6 +76,8 @@ export interface Rules {
   readonly targets: readonly Target[]
   /** The path that a path with another suffix belongs to: a key may hold a full stop. */
   readonly elsewhere?: string
+  /** Any suffix is part of a key where a method writes. */
+  readonly isKeyToWrites?: boolean
 }
 
 const EVERYBODY = ACTORS
@@ -214,6 +216,7 @@ export const RULES: Readonly<Record<string, Rules>> = {
     knowsCallers: true,
     targets: [open('the newest', '/lists/recent')],
     elsewhere: '/lists/{id}',
+    isKeyToWrites: true,
   },
   '/lists/{id}': {
     methods: OBJECT_METHODS,
@@ -308,7 +311,9 @@ export interface Expectation {
 
 /** What the rules say: the first of them that refuses decides. */
 export function expectationOf({ rules: own, target, method, actor, suffix }: Case): Expectation {
-  const isOwn = own.suffixes.includes(suffix)
+  const isKey =
+    own.isKeyToWrites && suffix !== '' && method in (RULES[own.elsewhere ?? '']?.methods ?? {}) && method !== 'GET'
+  const isOwn = own.suffixes.includes(suffix) && !isKey
   const rules = isOwn ? own : RULES[own.elsewhere ?? 'nowhere']
   const isSafe = SAFE.includes(method)
   const isKnown = KNOWN.includes(actor)
