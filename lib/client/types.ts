@@ -99,12 +99,12 @@ interface Methods<View> {
   ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
   update<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     key: Key<View>,
-    data: Enclosed<View, Taken<View>>,
+    data: Enclosed<View, Kept<Taken<View>>>,
     options?: WriteOptions & Showing<View, F, E>,
   ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
   partialUpdate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     key: Key<View>,
-    data: Enclosed<View, Patch<View>>,
+    data: Enclosed<View, Kept<Patch<View>>>,
     options?: WriteOptions & Showing<View, F, E>,
   ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
   destroy(key: Key<View>, options?: WriteOptions): Promise<Result<Destroyed<View>>>
@@ -119,7 +119,7 @@ interface Methods<View> {
   ): Promise<Result<EnclosedList<View, Part<View, F, E>>, readonly Taken<View>[]>>
   /** All or none of them. */
   bulkUpdate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    data: EnclosedItems<View, Patch<View> & Named<View>>,
+    data: EnclosedItems<View, Kept<Patch<View>> & Named<View>>,
     options?: RequestOptions & Showing<View, F, E>,
   ): Promise<Result<EnclosedList<View, Part<View, F, E>>, readonly (Taken<View> & Named<View>)[]>>
   /** All or none of them. */
@@ -128,6 +128,9 @@ interface Methods<View> {
     options?: RequestOptions,
   ): Promise<Result<{ deleted: KeyOf<View>[] }, readonly Named<View>[]>>
 }
+
+/** What changes an object: in the place of a file it may have the URL that was read, which keeps the file. */
+type Kept<T> = unknown extends T ? T : { [K in keyof T]: Blob extends T[K] ? T[K] | string : T[K] }
 
 /** The methods that read lists, by QUERY. */
 interface Queries<View> {

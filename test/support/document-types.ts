@@ -121,7 +121,9 @@ function checksOf(endpoint: Endpoint, prefix: string): readonly Check[] {
     })
     if (kind !== 'action' && !NO_QUERY.has(action)) {
       const own = action === 'list' ? `ShownQuery<${view}> & ListQuery<${view}>` : `ShownQuery<${view}>`
-      checks.push(check('query', `Same<Known<${own}>, Known<Query<${operation}>>>`))
+      // a parameter that is named as one of the path is that one alone
+      const others = `Omit<${own}, ${parameters.map((name) => `'${name}'`).join(' | ') || 'never'}>`
+      checks.push(check('query', `Same<Known<${others}>, Known<Query<${operation}>>>`))
     }
     if (inputSerializer || WITH_DATA.has(action)) {
       const own = kind === 'action' ? `method<'${rest}', '${method}'>` : 'method'
@@ -149,13 +151,15 @@ export type Routes<Api> = Intersection<RoutesOf<Api>>
 export type Expect<T extends true> = T
 export type Ok<R> = Extract<R, { ok: true }> extends { data: infer Data } ? Data : never
 
-/** The body of an answer that succeeds, or of a request: as JSON, else as a form. */
+/** The body of an answer that succeeds, or of a request: as JSON, as a form where that alone takes files. */
 export type Body<Bodies> = Bodies extends [infer One]
   ? OfContent<One>
   : { [S in keyof Bodies & (200 | 201)]: OfContent<Bodies[S]> }[keyof Bodies & (200 | 201)] extends infer Shown
     ? [Shown] extends [never] ? undefined : Shown
     : never
-type OfContent<T> = T extends { content: { 'application/json': infer B } }
+type OfContent<T> = T extends { content: { 'application/json': infer J; 'multipart/form-data': infer M } }
+  ? { [K in keyof M]: M[K] | (K extends keyof J ? J[K] : never) }
+  : T extends { content: { 'application/json': infer B } }
   ? B
   : T extends { content: { 'multipart/form-data': infer B } } ? B : never
 export type Errors<R> = Extract<R, { ok: false }> extends { errors: infer E } ? E : never
