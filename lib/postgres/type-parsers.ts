@@ -30,9 +30,20 @@ export function ownTypes(knex: Queryable): TypeParsers {
   return connectionSettings?.types ?? driver.types
 }
 
+/** What was found of the parser of each type that was asked for last. */
+const found = new Map<number, { readonly parse: Parse; readonly isOwn: boolean }>()
+
 /** True where the parser of a type is the application's, and not pg's standard one, of which there may be several copies. */
 export function hasOwnParser(types: TypeParsers, oid: number): boolean {
   const parse = types.getTypeParser(oid, 'text')
+  const known = found.get(oid)
+  if (known?.parse === parse) return known.isOwn
+  const isOwn = isOwnParser(types, oid, parse)
+  found.set(oid, { parse, isOwn })
+  return isOwn
+}
+
+function isOwnParser(types: TypeParsers, oid: number, parse: Parse): boolean {
   const known = standard.get(oid)
   if (parse === known) return false
   // what pg does with types that it does not know
