@@ -143,6 +143,7 @@ export class RememberingTypes implements TypeParsers {
   readonly #exact: TypeParsers
   /** What was read of each column of the answer; undefined for those of the standard parsers. */
   readonly #columns: (OwnValue[] | undefined)[] = []
+  #remembers = false
 
   constructor(knex: Queryable) {
     this.#own = ownTypes(knex)
@@ -158,6 +159,7 @@ export class RememberingTypes implements TypeParsers {
     }
     const read: OwnValue[] = []
     this.#columns.push(read)
+    this.#remembers = true
     return (text) => {
       const value = parse(text)
       read.push({ value, copy: ownCopy(value), text, oid })
@@ -174,7 +176,7 @@ export class RememberingTypes implements TypeParsers {
     rows: unknown,
     fields: readonly AnswerField[] = [],
   ): ((objects: readonly unknown[]) => void) | undefined {
-    if (!Array.isArray(rows) || !this.#columns.some((read) => read && read.length > 0)) return undefined
+    if (!(this.#remembers && Array.isArray(rows))) return undefined
     const found = rows.map((): OwnValues => new Map())
     const columns = new Map([...describeModel(model).columns.values()].map((column) => [column.nativeName, column]))
     for (const [index, { name }] of fields.entries()) {

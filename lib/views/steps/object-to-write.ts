@@ -106,8 +106,9 @@ async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<rea
   const { objects, count, texts } = await holdRows(view, { key, keys: [values], terms }).catch((error: unknown) => {
     throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE ? new LockRefused(error) : error
   })
-  if (texts) view.rowVersion = versionOf(view, texts)
-  view.heldKey = objects[0] && keyOf(objects[0])
+  if (texts && texts.length > 0) view.rowVersion = versionOf(view, texts)
+  // an application's own getObject() may choose another row
+  if (view.resource.overrides.lookup) view.heldKey = objects[0] && keyOf(objects[0])
   if (count > 0 || !secured) return objects
   // the table's policies for updates hide rows from locks, too
   return unheldObjects(view, lookup)
