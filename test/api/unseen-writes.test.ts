@@ -1,4 +1,5 @@
 /** Which writes load what is related to an object before it is written: those in which code of the application sees the object. */
+import { Model } from 'objection'
 import { expect, it } from 'vitest'
 import {
   APIRouter,
@@ -135,3 +136,22 @@ it('validate() of a serializer sees what is related', async () => {
 it('If-None-Match is compared with all that is shown', async () => {
   expect(await write(Plain, 'PATCH', { 'if-none-match': '"other"' })).toBe(2)
 })
+
+it('what performUpdate() has saved in the place of the object is shown, and not the object of its key', async () => {
+  const { id } = await Book.query().insert({ title: 'another', author_id: 1 })
+  class Renaming extends Plain {
+    override async performUpdate(serializer: Serializer<Book>): Promise<unknown> {
+      return Object.assign(serializer, {
+        obj: Object.assign(new Writer(), { id, title: 'renamed', author_id: 2, author: null }),
+      })
+    }
+  }
+  const own = await Book.query().insert({ title: 'a', author_id: 1 })
+  const client = await serveRouter(new APIRouter({ prefix: '/api' }).register('books', Renaming))
+  const { status, json } = await client.send('PATCH', `/api/books/${own.id}`, { title: 'b' })
+  expect([status, json.id, json.title]).toEqual([200, id, 'renamed'])
+})
+
+class Writer extends Model {
+  static override tableName = 'authors'
+}

@@ -9,7 +9,7 @@ import { serializerPlan } from '../../serializers/plan.js'
 import type { GenericView } from '../generic-view.js'
 import { versionOf } from './concurrency.js'
 import { lookupBy } from './read-object.js'
-import { answerClass, rowAccess } from './selection.js'
+import { answerClass, isRowOf, rowAccess } from './selection.js'
 import { writesUnseen } from './unseen-writes.js'
 
 /** How an object is read that an update has changed. */
@@ -33,13 +33,14 @@ export function savedRows(view: GenericView): SavedRows | undefined {
   return access && { access, isUnseen }
 }
 
-/** The object as it is stored; undefined where the view does not show it any more, or its query needs instances. */
+/** The object as it is stored; undefined for something else, and where the view does not show it any more or its query needs instances. */
 export async function readSavedRow(
   view: GenericView,
   access: RowAccess,
   object: object,
 ): Promise<JsonText | undefined> {
-  const { lookup, versionTerms } = view.resource
+  const { lookup, versionTerms, model } = view.resource
+  if (!isRowOf(model.model, object)) return undefined
   const values = lookup.columns.map(({ property }) => exactAt(object, property))
   if (values.some((value) => value === null || value === undefined)) return undefined
   const found = await findRow(access, lookupBy(view, values), versionTerms).catch((error: unknown) => {

@@ -217,8 +217,8 @@ export async function representSaved(view: GenericView, serializer: Serializer, 
   return (partOf(view, serializer) ?? serializer).data
 }
 
-/** A serializer of the action's own may have saved something else. */
-function isRowOf(model: ModelClass, object: object): boolean {
+/** False for what is no row of the model's table: code of the application may have saved something else. */
+export function isRowOf(model: ModelClass, object: object): boolean {
   const own: unknown = modelOf(object)
   return isModelClass(own) && own.tableName === model.tableName
 }
