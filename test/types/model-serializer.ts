@@ -146,3 +146,9 @@ class ShortBookSerializer extends BookSerializer {
   static override fields = ['id', 'title']
 }
 void ShortBookSerializer
+
+class LabelledSerializer extends BookSerializer {
+  static override fields = ['id', 'title', 'pages']
+  static override declaredFields = { pages: new IntegerField({ readOnly: true }) }
+}
+void LabelledSerializer

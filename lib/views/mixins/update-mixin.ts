@@ -32,6 +32,8 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
 
     /** Answers PATCH: `update({ partial: true })`. */
     async partialUpdate(): Promise<unknown> {
+      // a class without PUT may have put nothing in its place
+      if (!this.update) return mixed.prototype.update.call(this, { partial: true })
       return this.update({ partial: true })
     }
 
