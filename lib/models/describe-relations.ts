@@ -87,12 +87,14 @@ export function mappingOf(model: ModelClass, name: string): Mapping {
 
 /** Whether the tables have the columns that a relation is joined by. @throws {ConfigurationError} naming the one that is missing */
 export function checkEnds(owner: ModelDescription, relation: RelationDescription, related: ModelDescription): void {
+  const { ownerProp, relatedProp } = owner.model.getRelation(relation.name)
   const ends = [
-    [owner, relation.ownerProperties],
-    [related, relation.relatedProperties],
+    [owner, ownerProp],
+    [related, relatedProp],
   ] as const
-  for (const [{ model, prepared, columns }, properties] of ends) {
-    const missing = prepared && properties.find((property) => !columns.has(property))
+  for (const [{ model, prepared, columns }, { props: properties, cols }] of ends) {
+    // a join in the words of properties would be found by rows, and not by Objection
+    const missing = prepared && cols.find((column, index) => columns.get(properties[index] ?? '')?.column !== column)
     const mapping = `${modelName(owner.model)}.relationMappings.${relation.name}`
     const unequal = properties
       .map((property) => columns.get(property))
@@ -104,7 +106,7 @@ export function checkEnds(owner: ModelDescription, relation: RelationDescription
     }
     if (typeof missing !== 'string') continue
     throw new ConfigurationError(
-      `${mapping}: the table "${model.tableName}" has no column "${model.propertyNameToColumnName(missing)}"; correct the join`,
+      `${mapping}: the table "${model.tableName}" has no column "${missing}"; correct the join`,
     )
   }
 }

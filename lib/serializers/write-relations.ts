@@ -126,6 +126,9 @@ async function takeKeys(
     // the database says of a new row what must not be null
     const cleared = instance ? clearedColumns(serializer, foreignKey) : ownColumns(serializer, foreignKey)
     if (instance && cleared.length === 0 && (instance as Row)[relation.name]) throw notCleared(bound)
+    const given = cleared.filter((property) => (writes.columns[property] ?? null) !== null)
+    // of a new row, part of a key leads nowhere
+    if (given.length > 0 && (instance || given.length === cleared.length)) throw contradicted(serializer, bound, given)
     for (const property of cleared) if (!isDecidedElsewhere(property)) writes.columns[property] = null
     return
   }
@@ -151,6 +154,13 @@ async function takeKeys(
 /** All columns of the foreign key are needed by something else. */
 function notCleared({ name }: Pick<BoundField, 'name'>): ValidationError {
   return new ValidationError({ [name]: ['This field may not be null.'] })
+}
+
+/** Columns of the key have other values, and are no rivals of the object, as each is but a part of the key. */
+function contradicted({ plan }: AnySerializer, { name }: BoundField, given: readonly string[]): ValidationError {
+  const parts = plan.fields.filter(({ column, writable }) => writable && column && given.includes(column.property))
+  const messages = parts.map((part) => `Give either ${part.name} or ${name}, not both.`)
+  return new ValidationError({ [name]: messages, ...Object.fromEntries(parts.map((part) => [part.name, messages])) })
 }
 
 /** True for a column of the row that no nested object may change. */

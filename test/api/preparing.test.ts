@@ -335,10 +335,17 @@ describe('relations whose join cannot be', () => {
       { from: 'books.author_id', to: 'authors.nr' },
       /table "authors" has no column "nr"/,
     ],
+    [
+      'by a property in the place of a column',
+      BelongsToOneRelation,
+      { from: 'books.authorId', to: 'authors.id' },
+      /table "books" has no column "authorId"/,
+    ],
   ])('%s', async (_, relation, join, message) => {
     for (const shown of ['by a field', 'by a filter']) {
       class Odd extends Model {
         static override tableName = 'books'
+        static override columnNameMappers = snakeCaseMappers()
         static override relationMappings = () => ({ writer: { relation, modelClass: Author, join } as never })
       }
       class OddSerializer extends ModelSerializer {

@@ -242,6 +242,21 @@ describe('a foreign key of several columns', () => {
     expect(own).toMatchObject({ status: 200, json: { token: { tenant_id: 1, id: 9 }, backup: { id: 2 } } })
   })
 
+  it('whose own columns lead elsewhere is not taken away beside them', async () => {
+    const client = await serveViews({ ...views, open: viewOf(Place, nesting(['id', 'tenant_id', 'token_id'], [])) })
+    const both = ['Give either token_id or token, not both.']
+    const errors = { token: both, token_id: both }
+    const asked = { token_id: 3, token: null }
+    expect(await client.send('PATCH', '/open/1', asked)).toMatchObject({ status: 400, json: { errors } })
+    expect(await client.send('PATCH', '/open/bulk', [{ id: 1, ...asked }])).toMatchObject({ status: 400 })
+    expect(await client.send('POST', '/open', { id: 9, tenant_id: 1, ...asked })).toMatchObject({ json: { errors } })
+    // what it leads to already, and what the object is already, say nothing
+    expect(await client.send('PATCH', '/open/1', { token_id: 1, token: null })).toMatchObject({ json: { token: null } })
+    expect(await client.send('PATCH', '/open/1', asked)).toMatchObject({ json: { tenant_id: 1, token_id: 3, token: {} } })
+    const none = await client.send('POST', '/open', { id: 9, tenant_id: 2, token: null })
+    expect(none.json).toMatchObject({ tenant_id: 2, token_id: null, token: null })
+  })
+
   it('of a join table may share columns with the other', async () => {
     const client = await serveViews(views)
     const labels = [
