@@ -30,7 +30,7 @@ import { findInserter } from '../views/steps/insert-row.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { explainedList } from '../views/steps/read-list.js'
 import { objectRow } from '../views/steps/read-object.js'
-import { readSavedRow, savedRows } from '../views/steps/saved-row.js'
+import { readSavedRows, savedRows } from '../views/steps/saved-row.js'
 import { rowAccess } from '../views/steps/selection.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
@@ -148,7 +148,7 @@ class RoadBook {
         else await inserter.one(resourceOf(view.viewClass).lookup, values)
       })
     } else this.#noteHooks('INSERT')
-    if (!inserter) this.#noteRelations()
+    if (!inserter) await this.#readSaved(isBulk)
     const insert: ExplainedInsert = inserter ? { by: 'statement' } : { by: 'serializer', ...because(this.#because) }
     return { ...NOTHING, insert, ...again, statements: this.#statements, transaction }
   }
@@ -165,6 +165,7 @@ class RoadBook {
       this.#subject.notes.push(
         'the objects that the body names are read and locked by one statement, in the order of their keys',
       )
+      if (writes === 'update' && !this.#overridden(...hooks.filter((hook) => hook in view))) await this.#readSaved(true)
       return { ...NOTHING, ...again, transaction }
     }
     if (name === 'restoreDeleted' || name === 'purgeDeleted') view.deletedRows = 'deleted'
@@ -176,10 +177,17 @@ class RoadBook {
     if (!written && marks) this.#setMark(name)
     else if (!written)
       await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete'))
-    const saved = written ? undefined : savedRows(view)
-    if (saved) await this.#step('object', () => readSavedRow(view, saved.access, this.#keyedObject()))
-    else if (writes !== 'delete') this.#noteRelations()
+    if (writes !== 'delete' && written) this.#noteRelations()
+    else if (writes !== 'delete') await this.#readSaved(false)
     return { ...NOTHING, ...again, statements: this.#statements, transaction }
+  }
+
+  /** How what was written is read for the answer. */
+  async #readSaved(isList: boolean): Promise<void> {
+    const saved = savedRows(this.#view)
+    const object = this.#keyedObject()
+    if (saved) await this.#step('object', () => readSavedRows(this.#view, saved.access, isList ? [object] : object))
+    else this.#noteRelations()
   }
 
   /** Whether objects are read again once they are written. */

@@ -64,6 +64,8 @@ export interface CatalogueConstraint {
   readonly target: CatalogueTarget | undefined
   /** False for one that is NOT ENFORCED: it says what is meant, and refuses nothing. */
   readonly enforced: boolean
+  /** False for one that rows which are older may break (NOT VALID). */
+  readonly validated: boolean
   /** The rows that a partial unique index is of, as SQL. */
   readonly condition: string | null
 }
@@ -176,6 +178,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
             }
           : undefined,
         enforced: row.enforced,
+        validated: row.validated,
         condition: row.condition,
       })),
     })
@@ -247,6 +250,7 @@ interface ConstraintRow {
   reference: string
   secured: boolean | null
   enforced: boolean
+  validated: boolean
   condition: string | null
   keys: string[]
 }
@@ -409,14 +413,14 @@ const CONSTRAINTS = `
   )
   select w.ordinal, c.conname as name, case when w.part then 'i' else c.contype::text end as kind, nullif(c.confrelid, 0) as target,
     c.confrelid::regclass::text as reference, (select r.relrowsecurity from pg_class r where r.oid = c.confrelid) as secured,
-    to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, null as condition,
+    to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, c.convalidated as validated, null as condition,
     array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
     array(select a.attname::text from unnest(c.conkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) as columns
   from w join pg_constraint c on c.conrelid = w.table
   union all select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end,
-    null, null, null, true, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
+    null, null, null, true, true, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
     array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum where x.indexprs is null order by k.position)
   from w join pg_index x on x.indrelid = w.table and x.indisunique

@@ -274,7 +274,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
           : [],
       ),
     ),
-    references: (catalogue?.constraints ?? []).flatMap(({ columns: own, target, enforced }) =>
+    references: (catalogue?.constraints ?? []).flatMap(({ columns: own, target, enforced, validated }) =>
       target && enforced
         ? [
             {
@@ -284,6 +284,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
               columns: target.columns,
               nativeNames: target.nativeNames,
               secured: target.secured,
+              validated,
             },
           ]
         : [],

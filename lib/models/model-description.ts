@@ -116,6 +116,8 @@ export interface Reference {
   readonly nativeNames: readonly string[]
   /** Its rows are hidden by row-level security. */
   readonly secured: boolean
+  /** No row has a key that leads nowhere, however old it is. */
+  readonly validated: boolean
 }
 
 /** A model as the database and its `jsonSchema` describe it. */

@@ -5,6 +5,7 @@ import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { isHeld, noteHeld } from './held-rows.js'
 import { COUNT, isPart, keepBeside, LIST, loadedBeside, narrowList, type RelatedList } from './related-lists.js'
 import { relatedRows } from './related-rows.js'
 import { keyOrder, orderBy } from './total-order.js'
@@ -130,6 +131,13 @@ async function loadRelation(model: ModelClass, objects: readonly object[], relat
   for (const [index, object] of (objects as readonly Record<string, unknown>[]).entries()) {
     object[name] = relation.single ? (rows[index]?.[0] ?? null) : rows[index]
   }
+  // a list of all that is related
+  const { knex } = related
+  if (!knex || relation.single || list || relation.deletedBy !== undefined) return
+  noteHeld(
+    objects.flatMap((object, index) => (isHeld(object, knex) ? [rows[index] as object] : [])),
+    knex,
+  )
 }
 
 interface Part extends Pick<Besides, 'knex' | 'parent'> {

@@ -56,7 +56,8 @@ const SPELLED_ONCE: ReadonlySet<string> = new Set([
   'varchar',
 ])
 
-function isSpelledOnce(column: Column | undefined): boolean {
+/** True for a column whose values are equal where their texts are. */
+export function isSpelledOnce(column: Column | undefined): boolean {
   // before the catalogue was read nothing says how SQL compares
   if (column?.sqlType === undefined) return true
   return SPELLED_ONCE.has(column.type) && column.collation === undefined

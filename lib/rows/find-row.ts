@@ -10,9 +10,9 @@ import type { ConditionKey, RowAccess } from './row-access.js'
 import { compileRows } from './row-sql.js'
 import { writerOf } from './row-writer.js'
 
-/** What a path names. */
+/** What a path names, or the keys of a list. */
 export interface ObjectLookup {
-  readonly key: ObjectKey
+  readonly key: Pick<ObjectKey, 'name' | 'unique' | 'columns'>
   readonly values: KeyValues
   /** All conditions of the query but for the key, where these are known without building it. */
   readonly scope: ConditionKey | undefined
@@ -32,6 +32,16 @@ export async function findRow(
   lookup: ObjectLookup,
   terms: readonly OrderTerm[],
 ): Promise<FoundRow | undefined | null> {
+  const found = await findRows(access, lookup, terms)
+  return found && found[0]
+}
+
+/** All objects that a lookup leads to, in no order; null where its query needs instances. */
+export async function findRows(
+  access: RowAccess,
+  lookup: ObjectLookup,
+  terms: readonly OrderTerm[],
+): Promise<readonly FoundRow[] | null> {
   const { plan, knex, client, native, statements, model } = access
   const { scope } = lookup
   const names = terms.map(({ property }) => property).join()
@@ -58,9 +68,11 @@ export async function findRow(
   return write(access, await runStatement(knex, statement, values, client), terms.length)
 }
 
-function write(access: RowAccess, rows: readonly RawRow[], first: number): FoundRow | undefined {
-  const row = rows[0]
-  if (!row) return undefined
-  const text = access.native ? (row[first] as string) : writerOf(access.plan, first)(row, access)
-  return { text: new JsonText(text), texts: row.slice(0, first) }
+function write(access: RowAccess, rows: readonly RawRow[], first: number): FoundRow[] {
+  if (rows.length === 0) return []
+  const writeRow = access.native ? undefined : writerOf(access.plan, first)
+  return rows.map((row) => ({
+    text: new JsonText(writeRow ? writeRow(row, access) : (row[first] as string)),
+    texts: row.slice(0, first),
+  }))
 }

@@ -1,56 +1,37 @@
 /** Inserts rows by kept statements and returns them in their written form, where nothing of the application is between. */
 
 import type { ObjectKey } from '../fields/object-key.js'
-import { RelatedField } from '../fields/related-field.js'
-import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
 import { JsonText, jsonList } from '../renderers/json-renderer.js'
-import type { BoundField, SerializerClass } from '../serializers/contract.js'
-import { ModelSerializer } from '../serializers/model-serializer.js'
-import { NestedSerializer } from '../serializers/nested-serializer.js'
+import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { uploadField } from '../serializers/store-uploads.js'
 import { rowsSkippedError } from '../serializers/write-rows.js'
 import { compileInsert, compileInserts, compileListInsert, listColumns } from './insert-sql.js'
+import { ownCode } from './own-code.js'
 import type { RowAccess } from './row-access.js'
-import { decideRows } from './row-plan.js'
+import { rowPlan } from './row-plan.js'
 import { writerOf } from './row-writer.js'
-
-/** Methods that an application may put in the place of ours. */
-const METHODS = ['isValid', 'validate', 'save', 'create', 'createMany'] as const
 
 /**
  * Why objects are created through instances of the model, as a sentence for `explain()`; null where one statement inserts an
  * object and returns it in its written form.
  */
-export const insertObstacle: (serializer: SerializerClass) => string | null = oncePerCatalogue((serializer) => {
-  const { name, prototype } = serializer
-  const own = prototype as Record<string, unknown>
-  const ours = ModelSerializer.prototype as unknown as Record<string, unknown>
-  const overridden = METHODS.find((method) => own[method] !== ours[method])
-  if (overridden !== undefined) return `${name} overrides ${overridden}()`
-  const { model, writable, validators } = serializerPlan(serializer)
-  if (validators.length > 0) return `${name} has validators of whole objects`
-  if (!model) return `${name} has no model`
-  for (const bound of writable) {
-    const obstacle = fieldObstacle(bound)
-    if (obstacle !== undefined) return `${name}.${bound.name}: ${obstacle}`
-  }
-  if (!traitsOf(model.model).plainInserts) return `${modelName(model.model)} has hooks or formatting for its inserts`
-  const { plan, because } = decideRows(serializer)
-  if (!plan) return because
-  if (plan.lists.length > 0) return `${name} shows lists, or numbers, of related objects`
-  return plan.runsFields ? `${name} has fields that write their values in their own way` : null
-})
-
-function fieldObstacle({ field, hook }: BoundField): string | undefined {
-  if (hook !== undefined) return `it is checked by ${hook}()`
-  if (field instanceof NestedSerializer) return 'it takes nested objects'
-  if (field instanceof RelatedField && field.many) return 'it takes a list of keys'
-  return uploadField(field) === undefined ? undefined : 'it takes a file'
+export function insertObstacle(serializer: SerializerClass): string | null {
+  const own = ownCode(serializer, 'insert')
+  if (own !== null) return own
+  const { name } = serializer
+  const { model, nesting } = serializerPlan(serializer)
+  const { lists = [] } = rowPlan(serializer) ?? {}
+  const [nested] = nesting
+  if (nested)
+    return `${name}.${nested.name}: ${nested.input === 'objects' ? 'it takes nested objects' : 'it takes a list of keys'}`
+  if (model && !traitsOf(model.model).plainInserts)
+    return `${modelName(model.model)} has hooks or formatting for its inserts`
+  return lists.length > 0 ? `${name} shows lists, or numbers, of related objects` : null
 }
 
 /** A row that was inserted. */

@@ -33,7 +33,8 @@ export async function allAtOnce<Item extends Placed, Result>(together: Together<
   const refusal = (error: unknown) => toApiError(error, subjectOf('POST', view))
   const { tell = (error: unknown) => refusal(error) ?? error } = together
   const [first] = items
-  if (first && items.length === 1) {
+  // what stands at one place needs no search
+  if (first && commonPath(items).length === Math.max(...items.map(({ path }) => path.length))) {
     try {
       return await write(items, knex)
     } catch (error) {

@@ -54,6 +54,8 @@ export interface AnySerializer {
   readonly textual: boolean
   /** Values that the input cannot set. */
   readonly forced: ForcedValues | undefined
+  /** No code of the application looks at what is written, or runs between what is checked and what is written. */
+  readonly leavesRelated?: boolean
   /** Validates the input. @throws ValidationError with `raiseException` */
   isValid(options?: { readonly raiseException?: boolean }): Promise<boolean>
   /** What was validated. */

@@ -8,6 +8,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
+import { isHeld } from '../queryset/held-rows.js'
 import { valuesOf } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
@@ -39,10 +40,11 @@ export async function lockRows(
  * @throws Conflict one of them leads elsewhere by now
  */
 export async function lockKeys(
-  rows: readonly Model[],
+  objects: readonly Model[],
   { ownerProperties }: RelationDescription,
   knex: Queryable | undefined,
 ): Promise<void> {
+  const rows = objects.filter((object) => !isHeld(object, knex))
   const [first] = rows
   if (!first) return
   const model = modelOf(first)

@@ -90,8 +90,8 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     checkNames(this, declared)
   }
 
-  /** What is related to an object is loaded once it is written. */
-  #loads = true
+  /** @internal No code of the application looks at what is written: who shows it reads what is related to it. */
+  leavesRelated = false
 
   get #model(): ModelClass {
     return this.plan.model?.model as ModelClass
@@ -113,11 +113,6 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
       await this.#reload([...objects])
   }
 
-  /** @internal Whoever shows the object that is written reads it again: what is related to it is loaded for nobody else. */
-  leaveRelated(): void {
-    this.#loads = false
-  }
-
   /** Inserts a row, with its nested objects and many-to-many relations, and returns it as the database has it. */
   override create(data: Record<string, unknown>): Promise<M> {
     return this.#writeOne({ data, instance: undefined, path: [] })
@@ -132,7 +127,8 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     const items = toItems(this, [entry])
     return this.#atomically(items.some(hasRelated), async () => {
       const [row] = await writeTree(this, items)
-      return this.#loads ? this.#reloadOne(row as M) : (row as M)
+      await this.#loadShown([row as M])
+      return row as M
     })
   }
 
@@ -169,7 +165,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
       all: (trx) => insertRows(this.#model, rows, trx),
       one: (item, trx) => this.withContext({ ...this.context, knex: trx }, async () => this.create(item as never)),
     })
-    return this.#reload(created as M[])
+    return this.#loadShown(created as M[])
   }
 
   /** All or nothing, in one statement for each level of objects; `instances` should be locked in the order of their keys, so that two lists cannot deadlock. */
@@ -203,7 +199,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
       one: (item, trx, position) =>
         this.withContext({ ...this.context, knex: trx }, async () => this.update(instances[position] as M, item)),
     })
-    return this.#reload(updated as M[])
+    return this.#loadShown(updated as M[])
   }
 
   /** Writes a list by one statement; when the database refuses it, it is found out which item it means. */
@@ -229,19 +225,19 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
       const rows = await this.writeAll(entries)
       // what is nested in one item may be another item
       const isStale = entries.length > 1 && nests(this.plan, this.#model)
-      return this.#reload([...(isStale ? await freshRows(rows, this) : rows)] as M[])
+      return this.#loadShown([...(isStale ? await freshRows(rows, this) : rows)] as M[])
     })
+  }
+
+  /** What is related to objects that were written, for whoever looks at them. */
+  async #loadShown(instances: M[]): Promise<M[]> {
+    return this.leavesRelated ? instances : this.#reload(instances)
   }
 
   /** Loads what the output shows of related objects: one query for each relation, however many objects. */
   async #reload(instances: M[]): Promise<M[]> {
     await loadRelations(this.#model, instances, { relations: this.plan.relations, knex: this.#knex })
     return instances
-  }
-
-  async #reloadOne(instance: M): Promise<M> {
-    await this.#reload([instance])
-    return instance
   }
 
   /** What the database or the model refuses of the object's own row, reported by the names of the client's fields. */

@@ -6,6 +6,7 @@ import { exactAt } from '../models/exact-types.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { isHeld, letGo } from '../queryset/held-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 import { ONE_BY_ONE, whereRows } from '../queryset/where-keys.js'
@@ -112,8 +113,10 @@ export interface OwnedSet {
   readonly owner: Model
   readonly set: KeySet
   readonly path: Path
-  /** The row was there before, so that others may write its links, too. */
-  readonly isStored: boolean
+  /** The row as it was before, when others may have written its links, too. */
+  readonly instance: Model | undefined
+  /** Nothing else that was written with the set can have written links. */
+  readonly isAlone: boolean
 }
 
 /**
@@ -133,13 +136,12 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   )
   // of two sets for one row the last counts
   const sets = [...new Map(given.map((one, index) => [rows[index], one])).values()]
-  const owners = sets.map(({ owner }) => owner)
-  const stored = sets.filter(({ isStored }) => isStored).map(({ owner }) => owner)
-  await lockRows(stored, knex)
-  const related = await relatedKeys(owners, { relation, knex })
+  const unheld = sets.filter(({ instance }) => instance && !isHeld(instance, knex)).map(({ owner }) => owner)
+  await lockRows(unheld, knex)
+  const related = await presentRows(sets, { relation, knex })
   const [property = ''] = relation.relatedProperties
   const column = describeModel(relation.model).columns.get(property)
-  const present = sets.map((_, index) => (related[index] ?? []).map((row) => exactAt(row, property)))
+  const present = related.map((rows) => rows.map((row) => exactAt(row, property)))
   const values = [...present.flat(), ...sets.flatMap(({ set }) => set.keys)]
   const names = await namesOfKeys(
     [column],
@@ -161,6 +163,24 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
     relation,
     changes.flatMap(({ added }) => added),
   )
+}
+
+/** What the owner of each set is related to: read where nobody has, since the owner is held. */
+async function presentRows(
+  sets: readonly OwnedSet[],
+  { relation, knex }: { relation: RelationDescription; knex: Queryable },
+): Promise<readonly (readonly Model[])[]> {
+  const known = sets.map(({ instance, isAlone }) => {
+    if (!isAlone) return undefined
+    const list = instance ? (instance as Row)[relation.name] : []
+    if (!instance || (Array.isArray(list) && isHeld(list, knex))) return list as Model[]
+    return undefined
+  })
+  for (const list of known) if (list) letGo(list)
+  const owners = sets.filter((_, index) => !known[index]).map(({ owner }) => owner)
+  const read = await relatedKeys(owners, { relation, knex })
+  let next = 0
+  return known.map((list) => list ?? read[next++] ?? [])
 }
 
 /** The links to add, and those that are not asked for any more, by the names that keys have in common. */

@@ -6,6 +6,7 @@ import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { RelationDescription } from '../models/model-description.js'
+import { traitsOf } from '../models/model-traits.js'
 import { modelOf } from '../models/objection.js'
 import { areSame } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
@@ -187,12 +188,24 @@ export async function writeAfter(serializer: AnySerializer, items: readonly Writ
   }
   const names = new Set(items.flatMap(({ writes }) => writes.sets.map(({ name }) => name)))
   for (const name of names) {
-    const sets = items.flatMap(({ writes, row, instance, path }) => {
+    const sets = items.flatMap((item) => {
+      const { writes, row, instance, path } = item
       const own = writes.sets.filter((set) => set.name === name)
-      return own.map((set) => ({ owner: row as Model, set, path: [...path, name], isStored: instance !== undefined }))
+      const isAlone = own.length > 0 && writesOwnRowOnly(serializer, item)
+      return own.map((set) => ({ owner: row as Model, set, path: [...path, name], instance, isAlone }))
     })
     await replaceSets(serializer, sets)
   }
+}
+
+/** True where the item's sets are written with its own row alone, and nothing else runs that could write links. */
+function writesOwnRowOnly({ plan, leavesRelated }: AnySerializer, { writes, instance }: WriteItem): boolean {
+  const { model } = plan
+  if (!model || leavesRelated !== true || writes.before.length + writes.after.length > 0) return false
+  if (instance && Object.keys(writes.columns).length === 0) return true
+  const event = instance ? 'update' : 'insert'
+  const { triggers, isIndirect } = model
+  return !(isIndirect || triggers.before[event] || triggers.after[event]) && traitsOf(model.model).quietWrites
 }
 
 /** `null` for a nested object that points here: it stays, and is related to nothing. One that is deleted was not shown. */

@@ -19,7 +19,7 @@ export function rowMethods(answer: RowAnswer): readonly string[] {
   if (answer === 'stream') return ['list', ...SHOWING]
   const { answers = [], runs = [], writes } = actionNamed(answer) ?? {}
   // what is saved is shown by the serializer of the input
-  return [answer, runs, ...SHOWING, answers, writes === 'update' ? INPUT : []].flat()
+  return [answer, runs, ...SHOWING, answers, writes === undefined ? [] : INPUT].flat()
 }
 
 /** What of a request is ours to check. */

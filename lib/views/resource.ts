@@ -264,15 +264,20 @@ export class Resource {
     return obstacle
   }
 
+  /** The hook by which the application writes in its own way, as a sentence; null where it has none for the action. */
+  ownHook(action: string): string | null {
+    const { hooks = [] } = actionNamed(action) ?? {}
+    return this.#overridden(hooks.filter((hook) => hook in this.#sample))
+  }
+
   /**
    * What is decided of the answers to what an action writes through a serializer: whether RETURNING shows what is stored.
    * @param action one of those that come with the package
    */
   stored(action: WritingAction, serializer: SerializerClass): StoredRows {
-    const { hooks = [] } = actionNamed(action) ?? {}
     const writes = action === 'create' || action === 'bulkCreate' ? 'insert' : 'update'
     const stored = storedRows(serializer, { writes, isList: takesMany(action) })
-    const own = this.#overridden(hooks.filter((hook) => hook in this.#sample))
+    const own = this.ownHook(action)
     return own === null ? stored : { ...stored, because: own }
   }
 
@@ -297,8 +302,7 @@ export class Resource {
   #findInsertObstacle(action: InsertAction): string | null {
     const { name, concurrency, serializerClass } = this.view
     if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
-    const hooks = actionNamed(action)?.hooks.filter((hook) => hook in this.#sample) ?? []
-    const overridden = this.#overridden([action, ...hooks, ...INPUT])
+    const overridden = this.#overridden([action]) ?? this.ownHook(action) ?? this.#overridden(INPUT)
     if (overridden !== null) return overridden
     if (!serializerClass) return `${name} has no serializerClass`
     return insertObstacle(serializerClass) ?? this.stored(action, serializerClass).because

@@ -469,6 +469,39 @@ describe('[E11] the chain of parents', () => {
     expect(await count(() => send('DELETE', `${base}/1`))).toBe(3)
   })
 
+  it('asks for no parent that a foreign key says to be there, and for one that older rows may lack', async () => {
+    await database.knex.raw(`create table loose (id int primary key, author_id int, title text);
+      insert into loose values (1, 1, 'One'), (9, 98, 'Orphan');
+      alter table loose add foreign key (author_id) references authors not valid`)
+    class Loose extends Model {
+      static override tableName = 'loose'
+    }
+    class LooseSerializer extends ModelSerializer {
+      static override model = Loose
+      static override fields = ['id', 'author_id', 'title']
+    }
+    class LooseViewSet extends NestedViewSetMixin(ModelViewSet) {
+      static override model = Loose
+      static override serializerClass = LooseSerializer
+      static override parentLookupField = 'author_id'
+    }
+    Loose.knex(database.knex)
+    const api = library()
+    new NestedRouter(api, 'authors', { lookup: 'author_id' }).register('loose', LooseViewSet)
+    await api.prepare()
+    const { get, send } = await serveApp(api.routes())
+    const statementsOf = async (path: string) => {
+      const texts = await countQueries(database.knex, () => send('PATCH', path, { title: 'x' }))
+      return texts.filter((sql) => /^(select|update)/i.test(sql)).length
+    }
+    expect(await statementsOf('/api/authors/1/books/1')).toBe(2)
+    expect(await statementsOf('/api/authors/1/loose/1')).toBe(3)
+    for (const path of ['/api/authors/98/loose', '/api/authors/98/loose/9'])
+      expect((await get(path)).text).toBe(MISSING)
+    expect((await send('PATCH', '/api/authors/98/loose/9', { title: 'x' })).text).toBe(MISSING)
+    await database.knex.raw('drop table loose')
+  })
+
   it('[E22] gives the same bytes where PostgreSQL writes the JSON', async () => {
     class Native extends ReviewViewSet {
       static override useNativeJson = true

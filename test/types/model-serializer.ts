@@ -146,9 +146,3 @@ class ShortBookSerializer extends BookSerializer {
   static override fields = ['id', 'title']
 }
 void ShortBookSerializer
-
-class LabelledSerializer extends BookSerializer {
-  static override fields = ['id', 'title', 'pages']
-  static override declaredFields = { pages: new IntegerField({ readOnly: true }) }
-}
-void LabelledSerializer

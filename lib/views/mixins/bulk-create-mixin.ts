@@ -24,8 +24,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
       if (rows) return rows
       const serializer = this.getInputSerializer({ many: true })
       await serializer.isValid({ raiseException: true })
-      await this.performBulkCreate(serializer)
-      return answerSaved(this, serializer, 'bulkCreate')
+      return answerSaved(this, serializer, 'bulkCreate', () => this.performBulkCreate(serializer))
     }
 
     /**

@@ -32,8 +32,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
         const inputData = withoutKeys(this, items)
         const serializer = this.getInputSerializer({ inputData, obj: objects, many: true, partial: true })
         await serializer.isValid({ raiseException: true })
-        await this.performBulkUpdate(serializer, objects)
-        return answerSaved(this, serializer, 'bulkUpdate')
+        return answerSaved(this, serializer, 'bulkUpdate', () => this.performBulkUpdate(serializer, objects))
       })
     }
 

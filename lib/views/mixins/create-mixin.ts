@@ -25,8 +25,8 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
       if (row) return created(this, row.object, row.text)
       const serializer = this.getInputSerializer()
       await serializer.isValid({ raiseException: true })
-      await this.performCreate(serializer)
-      return created(this, serializer.obj, await answerSaved(this, serializer, 'create'))
+      const text = await answerSaved(this, serializer, 'create', () => this.performCreate(serializer))
+      return created(this, serializer.obj, text)
     }
 
     /** Stores a new object. Override it to add values: `return serializer.save({ owner_id: this.ctx.state.user.id })`. */

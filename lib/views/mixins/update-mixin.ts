@@ -1,11 +1,9 @@
 /** The actions `update` and `partialUpdate`. */
 import { described } from '../../kernel/declarations.js'
-import type { ModelSerializer } from '../../serializers/model-serializer.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
-import { savedRows } from '../steps/saved-row.js'
 import { selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -23,17 +21,12 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
         const instance = await this.getObjectToWrite()
         const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })
         await serializer.isValid({ raiseException: true })
-        const rows = savedRows(this)
-        if (rows?.isUnseen) (serializer as Partial<ModelSerializer>).leaveRelated?.()
-        await this.performUpdate(serializer, instance)
-        return answerSaved(this, serializer, 'update', rows)
+        return answerSaved(this, serializer, 'update', () => this.performUpdate(serializer, instance))
       })
     }
 
     /** Answers PATCH: `update({ partial: true })`. */
     async partialUpdate(): Promise<unknown> {
-      // a class without PUT may have put nothing in its place
-      if (!this.update) return mixed.prototype.update.call(this, { partial: true })
       return this.update({ partial: true })
     }
 

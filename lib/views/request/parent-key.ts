@@ -2,7 +2,7 @@
 import { ConfigurationError } from '../../kernel/errors.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../../models/describe-model.js'
-import { type Column, relationOfKey } from '../../models/model-description.js'
+import { type Column, type ModelDescription, type Reference, relationOfKey } from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 
 /** What a nested view set's class says of the parent of its objects. */
@@ -19,6 +19,8 @@ export interface ParentKey {
   readonly columns: readonly Column[]
   /** The columns of the parent objects. */
   readonly related: readonly Column[]
+  /** A foreign key of the database says that there is a parent, and all who see the objects see it. */
+  readonly isKept: boolean
 }
 
 const keysOf = oncePer((view: NestedViewClass) => oncePerCatalogue((parent: ModelClass) => findKey(view, parent)))
@@ -35,13 +37,18 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const { name, parentLookupField: field = '' } = view
   const model = describeModel(view.modelClass())
   const target = describeModel(parent)
+  const keyOf = (columns: readonly Column[], related: readonly Column[]): ParentKey => ({
+    columns,
+    related,
+    isKept: !model.hasHeirs && model.references.some((one) => joins(one, { columns, related, target })),
+  })
   const wrong = (problem: string) => new ConfigurationError(`${name}: parentLookupField "${field}" ${problem}`)
   const named = model.relations.get(field)
   if (named?.kind === 'belongs-to-one' && named.ownerProperties.length > 1) {
     if (named.model.tableName !== parent.tableName) throw wrong(leadsAway(parent))
     const columns = named.ownerProperties.map((name) => model.columns.get(name))
     const related = named.relatedProperties.map((name) => target.columns.get(name))
-    if (isWhole(columns) && isWhole(related)) return { columns, related }
+    if (isWhole(columns) && isWhole(related)) return keyOf(columns, related)
     throw wrong(`leads to no columns of ${modelName(parent)}`)
   }
   const property = named?.kind === 'belongs-to-one' ? named.ownerProperties[0] : field
@@ -67,7 +74,20 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   if (!relation && !foreign && model.prepared && kindOf(column) !== kindOf(related)) {
     throw wrong(`is of type ${column.type}, and ${related.column} of ${parent.tableName} of type ${related.type}`)
   }
-  return { columns: [column], related: [related] }
+  return keyOf([column], [related])
+}
+
+function joins(
+  reference: Reference,
+  { columns, related, target }: Omit<ParentKey, 'isKept'> & { target: ModelDescription },
+) {
+  const { properties, table, columns: to, validated } = reference
+  const places = columns.map(({ property }, index) => {
+    const place = properties.indexOf(property)
+    return place !== -1 && to[place] === related[index]?.column
+  })
+  const isWhole = properties.length === columns.length && places.every((isJoined) => isJoined)
+  return isWhole && validated && table === target.table && !target.secured
 }
 
 function leadsAway({ tableName }: ModelClass): string {

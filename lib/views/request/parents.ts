@@ -3,7 +3,7 @@
  * (promise E11).
  */
 
-import { type ObjectKey, referenceTo } from '../../fields/object-key.js'
+import { referenceTo } from '../../fields/object-key.js'
 import { PathStart, type Where } from '../../filters/field-path.js'
 import { every } from '../../filters/filter.js'
 import { isSafeMethod, withMethod } from '../../http/context.js'
@@ -91,6 +91,9 @@ export function parentScope(view: GenericView): Where | undefined {
   if (parentKey !== undefined) return (start) => keyIs(start, columns, parentKey)
   const lookup = lookupOf(parent)
   const isDirect = namesOf(lookup.key.columns) === namesOf(related)
+  if (isDirect && key.isKept && isPlainChain(parent) && !parent.scope()) {
+    return (start) => keyIs(start, columns, heldBy(key, lookup.values))
+  }
   const found = foundRow(parent, lookup, isDirect ? undefined : related)
   if (isDirect) {
     const exists = { sql: `exists ${found.sql}`, bindings: found.bindings }
@@ -143,7 +146,7 @@ function namesOf(columns: readonly Column[]): string {
 }
 
 /** A name that is unique only among the objects of one parent may be found more than once where there is no parent. */
-function first({ unique }: ObjectKey, query: AnyQueryBuilder): AnyQueryBuilder {
+function first({ unique }: ObjectLookup['key'], query: AnyQueryBuilder): AnyQueryBuilder {
   if (unique) return query
   const model = describeModel(query.modelClass() as ModelClass)
   return orderBy(query, model, keyOrder(model)).limit(1)

@@ -8,26 +8,29 @@ import type { DeferredTriggers } from '../../serializers/stored-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { WritingAction } from '../overrides.js'
 import { readNewVersion } from './concurrency.js'
-import { readSavedRow, type SavedRows } from './saved-row.js'
+import { readSavedRows, savedRows } from './saved-row.js'
 import { loadShown, representSaved } from './selection.js'
 
 /**
- * The written form of what a serializer has saved: read again where the plan says that something may have changed it since.
- * @param rows how one object is read again
+ * Saves by the work of an action, and returns the written form of what the serializer has saved: read again where relations
+ * are shown, or where the plan says that something may have changed it since.
  */
 export async function answerSaved(
   view: GenericView,
   serializer: Serializer,
   action: WritingAction,
-  rows?: SavedRows,
+  save: () => Promise<unknown>,
 ): Promise<unknown> {
+  const rows = savedRows(view)
+  if (rows?.isUnseen) Object.assign(serializer, { leavesRelated: true })
+  await save()
   const { because, deferred } = view.resource.stored(action, serializer.constructor as SerializerClass)
   if (deferred.length > 0) await runDeferred(view, deferred)
   const { obj } = serializer
   if (rows && typeof obj === 'object' && obj !== null) {
-    const text = await readSavedRow(view, rows.access, obj)
+    const text = await readSavedRows(view, rows.access, obj)
     if (text) return text
-    if (rows.isUnseen) await loadShown(view, [obj])
+    if (rows.isUnseen) await loadShown(view, [obj].flat())
   }
   // of a list there is no version
   if (!serializer.many) await readNewVersion(view, serializer.obj)

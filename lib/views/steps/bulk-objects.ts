@@ -32,6 +32,7 @@ import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
 import { markAllDeleted } from './delete-softly.js'
 import { holdRows } from './hold-rows.js'
+import { writesUnseen } from './unseen-writes.js'
 import { visibleQuery } from './visible-query.js'
 
 /**
@@ -113,7 +114,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
     return object ? [object] : []
   })
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
-  await view.loadRelated(objects)
+  if (!writesUnseen(view)) await view.loadRelated(objects)
   if (view.resource.guardsObjects) for (const object of objects) await view.checkObjectPermissions(object)
   return objects
 }

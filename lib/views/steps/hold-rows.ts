@@ -18,6 +18,7 @@ import { type RawRow, runStatement, statementOf } from '../../postgres/run-state
 import { hasContextHooks } from '../../queryset/context-hooks.js'
 import { isShaped } from '../../queryset/count-rows.js'
 import { hasOwn, watchConditions } from '../../queryset/group-conditions.js'
+import { noteHeld } from '../../queryset/held-rows.js'
 import { positionColumn } from '../../queryset/keyset.js'
 import { holdOne, holdsPlainly } from '../../queryset/one-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
@@ -51,6 +52,13 @@ const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
  * row that stays can still be referred to.
  */
 export async function holdRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
+  const held = await hold(view, wanted)
+  // another row may have taken a name that is not unique
+  if (wanted.key.unique) noteHeld(held.objects, knexOf(view))
+  return held
+}
+
+async function hold(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
   const { secured, isView } = describeModel(view.viewClass.modelClass())
   if (isOneOfAll(view, wanted) && !secured && !isView) {
     const model = view.viewClass.modelClass()

@@ -5,7 +5,7 @@ import { PathStart, type Where } from '../../filters/field-path.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import type { ModelDescription } from '../../models/model-description.js'
 import { readingError, toApiError } from '../../postgres/database-errors.js'
-import { whereKey } from '../../queryset/where-keys.js'
+import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
 import { findRow, type ObjectLookup } from '../../rows/find-row.js'
 import { type ConditionKey, conditionKey, type RowAccess } from '../../rows/row-access.js'
 import type { GenericView, PathKey } from '../generic-view.js'
@@ -85,12 +85,22 @@ export function lookupOf(view: GenericView): ObjectLookup {
 
 /** How the object of the view is looked up that has these values as its key. */
 export function lookupBy(view: GenericView, values: KeyValues): ObjectLookup {
-  const { resource } = view
-  const { lookup: key } = resource
+  const { lookup: key } = view.resource
+  return { key, values, scope: wholeScope(view), query: () => whereKey(visibleQuery(view), key.columns, values) }
+}
+
+/** How the objects of the view are looked up that have one of these keys, by one list for each column. */
+export function lookupAny(view: GenericView, keys: readonly KeyValues[]): ObjectLookup {
+  const { columns, name } = view.resource.lookup
+  const isTyped = columns.length === 1 || columns.every(({ sqlType }) => sqlType !== undefined)
   return {
-    key,
-    values,
-    scope: resource.isWholeTable ? scopeKey(view.scope(), resource.model) : undefined,
-    query: () => whereKey(visibleQuery(view), key.columns, values),
+    key: { columns, name: `${name}[]`, unique: true },
+    values: columns.map((_, index) => keys.map((values) => values[index])),
+    scope: isTyped ? wholeScope(view) : undefined,
+    query: () => whereAnyKey(visibleQuery(view), columns, keys),
   }
+}
+
+function wholeScope(view: GenericView): ConditionKey | undefined {
+  return view.resource.isWholeTable ? scopeKey(view.scope(), view.resource.model) : undefined
 }

@@ -1,0 +1,46 @@
+/** Code of the application that looks at objects while they are written through a serializer, or that shows them then. */
+
+import { oncePerCatalogue } from '../models/describe-model.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import { ModelSerializer } from '../serializers/model-serializer.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { uploadField } from '../serializers/store-uploads.js'
+import { decideRows } from './row-plan.js'
+
+/** Methods that an application may put in the place of ours. */
+const METHODS = {
+  insert: ['isValid', 'validate', 'save', 'create', 'createMany'],
+  update: ['isValid', 'validate', 'save', 'update', 'updateMany'],
+} as const
+
+const decided = oncePerCatalogue((_serializer: SerializerClass) => new Map<keyof typeof METHODS, string | null>())
+
+/** The first of it, as a sentence for `explain()`; null where there is none. */
+export function ownCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
+  const known = decided(serializer)
+  let found = known.get(writes)
+  if (found === undefined) {
+    found = find(serializer, writes)
+    known.set(writes, found)
+  }
+  return found
+}
+
+function find(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
+  const { name, prototype } = serializer
+  const own = prototype as Record<string, unknown>
+  const ours = ModelSerializer.prototype as unknown as Record<string, unknown>
+  const overridden = METHODS[writes].find((method) => own[method] !== ours[method])
+  if (overridden !== undefined) return `${name} overrides ${overridden}()`
+  const { model, writable, validators } = serializerPlan(serializer)
+  if (validators.length > 0) return `${name} has validators of whole objects`
+  if (!model) return `${name} has no model`
+  for (const bound of writable) {
+    const { hook, field } = bound
+    if (hook !== undefined) return `${name}.${bound.name}: it is checked by ${hook}()`
+    if (uploadField(field)) return `${name}.${bound.name}: it takes a file`
+  }
+  const { plan, because } = decideRows(serializer)
+  if (!plan) return because
+  return plan.runsFields ? `${name} has fields that write their values in their own way` : null
+}
