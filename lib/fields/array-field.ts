@@ -5,6 +5,8 @@ import { hasNumerals, memberOf, numeralAt } from '../kernel/json-numerals.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { databaseItemText } from '../models/database-text.js'
+import { standardExact } from '../models/exact-types.js'
+import { BooleanField } from './boolean-field.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
 import { JSONField } from './json-field.js'
 import { readItems, readJson } from './json-text.js'
@@ -13,6 +15,10 @@ import { type ClosedOptions, checkLengthOptions, MOST_ITEMS } from './options.js
 import { orNull } from './or-null.js'
 import { runValidators } from './run-validators.js'
 import { counted } from './string-field.js'
+
+/** PostgreSQL's number of `json`. */
+const JSON_TYPE = 114
+const readJsonText = standardExact.getTypeParser(JSON_TYPE, 'text')
 
 /** A quoted item, an item, or a sign. Outside quotes a backslash takes the next character as it is. */
 const TOKEN = /"((?:[^"\\]|\\.)*)"|((?:[^{}",\\]|\\.)+)|([{},])/gsy
@@ -50,6 +56,8 @@ export interface ArrayFieldOptions extends FieldOptions {
   /** Takes lists of lists, too, as a column of any dimensions holds. @default false; true of a field made of a column */
   readonly nested?: boolean
 }
+
+const BOOLEANS = new Set(['t', 'f'])
 
 /** Items that are checked between two looks at the clock. */
 const STEP = 50
@@ -113,7 +121,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   }
 
   override toRepresentation(value: unknown, context: SerializerContext): unknown {
-    const items: unknown = typeof value === 'string' ? readArrayText(value) : value
+    const items: unknown = typeof value === 'string' ? this.#readTexts(readArrayText(value)) : value
     if (!Array.isArray(items)) return value
     return items.map((item: unknown, position): unknown => {
       if (item === null || item === undefined) return null
@@ -152,6 +160,14 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   override inputSchema(): FieldSchema {
     const items = narrowed(this.#child.inputSchema(), this.#child.options.validators)
     return { ...this.schema(), maxItems: this.#maxLength, items: this.#child.allowNull ? orNull(items) : items }
+  }
+
+  /** Items of a type that pg has no parser for, as of a domain: a domain over booleans or JSON has those in its text. */
+  #readTexts(texts: unknown): unknown {
+    if (Array.isArray(texts)) return texts.map((text) => this.#readTexts(text))
+    if (typeof texts !== 'string') return texts
+    if (this.#child instanceof BooleanField && BOOLEANS.has(texts)) return texts === 't'
+    return this.#child instanceof JSONField ? readJsonText(texts) : texts
   }
 
   /** False for items of a further dimension: PostgreSQL does not distinguish `int[]` from `int[][]`. */

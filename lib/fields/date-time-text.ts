@@ -17,6 +17,9 @@ const WIRE = /^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,5}[1-9])?Z$/
 /** PostgreSQL's text of a timestamp, and the forms of ISO 8601 near to it. */
 const STAMP =
   /^([+-]?\d{4,6})-(\d\d)-(\d\d)[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)?( BC)?$/
+/** What is shown of a day beyond the years 0001 to 9999, or of a point in time there: year, month, day, time and era. */
+const FAR =
+  /^(\d{4}|[1-9]\d{4,6})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:[T ]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?)(?:Z|\+00(?::00)?)?)?( BC)?$/
 const TRAILING_ZEROS = /0+$/
 const LATER_PARTS = /:\d\d\.\d+Z$/
 const ZERO_PARTS = /(?::00){1,2}$/
@@ -29,6 +32,10 @@ const NINE = 0x39
 const COLON = 0x3a
 /** The calendar repeats itself every 400 years. */
 const CYCLE = 400
+/** The last whole years that PostgreSQL has, by type; the first day of all is 24 November 4714 BC. */
+const LAST_YEAR: Readonly<Record<string, number>> = { date: 5_874_896, timestamp: 294_275, timestamptz: 294_275 }
+const FIRST_YEAR = -4713
+const FIRST_DAY = '11-24'
 
 /** `2026-03-28`, a day that exists, in the years 0001 to 9999; undefined for anything else. */
 export function readDate(text: string): string | undefined {
@@ -59,6 +66,23 @@ export function readDateTime(text: string): string | undefined {
   const rest = `${second ?? ':00'}${fraction === undefined ? '' : writeFraction(fraction)}Z`
   const offset = Number(hours) * 60 + Number(minutes)
   return inRange(`${offset === 0 ? minute : minuteBefore(minute, sign === '-' ? -offset : offset)}${rest}`)
+}
+
+/**
+ * PostgreSQL's text of a day or a point in time as it is shown beyond the years 0001 to 9999, which clients may name and
+ * not store; undefined for anything else, and for types that have none.
+ */
+export function readFar(type: string, text: string): string | undefined {
+  const lastYear = LAST_YEAR[type]
+  const match = lastYear === undefined ? null : FAR.exec(text)
+  if (lastYear === undefined || match === null) return undefined
+  const [, digits = '', month = '', day = '', time, era] = match
+  const year = era === undefined ? Number(digits) : 1 - Number(digits)
+  const isFar = year > 9999 || (era !== undefined && year <= 0)
+  if (!isFar || (time === undefined) !== (type === 'date') || year > lastYear || year < FIRST_YEAR) return undefined
+  if (year === FIRST_YEAR && `${month}-${day}` < FIRST_DAY) return undefined
+  const cycle = year - Math.floor(year / CYCLE) * CYCLE
+  return Number(day) <= daysOfMonth(cycle, Number(month)) ? text.replace('T', ' ') : undefined
 }
 
 /** A day or a point in time that a column shows and no calendar has. */

@@ -8,7 +8,7 @@ import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type Column, comparedSql } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import { writeDateOf, writeDateTime, writeDateTimeOf } from './date-time-text.js'
+import { readFar, writeDateOf, writeDateTime, writeDateTimeOf } from './date-time-text.js'
 import { readDecimal, writeDecimal } from './decimal-field.js'
 import { writeDuration, writeDurationText } from './duration-text.js'
 import type { SerializerField } from './field.js'
@@ -145,27 +145,34 @@ const fieldOf = oncePer((column: Column) => fieldForColumn({ ...column, schema: 
 
 /** The value that a string of a path stands for; undefined when no row can have it, so that no query need be sent. */
 export function parseLookup(column: Column, text: string): unknown {
-  // clients write no such value, and rows may have it
-  if (RARE[column.type]?.test(text) === true) return text.replace('T', ' ')
-  return tried(column, (field) => field.toInternalValue(field.fromText(text), {}))
+  return (
+    rareKey(column, text) ??
+    tried(column, (field) => field.toInternalValue(field.fromText(shortKey(column, text) as string), {}))
+  )
 }
 
-/** What columns may hold, and fields refuse: no numbers, and days before the year 1 or beyond 9999. */
-const NO_NUMBER = /^(?:NaN|-?Infinity)$/
-const FAR_DAY = /^(?:\d{4,7}-\d\d-\d\d BC|\d{5,7}-\d\d-\d\d)$/
-const FAR_TIME = /^(?:\d{4,7}-\d\d-\d\d[T ][\d:.+Z-]+ BC|\d{5,7}-\d\d-\d\d[T ][\d:.+Z-]+)$/
-const RARE: Readonly<Record<string, RegExp>> = {
-  float4: NO_NUMBER,
-  float8: NO_NUMBER,
-  numeric: NO_NUMBER,
-  date: FAR_DAY,
-  timestamp: FAR_TIME,
-  timestamptz: FAR_TIME,
+const SURPLUS_ZEROS = /^(-?\d+\.\d*?)0+$/
+
+/** A key without the zeros, or spaces, that only a column of another type would show. */
+export function shortKey({ type, maxLength }: Column, value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  if (type === 'numeric') return value.replace(SURPLUS_ZEROS, '$1').replace(/\.$/, '')
+  return type === 'bpchar' && maxLength !== undefined && value.length > maxLength ? value.trimEnd() : value
 }
+
+/** The value of a text that fields refuse, as clients write no such value, and rows may have it; undefined for all others. */
+export function rareKey({ type }: Column, value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined
+  return NUMBER_TYPES.has(type) && NO_NUMBER.test(value) ? value : readFar(type, value)
+}
+
+const NO_NUMBER = /^(?:NaN|-?Infinity)$/
+const NUMBER_TYPES = new Set(['float4', 'float8', 'numeric'])
 
 /** The value that a JSON value stands for, such as a key of a bulk request; undefined when no row can have it. */
 export function parseValue(column: Column, value: unknown): unknown {
-  return value === null || value === undefined ? undefined : tried(column, (field) => field.toInternalValue(value, {}))
+  if (value === null || value === undefined) return undefined
+  return rareKey(column, value) ?? tried(column, (field) => field.toInternalValue(shortKey(column, value), {}))
 }
 
 /** What a path has for a value of the column: the same that is read of it. */

@@ -24,7 +24,7 @@ import {
 } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
 import { readItems, readJson } from './json-text.js'
-import { keyText, notAKey } from './object-key.js'
+import { keyText, notAKey, rareKey, shortKey } from './object-key.js'
 import { checkNotEmpty } from './options.js'
 
 export interface RelatedFieldOptions extends FieldOptions {
@@ -95,12 +95,15 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
    */
   override toInternalValue(value: unknown, context: SerializerContext): KeyOrKeys<Options> {
     const keyField = this.#keyField(context)
-    if (!this.many) return keyField.toInternalValue(value, context) as KeyOrKeys<Options>
+    const column = this.#key?.column
+    const read = (key: unknown) =>
+      (column && rareKey(column, key)) ?? keyField.toInternalValue(column ? shortKey(column, key) : key, context)
+    if (!this.many) return read(value) as KeyOrKeys<Options>
     if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
     checkNotEmpty(value, this.options)
     const keys = value.map((key) => {
       if (key === null || key === undefined) throw new ValidationError('This field may not be null.')
-      return keyField.toInternalValue(key, context)
+      return read(key)
     })
     return [...new Set(keys)] as KeyOrKeys<Options>
   }

@@ -1,6 +1,7 @@
 /** The lookups of field filters, each a way to compare a column with the text of a parameter. */
 
 import { ArrayField } from '../fields/array-field.js'
+import { readFar } from '../fields/date-time-text.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldSchema, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
@@ -74,7 +75,7 @@ export class Operand {
     const { type, labels } = this.column
     if (type === 'enum' && labels && !labels.includes(checkedText(text)))
       throw new ValidationError('Not a valid choice.')
-    return this.#field.toInternalValue(this.#field.fromText(checkedText(text)), {})
+    return readFar(type, text) ?? this.#field.toInternalValue(this.#field.fromText(checkedText(text)), {})
   }
 
   schema(): FieldSchema {

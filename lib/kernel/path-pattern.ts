@@ -136,7 +136,8 @@ function isHint(text: string): text is Hint {
 export function encodeValue(parameter: Omit<Parameter, 'kind'>, value: unknown): string {
   const { name, hint, beside } = parameter
   if (value === undefined || value === null) throw new Error(`Path parameter "${name}" is missing`)
-  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') {
+  const isNumber = typeof value === 'number' || typeof value === 'bigint'
+  if (!isNumber && typeof value !== 'string' && typeof value !== 'boolean') {
     throw new Error(`Path parameter "${name}" is neither a text nor a number`)
   }
   const text = String(value)

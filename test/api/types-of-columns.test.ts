@@ -268,3 +268,33 @@ async function isEqual(said: string, shown: string, wide: string): Promise<boole
     return false
   }
 }
+
+it('shows items of domains as items of their types', async () => {
+  const TYPES: readonly (readonly [type: string, value: string, shown: unknown])[] = [
+    ['bool', 't', true],
+    ['jsonb', '[1]', [1]],
+    ['json', '{"a":1}', { a: 1 }],
+    ['int', '1', 1],
+    ['int8', '9007199254740993', undefined],
+    ['numeric(6,2)', '1.5', '1.50'],
+    ['date', '2024-01-01', '2024-01-01'],
+    ['timestamptz', '2024-01-01 10:00:00+00', '2024-01-01T10:00:00Z'],
+    ['bytea', '\\x01', '\\x01'],
+  ]
+  const columns = TYPES.map((_, index) => `p${index} d${index}[], q${index} e${index}[]`).join()
+  await database.knex.raw(
+    `${TYPES.map(([type], n) => `create domain d${n} as ${type}; create domain e${n} as d${n};`).join('')}
+     create table items_of_domains (id int generated always as identity primary key, ${columns});
+     insert into items_of_domains default values;
+     update items_of_domains set ${TYPES.map(([, value], n) => `p${n} = array['${value}', null]::d${n}[], q${n} = array['${value}']::e${n}[]`).join()}`,
+  )
+  const Row = tableOf('items_of_domains')
+  const client = await serveViews({ rows: viewOf(Row, serializerOf(Row, '__all__' as never)) })
+  const { id, ...shown } = (await client.get('/rows/1')).json
+  for (const [index, [type, , value]] of TYPES.entries()) {
+    if (value === undefined) continue
+    expect([type, shown[`p${index}`], shown[`q${index}`]]).toEqual([type, [value, null], [value]])
+  }
+  const again = await client.send('POST', '/rows', shown)
+  expect([again.status, again.json]).toEqual([201, { id: id + 1, ...shown }])
+})

@@ -21,7 +21,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { connectTo } from '../support/server.js'
-import { serializerOf, serveViews, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   create type mood as enum ('glad', 'sad');
@@ -616,4 +616,92 @@ describe('what a caller was shown is unchanged when it comes back', () => {
     expect(told).toHaveLength(1)
     expect(told[0]?.[0]).toMatch(/^Named: field "who" shows null for an object of Person whose "name" is null/)
   })
+})
+
+describe('a key as it is shown', () => {
+  const KEYS: readonly (readonly [type: string, stored: string, spellings?: readonly unknown[]])[] = [
+    ['date', '0044-03-15 BC'],
+    ['date', '12024-02-29'],
+    ['date', 'infinity'],
+    ['timestamptz', '0044-03-15 10:00:00.5+00 BC', ['0044-03-15T10:00:00.5+00:00 BC']],
+    ['timestamp', '12024-01-01 00:00:00', ['12024-01-01T00:00:00']],
+    ['timestamptz', '-infinity'],
+    ['numeric', 'NaN'],
+    ['numeric(10,2)', '1.5', ['1.50', '1.5', '1.500']],
+    ['numeric(3,0)', '-12', ['-12', '-12.0']],
+    ['char(5)', 'ab', ['ab   ', 'ab', 'ab        ']],
+    ['bool', 't', [true]],
+    ['interval', '1 day', ['P1D']],
+    ['bytea', '\\x2f2e', ['\\x2f2e']],
+    ['citext', 'Ab', ['Ab', 'aB']],
+  ]
+
+  it('names its object in paths, bulk requests, relations, lists of them, and filters', async () => {
+    await database.knex.raw('create extension if not exists citext')
+    const views: Record<string, ReturnType<typeof viewOf>> = {}
+    for (const [index, [type, stored]] of KEYS.entries()) {
+      await database.knex.raw(
+        `create table keyed${index} (k ${type} primary key, n int not null default 0);
+         create table links${index} (id int primary key, k ${type} references keyed${index});
+         create table joins${index} (link int references links${index}, k ${type} references keyed${index}, primary key (link, k));
+         insert into keyed${index} values ('${stored}'); insert into links${index} values (1, null)`,
+      )
+      const Keyed = tableOf(`keyed${index}`, { idColumn: 'k' })
+      const through = { from: `joins${index}.link`, to: `joins${index}.k` }
+      const join = { from: `links${index}.id`, through, to: `keyed${index}.k` }
+      const Link = tableOf(`links${index}`, {
+        relationMappings: () => ({ all: { relation: Model.ManyToManyRelation, modelClass: Keyed, join } }),
+      })
+      views[`keyed${index}`] = viewOf(Keyed, serializerOf(Keyed, ['k', 'n']), {
+        filterBackends: [FieldFilter],
+        filtersetFields: ['k'],
+      })
+      const keys = { queryset: Keyed, allowNull: true, required: false }
+      views[`links${index}`] = viewOf(
+        Link,
+        serializerOf(Link, ['id', 'k', 'all'], {
+          k: new PrimaryKeyRelatedField(keys),
+          all: new PrimaryKeyRelatedField({ queryset: Keyed, many: true, required: false }),
+        }),
+      )
+    }
+    const api = routerOf(views)
+    const client = await serveRouter(api)
+    for (const [index, [type, stored, spellings]] of KEYS.entries()) {
+      const [keyed, links] = [`/keyed${index}`, `/links${index}`]
+      const { k } = (await client.get(keyed)).json[0]
+      expect([type, k]).toEqual([type, spellings?.[0] ?? stored])
+      for (const spelling of spellings ?? [stored]) {
+        const told = `${type} ${String(spelling)}`
+        const url = api.url(`keyed${index}-retrieve`, { id: spelling })
+        expect([told, (await client.get(url)).json]).toEqual([told, { k, n: 0 }])
+        const bulk = await client.send('PATCH', `${keyed}/bulk`, [{ k: spelling, n: 0 }])
+        expect([told, bulk.json]).toEqual([told, [{ k, n: 0 }]])
+        await client.send('PATCH', `${links}/1`, { k: null, all: [] })
+        const link = await client.send('PATCH', `${links}/1`, { k: spelling, all: [spelling] })
+        expect([told, link.json]).toEqual([told, { id: 1, k, all: [k] }])
+        await database.knex.raw(`delete from joins${index}; update links${index} set k = null`)
+        const links2 = await client.send('PATCH', `${links}/bulk`, [{ id: 1, k: spelling }])
+        expect([told, links2.json]).toEqual([told, [{ id: 1, k, all: [] }]])
+      }
+      // no filter takes what is no number
+      if (stored !== 'NaN') {
+        const query = encodeURIComponent(String(k).trimEnd())
+        for (const name of ['k', 'k__in']) expect((await client.get(`${keyed}?${name}=${query}`)).json).toHaveLength(1)
+      }
+    }
+  })
+
+  it.each(['99999-02-30', '0000-01-01 BC', '5874898-01-01', '4714-11-23 BC', '0044-3-15 BC', '2024-01-01 BC '])(
+    'is none where there is no such day: %s',
+    async (day) => {
+      await database.knex.raw('create table if not exists days (day date primary key)')
+      const Day = tableOf('days', { idColumn: 'day' })
+      const filters = { filterBackends: [FieldFilter], filtersetFields: ['day'] }
+      const client = await serveViews({ days: viewOf(Day, serializerOf(Day, ['day']), filters) })
+      expect((await client.get(`/days?day=${encodeURIComponent(day)}`)).status).toBe(400)
+      expect((await client.get(`/days/${encodeURIComponent(day)}`)).status).toBe(404)
+      expect(client.reported).toEqual([])
+    },
+  )
 })

@@ -252,7 +252,9 @@ describe('a foreign key of several columns', () => {
     expect(await client.send('POST', '/open', { id: 9, tenant_id: 1, ...asked })).toMatchObject({ json: { errors } })
     // what it leads to already, and what the object is already, say nothing
     expect(await client.send('PATCH', '/open/1', { token_id: 1, token: null })).toMatchObject({ json: { token: null } })
-    expect(await client.send('PATCH', '/open/1', asked)).toMatchObject({ json: { tenant_id: 1, token_id: 3, token: {} } })
+    expect(await client.send('PATCH', '/open/1', asked)).toMatchObject({
+      json: { tenant_id: 1, token_id: 3, token: {} },
+    })
     const none = await client.send('POST', '/open', { id: 9, tenant_id: 2, token: null })
     expect(none.json).toMatchObject({ tenant_id: 2, token_id: null, token: null })
   })
