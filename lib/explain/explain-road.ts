@@ -136,7 +136,7 @@ class RoadBook {
     const transaction = view.atomic
     const isBulk = name === 'bulkCreate'
     const again = this.#readsAgain(name)
-    const inserter = findInserter(view, isBulk ? 'bulkCreate' : 'create', this.#tell)
+    const inserter = findInserter(view, this.#tell)
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
     if (inserter || traitsOf(view.viewClass.modelClass()).plainInserts) {

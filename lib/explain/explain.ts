@@ -7,6 +7,7 @@ import type { IdempotencyRule } from '../idempotency/rule.js'
 import { heardChannels } from '../kernel/trace-channels.js'
 import { queryParameters } from '../openapi/parameters.js'
 import { permissionName } from '../permissions/operators.js'
+import type { ActionPlan } from '../views/action-plan.js'
 import { actionNamed, showsFigures } from '../views/actions.js'
 import { aggregatesOf, isAggregating } from '../views/aggregates.js'
 import type { APIView } from '../views/api-view.js'
@@ -44,10 +45,10 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
     relations: readsList(operation.action) && generic && hasModel(generic.viewClass) ? relationsOf(generic) : [],
     ...road,
-    database: view.database?.described ?? null,
+    database: view.plan.database?.described ?? null,
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
     transaction: road.transaction ?? false,
-    replicas: replicasOf(options.operation, generic),
+    replicas: isSafeMethod(operation.method) ? replicasOf(view.plan) : 0,
     traced: heardChannels(),
     tools: options.tools.get(operation.operationId) ?? [],
     notes: [...new Set(notes)],
@@ -55,9 +56,8 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
 }
 
 /** How many replicas it reads on: a server cursor stays on the primary. */
-function replicasOf({ replicas }: ExplainOptions['operation'], generic: GenericAPIView | undefined): number {
-  const stays = generic !== undefined && hasModel(generic.viewClass) && resourceOf(generic.viewClass).keepsConnections
-  return stays ? 0 : (replicas?.size ?? 0)
+function replicasOf({ replicas, resource }: ActionPlan): number {
+  return resource?.keepsConnections ? 0 : (replicas?.size ?? 0)
 }
 
 function readsList(action: string): boolean {

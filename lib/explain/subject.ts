@@ -6,18 +6,16 @@ import { type Context, describingContext } from '../http/context.js'
 import type { DescribedEndpoint, DescribedOperation } from '../openapi/endpoint.js'
 import { isWatchable } from '../postgres/watch-statements.js'
 import { determineVersion } from '../versioning/determine-version.js'
+import { planOf } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
-import type { Reading } from '../views/reading.js'
 import { resourceOf } from '../views/resource.js'
 
 /** One method of a path, as a router has it. */
 export interface ExplainedOperation extends DescribedOperation {
   /** The route's name. */
   readonly name: string
-  /** Where it reads, beside the view's own database. */
-  readonly replicas?: Reading | undefined
 }
 
 /** A path, with all methods it takes. */
@@ -49,15 +47,11 @@ const NUMBERS = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8'])
 
 /** @throws ApiError the caller is not who he says he is, or asks for a version that there is not */
 export async function openSubject({ endpoint, operation, asked }: ExplainOptions): Promise<Subject> {
-  const { method, action, view: viewClass } = operation
-  const actions = Object.fromEntries(
-    [...endpoint.operations].map(([name, { action: own }]) => [name.toLowerCase(), own]),
-  )
+  const { method, view: viewClass, route } = operation
   const ctx = asked
     ? ownContext(asked.ctx, asked.params)
     : describingContext({ method, path: endpoint.path, params: sampleParams(endpoint) })
-  const { basename, parents } = endpoint
-  const view = viewClass.open(ctx, { action, actions, basename, parents, database: operation.database })
+  const view = viewClass.open(ctx, planOf(route))
   if (asked) {
     const { versioning, authentication } = view.policies
     if (versioning) determineVersion(ctx, versioning)

@@ -8,6 +8,7 @@ import { checkPermissions } from '../permissions/check-permissions.js'
 import { toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
 import { determineVersion } from '../versioning/determine-version.js'
+import { planOf } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
 import { policiesOf } from '../views/policies.js'
 import { checkParentPermissions } from '../views/request/parents.js'
@@ -91,12 +92,12 @@ export class Caller {
   }
 
   /** @throws ApiError the database is away */
-  async #refusal(authenticated: Context, { endpoint, operation }: CalledOperation): Promise<Error | undefined> {
-    const { method, action } = operation
+  async #refusal(authenticated: Context, { operation }: CalledOperation): Promise<Error | undefined> {
+    const { method, route } = operation
     const ctx = forOperation(authenticated, method)
-    const { basename, parents, actions } = endpoint
     try {
-      const view = operation.view.open(ctx, { action, actions, basename, parents })
+      const view = operation.view.open(ctx, planOf(route))
+      const { parents } = view
       const { versioning, permissions } = view.policies
       if (versioning) determineVersion(ctx, versioning)
       const own = [...permissions, method]

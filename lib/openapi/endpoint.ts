@@ -1,7 +1,7 @@
 /** What of an API is described: the narrow view that this chapter has of a router's paths and of the views behind them. */
-import type { DatabaseScope } from '../http/database-role.js'
 import type { Segment } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import type { ActionRoute } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
 import type { ParentLink } from '../views/view.js'
 
@@ -19,8 +19,8 @@ export interface DescribedOperation {
   /** What such an action answers. */
   readonly outputSerializer: SerializerClass | undefined
   readonly outputsList: boolean
-  /** The role and settings that its statements run with. */
-  readonly database?: DatabaseScope | undefined
+  /** The action in its place, of which its plan is made. */
+  readonly route: ActionRoute
 }
 
 /** A path, with all methods it takes. */

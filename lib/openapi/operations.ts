@@ -68,7 +68,7 @@ export function describeOperation(options: OperationOptions): Operation {
       }),
       ...ownResponses(components, operation.view.responses, mediaTypes(view)),
     },
-    security: securityOf(components, view, endpoint, operation, { needsUser: refusesAnonymous(subject) }),
+    security: securityOf(subject, { needsUser: refusesAnonymous(subject) }),
   }
 }
 
@@ -85,7 +85,7 @@ function describeRoot(subject: Subject): Operation {
       '200': success('The path of each collection, by name.', contentOf(mediaTypes(view), schema)),
       ...errorResponses(components, [...(view.policies.versioning?.statuses() ?? []), 503]),
     },
-    security: securityOf(components, view, endpoint, operation, { needsUser: false }),
+    security: securityOf(subject, { needsUser: false }),
   }
 }
 

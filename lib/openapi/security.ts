@@ -1,20 +1,16 @@
 /** Who may use an operation, and by which credentials. */
-import type { Context } from '../http/context.js'
 import { HasScope } from '../permissions/has-scope.js'
 import type { BasePermission } from '../permissions/permission.js'
-import type { View } from '../views/view.js'
-import type { Components } from './components.js'
-import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
+import type { ActionPlan } from '../views/action-plan.js'
+import type { Subject } from './subject.js'
 import type { SecurityRequirement } from './types.js'
 
 /** The authentication classes of a view as alternatives, and none of them where anonymous callers may use the operation. */
 export function securityOf(
-  components: Components,
-  { policies: { authentication, permissions }, ctx }: Pick<View, 'policies' | 'ctx'>,
-  endpoint: DescribedEndpoint,
-  { method }: DescribedOperation,
+  { components, endpoint, operation, view: { plan } }: Subject,
   { needsUser }: { needsUser: boolean },
 ): readonly SecurityRequirement[] {
+  const { authentication, permissions } = plan.policies
   const schemes = authentication.flatMap((scheme) => scheme.openapi ?? [])
   if (schemes.length === 0) return []
   for (const { name, definition } of schemes) components.securityScheme(name, definition)
@@ -25,15 +21,14 @@ export function securityOf(
   const alternatives = [...named].map(([name, wanted]) => ({ [name]: [...wanted] }))
   const isOpen =
     !needsUser &&
-    permissions.every((permission) => admitsAnonymous(permission, method, endpoint.detail)) &&
-    permissionsOfParents(endpoint, ctx).every((permission) => admitsAnonymous(permission, 'GET', true))
+    permissions.every((permission) => admitsAnonymous(permission, operation.method, endpoint.detail)) &&
+    permissionsOfParents(plan).every((permission) => admitsAnonymous(permission, 'GET', true))
   return isOpen ? [...alternatives, {}] : alternatives
 }
 
-/** What the view sets that an endpoint is nested in ask of those who read their objects. */
-export function permissionsOfParents({ parents }: DescribedEndpoint, ctx: Context): readonly BasePermission[] {
-  const opened = parents.map(({ view }) => view.open(ctx, { action: 'retrieve', actions: { get: 'retrieve' } }))
-  return opened.flatMap(({ policies }) => policies.permissions)
+/** What the view sets that an action is nested in ask of those who read their objects. */
+export function permissionsOfParents({ parent }: ActionPlan): readonly BasePermission[] {
+  return parent ? [...permissionsOfParents(parent), ...parent.policies.permissions] : []
 }
 
 /** A permission that does not say admits nobody anonymous: we assume that it wants to know who is asking. */

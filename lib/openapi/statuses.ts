@@ -28,7 +28,7 @@ import type { Parameter } from './types.js'
 /** The statuses of errors that the operation may answer with. */
 export function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Parameter[]): ReadonlySet<number> {
   const { endpoint, operation, view, serializer } = subject
-  const { ctx, policies } = view
+  const { policies } = view
   const { authentication, permissions, throttles, versioning, strictAccept } = policies
   const statuses = new Set([503])
   if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
@@ -49,12 +49,12 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (isOfMany) statuses.add(404)
   if (isConditional(subject) || isOfMany) statuses.add(412)
   // what the role of the caller may not do
-  if (operation.database) statuses.add(401).add(403)
+  if (view.plan.database) statuses.add(401).add(403)
   // a schema that is none
-  if (operation.database?.settings.some((one) => typeof one === 'function')) statuses.add(404)
+  if (view.plan.database?.settings.some((one) => typeof one === 'function')) statuses.add(404)
   // the key is malformed, nobody's, being used, or of another request
   if (policies.idempotency && !isSafeMethod(operation.method)) statuses.add(400).add(401).add(409).add(422)
-  if (permissionsOfParents(endpoint, ctx).length > 0) statuses.add(401).add(403)
+  if (permissionsOfParents(view.plan).length > 0) statuses.add(401).add(403)
   if (throttles.length > 0) statuses.add(429)
   if (strictAccept) statuses.add(406)
   for (const scheme of authentication) for (const status of scheme.statuses ?? []) statuses.add(status)

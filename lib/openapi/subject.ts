@@ -1,6 +1,7 @@
 /** What an operation is described from: its view, opened as a request would, and its serializer. */
 import { describingContext } from '../http/context.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { planOf } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import type { Components } from './components.js'
@@ -26,21 +27,13 @@ export interface Subject {
 }
 
 export function subjectOf({ endpoint, operation, components, apiVersion }: OperationOptions): Subject {
-  const view = openView(endpoint, operation, apiVersion)
+  const view = openView(operation, apiVersion)
   return { endpoint, operation, components, view, serializer: serializerOf(view) }
 }
 
 /** A view that answers nothing, made to ask it what it would do. */
-function openView(
-  endpoint: DescribedEndpoint,
-  { view, action, method }: DescribedOperation,
-  version?: string,
-): APIView {
-  const actions = Object.fromEntries(
-    [...endpoint.operations].map(([name, operation]) => [name.toLowerCase(), operation.action]),
-  )
-  const ctx = describingContext({ method, version })
-  return view.open(ctx, { action, actions, basename: endpoint.basename, parents: endpoint.parents })
+function openView({ view, route, method }: DescribedOperation, version: string | undefined): APIView {
+  return view.open(describingContext({ method, version }), planOf(route))
 }
 
 /** The serializer of a view's action. A view that chooses it by what only a request knows has that of its class. */

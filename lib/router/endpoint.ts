@@ -1,9 +1,8 @@
 /** What a router knows of each of its paths: for routing, for names, and for the OpenAPI document. */
 
-import type { DatabaseScope } from '../http/database-role.js'
 import type { Segment } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import type { Reading } from '../views/reading.js'
+import type { ActionRoute } from '../views/action-plan.js'
 import type { ActionMap, ParentLink } from '../views/view.js'
 import type { ViewHandler } from '../views/view-handler.js'
 import type { ViewSetClass } from './registration.js'
@@ -27,10 +26,8 @@ export interface Operation {
   readonly outputSerializer: SerializerClass | undefined
   /** The action answers with a list of what `outputSerializer` shows. */
   readonly outputsList: boolean
-  /** The role and settings that its statements run with. */
-  readonly database?: DatabaseScope | undefined
-  /** Where it reads, beside the view's own database; undefined for what writes. */
-  readonly replicas?: Reading | undefined
+  /** The action in its place, of which its plan is made. */
+  readonly route: ActionRoute
 }
 
 /** One path of the API, with all methods it takes. */

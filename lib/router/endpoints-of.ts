@@ -1,6 +1,5 @@
 /** Makes the endpoints of a registered view set. */
 
-import { isSafeMethod } from '../http/context.js'
 import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
 import type { Segment } from '../kernel/path-pattern.js'
 import { documentedPath } from '../openapi/documented-path.js'
@@ -37,7 +36,8 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
     const own = detail ? [lookupSegment(view)] : []
     const segments = [...collection.segments, ...own, ...path]
     const loose = own.map((segment): Segment => (options.prepared ? segment : { ...segment, hint: 'str' }))
-    const operations = operationsOf(registration, template, options)
+    const operations = operationsOf(registration, template, { ...options, parents })
+    const routes = new Map([...operations].map(([method, { route }]) => [method, route]))
     return {
       kind,
       view,
@@ -53,7 +53,7 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
       actions,
       operations,
       formats: new Set([...operations.values()].flatMap((operation) => [...formatsOf(operation.view)])),
-      handler: view.asView(actions, { basename, parents, database: options.database, replicas: options.replicas }),
+      handler: view.asView(actions, { ...options, basename, parents, routes }),
     }
   })
 }
@@ -66,7 +66,7 @@ function formatsOf(view: ViewSetClass): ReadonlySet<string> {
 function operationsOf(
   registration: Registration,
   { actions }: RouteTemplate,
-  { database: outer, replicas }: EndpointOptions,
+  { database: outer, replicas, parents }: EndpointOptions & { readonly parents: readonly ParentLink[] },
 ): ReadonlyMap<string, Operation> {
   const { view, basename } = registration
   const prefix = registration.parent
@@ -81,14 +81,14 @@ function operationsOf(
       const described = actionsOf(view).get(action)
       const several = (described?.methods.length ?? 1) > 1 || (method === 'QUERY' && actions['get'] === action)
       const answering = actionClass(view, action)
+      const database = databaseScope(answering.name, answering, outer)
       const operation: Operation = {
         method,
         action,
         name: `${basename}-${suffix}`,
         operationId: underscored(`${prefix}${basename}_${suffix}${several ? `_${lowered}` : ''}`),
         view: answering,
-        database: databaseScope(answering.name, answering, outer),
-        replicas: isSafeMethod(method) ? replicas : undefined,
+        route: { view: answering, action, actions, basename, parents, database, replicas },
         inputSerializer: described?.inputSerializer,
         outputSerializer: described?.outputSerializer,
         outputsList: described?.outputsList ?? false,

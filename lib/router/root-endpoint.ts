@@ -16,6 +16,7 @@ export function rootEndpoint(registrations: readonly Registration[], prefix: rea
   )
   const view = apiRoot(() => collections, commonVersioning(registrations))
   const [name, operationId] = ['api-root', 'api_root']
+  const route = { view, action: 'get', actions: { get: 'get' }, basename: 'api' }
   const serializers = { inputSerializer: undefined, outputSerializer: undefined, outputsList: false }
   return {
     kind: 'root',
@@ -29,8 +30,8 @@ export function rootEndpoint(registrations: readonly Registration[], prefix: rea
     matched: prefix,
     pattern: writePattern(prefix),
     path: documentedPath({ segments: prefix }),
-    actions: { get: 'get' },
-    operations: new Map([['GET', { method: 'GET', action: 'get', name, operationId, view, ...serializers }]]),
+    actions: route.actions,
+    operations: new Map([['GET', { method: 'GET', action: 'get', name, operationId, view, route, ...serializers }]]),
     handler: view.asView(),
     formats: new Set(),
   }

@@ -108,7 +108,7 @@ export interface RowAccessOptions {
   readonly context: () => SerializerContext
   /** The client that the rows are for. */
   readonly client: StatementClient
-  /** PostgreSQL writes the JSON, where it can. */
+  /** PostgreSQL writes the JSON. */
   readonly native: boolean
   /** Counts related objects, where the plan shows their number. */
   readonly countSql: CountSql | undefined
@@ -135,7 +135,7 @@ export class RowAccess implements CellScope {
     this.plan = plan
     this.knex = knex
     this.client = client
-    this.native = native && plan.isNative
+    this.native = native
     const { config } = knex.client as { config: object }
     if (statements.config !== config) statements.choose(config)
     this.statements = statements.cache

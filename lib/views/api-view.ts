@@ -3,7 +3,7 @@
 import type { Knex } from 'knex'
 import { keepPrivate } from '../caching/cache-response.js'
 import { type Context, hasContent } from '../http/context.js'
-import { type DatabaseRole, type DatabaseScope, type DatabaseSettings, roleRefusal } from '../http/database-role.js'
+import { type DatabaseRole, type DatabaseSettings, roleRefusal } from '../http/database-role.js'
 import type { Preferences } from '../http/prefer.js'
 import type { IdempotencyScope, Idempotent } from '../idempotency/rule.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
@@ -23,14 +23,14 @@ import type { SerializerClass, SerializerPlan } from '../serializers/contract.js
 import { DEFAULT_NESTED_OBJECTS } from '../serializers/count-nested.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { takenFiles } from '../serializers/taken-files.js'
-import { type AnswerSchema, actionsOf } from './action-options.js'
+import { actionsOf } from './action-options.js'
+import type { ActionPlan } from './action-plan.js'
 import { allowedMethods } from './actions.js'
 import { markBuiltIn } from './built-in.js'
-import type { Reading } from './reading.js'
 import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
 import { describeOptions } from './steps/describe-options.js'
-import type { ActionMap, OpenRoute, ParentLink, RegisteredRoute, View, ViewPolicies } from './view.js'
-import { decidedOf, methodsOf, type ViewHandler, viewHandler } from './view-handler.js'
+import type { ActionMap, ParentLink, RegisteredRoute, View, ViewPolicies } from './view.js'
+import { methodsOf, type ViewHandler, viewHandler } from './view-handler.js'
 
 /**
  * A view: one instance answers one request. Statics describe it, methods act.
@@ -112,22 +112,10 @@ export class APIView implements View {
 
   /** The request. */
   declare ctx: Context
-  /** The name of the method that answers, such as `list` or `get`. */
-  declare action: string
-  /** The first part of the route's name; undefined for a view that no router has registered. */
-  declare basename: string | undefined
-  /** Which action answers which method of this path. */
-  declare actionMap: ActionMap
-  /** The policies of the class, settled before any request. */
-  declare policies: ViewPolicies
-  /** The view sets that this one is nested in, the outermost first. */
-  declare parents: readonly ParentLink[]
+  /** @internal What its action does. */
+  declare plan: ActionPlan
   /** @internal */
   declare parentKey: readonly unknown[] | undefined
-  /** Validates the body before the action is called: the action's own input serializer. */
-  declare inputSerializer: SerializerClass | undefined
-  /** @internal */
-  declare answerSchema: AnswerSchema | undefined
   /** @internal What the client prefers, as far as the action heeds it. */
   declare preferences: Preferences | undefined
   /** What the action's input serializer has validated. */
@@ -144,15 +132,39 @@ export class APIView implements View {
    */
   declare trx: Knex.Transaction | undefined
   /** @internal */
-  declare database: DatabaseScope | undefined
-  /** @internal */
-  declare replicas: Reading | undefined
-  /** @internal */
   declare unheld: boolean
   /** @internal */
   declare afterAction: AfterCommitWork[] | undefined
-  /** @internal */
-  declare taking: View | undefined
+
+  /** The name of the method that answers, such as `list` or `get`. */
+  get action(): string {
+    return this.plan.action
+  }
+
+  /** The first part of the route's name; undefined for a view that no router has registered. */
+  get basename(): string | undefined {
+    return this.plan.basename
+  }
+
+  /** Which action answers which method of this path. */
+  get actionMap(): ActionMap {
+    return this.plan.actions
+  }
+
+  /** The policies of the class, settled before any request. */
+  get policies(): ViewPolicies {
+    return this.plan.policies
+  }
+
+  /** The view sets that this one is nested in, the outermost first. */
+  get parents(): readonly ParentLink[] {
+    return this.plan.parents
+  }
+
+  /** Validates the body before the action is called: the action's own input serializer. */
+  get inputSerializer(): SerializerClass | undefined {
+    return this.plan.inputSerializer
+  }
 
   /**
    * A Koa handler for this view.
@@ -177,24 +189,9 @@ export class APIView implements View {
   }
 
   /** @internal The view that answers a request. */
-  static open(ctx: Context, route: OpenRoute): APIView {
-    const { action, actions, basename, parents = [], database, replicas, decided } = route
-    const { policies, inputSerializer, answerSchema } = decided ?? decidedOf(this, action)
+  static open(ctx: Context, plan: ActionPlan): APIView {
     // in one call, which is never compiled for some shapes of view
-    const view = Object.assign(new this(), {
-      ctx,
-      action,
-      actionMap: actions,
-      basename,
-      parents,
-      database,
-      replicas,
-      policies,
-      inputSerializer,
-      body: { data: {}, textual: false },
-    })
-    if (answerSchema) view.answerSchema = answerSchema
-    return view
+    return Object.assign(new this(), { ctx, plan, body: { data: {}, textual: false } })
   }
 
   /** The methods this path takes. */
@@ -228,7 +225,7 @@ export class APIView implements View {
     return hasContent(method) || (method === 'DELETE' && this.inputSerializer !== undefined)
   }
 
-  /** Answers OPTIONS: what the path takes. Touches no database, unless a permission does. */
+  /** Answers OPTIONS: a promise of what the path takes. Touches no database, unless a permission does. */
   options(): unknown {
     return describeOptions(this)
   }
@@ -278,7 +275,9 @@ export class APIView implements View {
   /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */
   toError(error: unknown): unknown {
     return (
-      (this.database && roleRefusal(this.ctx, error)) ?? toApiError(error, subjectOf(this.ctx.method, this)) ?? error
+      (this.plan.database && roleRefusal(this.ctx, error)) ??
+      toApiError(error, subjectOf(this.ctx.method, this)) ??
+      error
     )
   }
 }
@@ -313,7 +312,6 @@ described(
 // what a request begins with: on the prototype, so that it takes no time to set
 Object.assign(APIView.prototype, {
   parentKey: undefined,
-  answerSchema: undefined,
   validatedData: undefined,
   preferences: undefined,
   renderer: undefined,
@@ -321,7 +319,6 @@ Object.assign(APIView.prototype, {
   trx: undefined,
   unheld: false,
   afterAction: undefined,
-  taking: undefined,
 })
 
 markBuiltIn(APIView.prototype, 'checkObjectPermissions')

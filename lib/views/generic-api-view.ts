@@ -6,11 +6,10 @@ import { addETag } from '../caching/cache-response.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Where } from '../filters/field-path.js'
 import { addWhere, every } from '../filters/filter.js'
-import { type Context, type QueryParameters, queryOf } from '../http/context.js'
+import { type QueryParameters, queryOf } from '../http/context.js'
 import { roleRefusal } from '../http/database-role.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { decided } from '../kernel/once-per.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { TakenFiles } from '../parsers/parser.js'
 import { toApiError } from '../postgres/database-errors.js'
@@ -22,6 +21,7 @@ import type { SerializerClass, SerializerOptions, SerializerPlan } from '../seri
 import { serializerPlan } from '../serializers/plan.js'
 import type { Selection } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
+import type { GenericPlan } from './action-plan.js'
 import { showsObject, withQuery } from './actions.js'
 import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
@@ -29,7 +29,7 @@ import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js
 import { GenericStatics } from './generic-statics.js'
 import type { PathKey } from './generic-view.js'
 import { forcedValues, parentScope } from './request/parents.js'
-import { modelClassOf, type Resource, resourceOf } from './resource.js'
+import { modelClassOf, type Resource } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
@@ -39,7 +39,7 @@ import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
 import { writesUnseen } from './steps/unseen-writes.js'
 import { filteredQuery } from './steps/visible-query.js'
-import type { ActionMap, OpenRoute, RegisteredRoute } from './view.js'
+import type { ActionMap, RegisteredRoute } from './view.js'
 import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
 
 /**
@@ -69,22 +69,17 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   /** @internal What of its objects the client wants to see, once that was read; null for all. */
   declare clientSelection: Selection | null | undefined
 
+  /** @internal What its action does. */
+  declare plan: GenericPlan
+
   /** @internal What is decided of the class. */
   get resource(): Resource {
-    return resourceOf(this.viewClass)
+    return this.plan.resource
   }
 
   /** @internal The class, for the steps that work on any generic view. */
   get viewClass(): typeof GenericAPIView {
     return this.constructor as typeof GenericAPIView
-  }
-
-  /** @internal */
-  static override open(ctx: Context, route: OpenRoute): GenericAPIView {
-    const view = super.open(ctx, route) as GenericAPIView
-    decided(view, 'viewClass', this)
-    decided(view, 'resource', resourceOf(this))
-    return view
   }
 
   /** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */
@@ -209,7 +204,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     if (this.viewClass.concurrency !== null) return true
     if ((this.knex as Queryable | undefined)?.isTransaction) return super.atomic
     if (this.action === 'create') return super.atomic && !inserterOf(this)
-    return super.atomic && !(this.action === 'bulkCreate' && findInserter(this, 'bulkCreate'))
+    return super.atomic && !(this.action === 'bulkCreate' && findInserter(this))
   }
 
   /**
@@ -266,7 +261,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   }
 
   override toError(error: unknown): unknown {
-    return (this.database && roleRefusal(this.ctx, error)) ?? toApiError(error, subjectOfView(this)) ?? error
+    return (this.plan.database && roleRefusal(this.ctx, error)) ?? toApiError(error, subjectOfView(this)) ?? error
   }
 }
 

@@ -1,7 +1,6 @@
 /** What the steps of a request, and what is decided before, know of a generic view's class. */
 
 import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
-import type { Context } from '../http/context.js'
 import type { Policies, Policy } from '../kernel/policy.js'
 import type { ModelClass } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
@@ -9,7 +8,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { GovernedClass } from './policies.js'
 import type { Envelope, SoftDelete, Statuses } from './statics.js'
-import type { OpenRoute } from './view.js'
+import type { HandledClass } from './view.js'
 
 /** A generic view's class: what is known before any request. */
 export interface GenericViewClass extends GovernedClass {
@@ -56,10 +55,7 @@ export function hasModel({ model, queryset }: { readonly model: unknown; readonl
 }
 
 /** A view set that shows the objects of a relation. */
-export interface RelatedViewClass extends GenericViewClass {
-  /** A view that answers one request. */
-  open(ctx: Context, route: OpenRoute): unknown
-}
+export interface RelatedViewClass extends GenericViewClass, HandledClass {}
 
 /**
  * The view sets that show the objects of relations, by the relation's name; functions for those that are declared further

@@ -10,6 +10,7 @@ import type { Inserter } from '../rows/inserter.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
 import type { Selection } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
+import type { GenericPlan } from './action-plan.js'
 import type { GenericViewClass } from './generic-view-class.js'
 import type { Resource } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
@@ -24,6 +25,7 @@ export interface PathKey {
 /** One request's generic view. */
 export interface GenericView extends View {
   readonly viewClass: GenericViewClass
+  readonly plan: GenericPlan
   /** What is decided of its class. */
   readonly resource: Resource
   /** The key on the path of a request that writes, so that an external id is decoded once. */

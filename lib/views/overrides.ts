@@ -22,16 +22,6 @@ export function rowMethods(answer: RowAnswer): readonly string[] {
   return [answer, runs, ...SHOWING, answers, writes === undefined ? [] : INPUT].flat()
 }
 
-/** What of a request is ours to check. */
-export interface RequestChecks {
-  /** The action is as it comes with the package. */
-  readonly isOurs: boolean
-  /** Its body is a list. */
-  readonly isBulk: boolean
-  /** The path names the object that it changes. */
-  readonly hasKey: boolean
-}
-
 /**
  * The methods that an application has put in the place of ours, in the class or as fields of its instances. Each is true where
  * code of the application's decides, so that a request takes the general way.

@@ -16,24 +16,14 @@ import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.
 import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, totalOrder } from '../queryset/total-order.js'
-import { insertObstacle } from '../rows/inserter.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
-import { actionNamed, changesObject, takesMany } from './actions.js'
+import { actionNamed, takesMany } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import { filterViewOf, findLookup } from './class-facts.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
-import {
-  CHOOSING,
-  INPUT,
-  type InsertAction,
-  Overrides,
-  type RequestChecks,
-  type RowAnswer,
-  rowMethods,
-  type WritingAction,
-} from './overrides.js'
+import { CHOOSING, Overrides, type WritingAction } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
 import { type Deletion, deletionFor } from './soft-delete.js'
 
@@ -52,9 +42,6 @@ export class Resource {
   readonly keepsConnections: boolean
   #answers: AnswerPlan | undefined
   #instance: object | undefined
-  readonly #rowObstacles = new Map<RowAnswer, string | null>()
-  readonly #requestChecks = new Map<string, RequestChecks>()
-  readonly #insertObstacles = new Map<InsertAction, string | null>()
   /** The total order of terms that a filter backend gives out again and again. */
   readonly totalOf = oncePer((terms: readonly OrderTerm[]) =>
     totalOrder(this.model, terms, { positions: this.paginator?.ordering !== undefined }),
@@ -218,6 +205,11 @@ export class Resource {
     return this.overrides.objectPermissions || this.#guard !== undefined
   }
 
+  /** Code of the application's looks at an object that the path names. */
+  get needsObject(): boolean {
+    return this.overrides.lookup || this.guardsObjects
+  }
+
   /** Why an object that the path names needs an instance, whatever is shown of it, as a sentence; null where it needs none. */
   get objectObstacle(): string | null {
     const guard = this.#guard
@@ -244,26 +236,6 @@ export class Resource {
     return decided(this, 'choosesDatabase', chooses)
   }
 
-  /** Why an answer cannot be made of rows, as far as the class tells, as a sentence; null where nothing of it stands in the way. */
-  rowObstacle(answer: RowAnswer): string | null {
-    let obstacle = this.#rowObstacles.get(answer)
-    if (obstacle === undefined) {
-      obstacle = this.#overridden(rowMethods(answer))
-      this.#rowObstacles.set(answer, obstacle)
-    }
-    return obstacle
-  }
-
-  /** Why no single statement inserts what an action creates, as far as the class says, as a sentence; null where one may. */
-  insertObstacle(action: InsertAction): string | null {
-    let obstacle = this.#insertObstacles.get(action)
-    if (obstacle === undefined) {
-      obstacle = this.#findInsertObstacle(action)
-      this.#insertObstacles.set(action, obstacle)
-    }
-    return obstacle
-  }
-
   /** The hook by which the application writes in its own way, as a sentence; null where it has none for the action. */
   ownHook(action: string): string | null {
     const { hooks = [] } = actionNamed(action) ?? {}
@@ -281,31 +253,10 @@ export class Resource {
     return own === null ? stored : { ...stored, because: own }
   }
 
-  /** What is checked of a request for an action before its transaction; nothing where code of the application's answers. */
-  requestChecks(action: string): RequestChecks {
-    let checks = this.#requestChecks.get(action)
-    if (!checks) {
-      const isOurs = !this.overrides.hasPartOf(action)
-      const isBulk = isOurs && takesMany(action)
-      checks = { isOurs, isBulk, hasKey: isOurs && changesObject(action) && !this.overrides.writtenLookup }
-      this.#requestChecks.set(action, checks)
-    }
-    return checks
-  }
-
   /** An instance as every request gets one, with the fields that the application gives it. */
   get #sample(): object {
     this.#instance ??= new this.view()
     return this.#instance
-  }
-
-  #findInsertObstacle(action: InsertAction): string | null {
-    const { name, concurrency, serializerClass } = this.view
-    if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
-    const overridden = this.#overridden([action]) ?? this.ownHook(action) ?? this.#overridden(INPUT)
-    if (overridden !== null) return overridden
-    if (!serializerClass) return `${name} has no serializerClass`
-    return insertObstacle(serializerClass) ?? this.stored(action, serializerClass).because
   }
 
   #overridden(methods: readonly string[]): string | null {

@@ -2,31 +2,22 @@
 
 import { answerError } from '../http/answer-error.js'
 import { type Context, formatOf, requestedFormat, setFormat } from '../http/context.js'
-import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
+import { databaseScope } from '../http/database-role.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { METHODS } from '../kernel/methods.js'
 import { TRACE, type Traced } from '../kernel/trace.js'
 import { ALL_CHANNELS } from '../kernel/trace-channels.js'
 import { mediaTypesFor } from '../parsers/parser.js'
-import { type ActionClass, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
-import { actionNamed, allowedMethods, takesQuery } from './actions.js'
-import { type GovernedClass, policiesOf, queryParsers } from './policies.js'
+import { actionClass } from './action-options.js'
+import { type ActionPlan, type ActionRoute, planOf } from './action-plan.js'
+import { allowedMethods, takesQuery } from './actions.js'
+import { policiesOf, queryParsers } from './policies.js'
 import { dispatch } from './request/dispatch.js'
 import { tracedDispatch } from './request/traced-dispatch.js'
-import type { ActionMap, DecidedAction, OpenRoute, RegisteredRoute, View, ViewPolicies } from './view.js'
+import type { ActionMap, HandledClass, RegisteredRoute, View } from './view.js'
 
 /** A Koa handler that answers with a view. */
 export type ViewHandler = (ctx: Context) => Promise<void>
-
-/** A view class, as far as its handler knows it. */
-export interface HandledClass extends GovernedClass, ActionClass, DatabaseOptions {
-  new (): object
-  readonly name: string
-  /** Which method answers which HTTP method, beside those of the same name. */
-  readonly actions: ActionMap
-  /** The view that answers a request. */
-  open(ctx: Context, route: OpenRoute): View
-}
 
 /**
  * The HTTP methods a class answers: by its static actions, and by methods of the same name.
@@ -55,37 +46,10 @@ export function methodsTaken(view: HandledClass, actions: ActionMap): readonly s
   return allowedMethods(actions, { describes: describing.metadataClass !== null })
 }
 
-/** What answers one method of a path: the class, with the statics of its action, and what each request opens it with. */
-interface Answering {
-  readonly view: HandledClass
-  readonly route: OpenRoute
-  readonly formats: ReadonlySet<string>
-}
-
-/** What of an action its class tells. @throws {ConfigurationError} a policy list holds something else */
-export function decidedOf(view: GovernedClass & ActionClass, action: string): DecidedAction {
-  return {
-    policies: takesPatches(view, action) ? policiesOf(view) : withoutPatches(policiesOf(view)),
-    inputSerializer: actionsOf(view).get(action)?.inputSerializer,
-    answerSchema: answerSchemaOf(view, action),
-  }
-}
-
-/** True for an action whose object a patch document may change: PATCH of one object, or a method that the router does not know. */
-function takesPatches(view: ActionClass, action: string): boolean {
-  return action === 'partialUpdate' || !(actionNamed(action) || actionsOf(view).has(action))
-}
-
-function withoutPatches(policies: ViewPolicies): ViewPolicies {
-  const parsers = policies.parsers.filter(({ patch }) => patch === undefined)
-  return parsers.length === policies.parsers.length ? policies : { ...policies, parsers }
-}
-
 /** The media types of the bodies that PATCH reads on a path (RFC 5789, section 3.1). */
-export function patchedTypes(view: HandledClass, { patch: action }: ActionMap): readonly string[] {
-  return action === undefined
-    ? []
-    : mediaTypesFor('PATCH', decidedOf(actionClass(view, action), action).policies.parsers)
+export function patchedTypes(plan: ActionPlan): readonly string[] {
+  const patching = plan.beside('patch')
+  return patching ? mediaTypesFor('PATCH', patching.policies.parsers) : []
 }
 
 /**
@@ -95,31 +59,30 @@ export function patchedTypes(view: HandledClass, { patch: action }: ActionMap): 
  */
 export function viewHandler(view: HandledClass, actions: ActionMap, route: RegisteredRoute): ViewHandler {
   const allowed = methodsTaken(view, actions)
-  const byMethod = answeringByMethod(view, actions, route)
+  const byMethod = routesByMethod(view, actions, route)
   const isRouted = route.basename !== undefined
   const acceptQuery = acceptedQuery(byMethod.get('QUERY'))
   return function answerByView(ctx) {
-    const answering = byMethod.get(ctx.req.method ?? '')
-    if (answering === undefined) {
+    const asked = byMethod.get(ctx.req.method ?? '')
+    if (asked === undefined) {
       answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
       return Promise.resolve()
     }
     if (acceptQuery !== undefined) ctx.set('Accept-Query', acceptQuery)
     // our router has told the format; only other methods of the path may write it
     const format = isRouted ? formatOf(ctx) : undefined
-    if (format !== undefined && ctx.req.method !== 'OPTIONS' && !answering.formats.has(format)) {
-      answerError(ctx, new NotFound())
-      return Promise.resolve()
-    }
     let opened: View
+    let plan: ActionPlan
     try {
-      opened = answering.view.open(ctx, answering.route)
+      plan = planOf(asked)
+      if (format !== undefined && ctx.req.method !== 'OPTIONS' && !plan.formats.has(format)) throw new NotFound()
+      opened = plan.view.open(ctx, plan)
     } catch (error) {
       // the constructor of an application
       answerError(ctx, error)
       return Promise.resolve()
     }
-    if (!isRouted) setFormat(ctx, requestedFormat(ctx, answering.formats))
+    if (!isRouted) setFormat(ctx, requestedFormat(ctx, plan.formats))
     for (const channel of ALL_CHANNELS) if (channel.hasSubscribers) return tracedDispatch(opened)
     return (ctx as Traced)[TRACE] === undefined ? dispatch(opened) : tracedDispatch(opened)
   }
@@ -142,35 +105,37 @@ export function preparedHandler(handler: ViewHandler, prepare: () => Promise<voi
 }
 
 /** The media types of QUERY on a path, as `Accept-Query` lists them (RFC 10008); undefined where it takes none. */
-function acceptedQuery(answering: Answering | undefined): string | undefined {
-  if (!answering) return undefined
-  const { decided, action } = answering.route
-  const policies = decided?.policies ?? policiesOf(answering.view)
+function acceptedQuery(route: ActionRoute | undefined): string | undefined {
+  if (!route) return undefined
+  const { view, action } = route
+  const policies = policiesOf(view)
   // a view that is not generic reads it as any other body
-  const isOurs = takesQuery(action) && 'queryMethod' in answering.view
+  const isOurs = takesQuery(action) && 'queryMethod' in view
   const parsers = isOurs ? queryParsers(policies) : policies.parsers
   return mediaTypesFor('QUERY', parsers).join(', ')
 }
 
-function answeringByMethod(
+/** What answers each method of a path. @throws {ConfigurationError} a method does not exist, or a policy list holds something else */
+function routesByMethod(
   view: HandledClass,
   actions: ActionMap,
-  { basename, parents = [], database: outer, replicas }: RegisteredRoute,
-): ReadonlyMap<string, Answering> {
-  // each with the same properties in the same order: to V8 one shape
-  const byMethod = new Map<string, Answering>()
-  const answering = (own: HandledClass, action: string, { isOptions = false } = {}): Answering => {
-    const decided = decidedOf(own, action)
-    // OPTIONS asks no database
-    const database = isOptions ? undefined : databaseScope(own.name, own, outer)
-    const formats = new Set(decided.policies.renderers.map(({ format }) => format))
-    return { view: own, route: { basename, parents, action, actions, database, replicas, decided }, formats }
-  }
+  { basename, parents, database: outer, replicas, routes }: RegisteredRoute,
+): ReadonlyMap<string, ActionRoute> {
+  const byMethod = new Map<string, ActionRoute>()
   for (const [method, action] of Object.entries(actions)) {
     if (!hasMethod(view, action)) {
       throw new ConfigurationError(`${view.name}: has no method ${action}() for ${method.toUpperCase()}`)
     }
-    byMethod.set(method.toUpperCase(), answering(actionClass(view, action), action))
+    const name = method.toUpperCase()
+    const own = actionClass(view, action)
+    const known = routes?.get(name)
+    // each with the same properties in the same order: to V8 one shape
+    const route =
+      known?.action === action
+        ? known
+        : { view: own, action, actions, basename, parents, database: databaseScope(own.name, own, outer), replicas }
+    policiesOf(own)
+    byMethod.set(name, route)
   }
   const get = byMethod.get('GET')
   if (get && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
@@ -178,7 +143,8 @@ function answeringByMethod(
   const [first] = byMethod.values()
   const describing = first?.view ?? view
   if (policiesOf(describing).metadata) {
-    byMethod.set('OPTIONS', answering(describing, 'metadata', { isOptions: true }))
+    // OPTIONS asks no database
+    byMethod.set('OPTIONS', { view: describing, action: 'metadata', actions, basename, parents })
   }
   return byMethod
 }

@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Context } from '../http/context.js'
-import type { DatabaseOptions, DatabaseScope } from '../http/database-role.js'
+import type { DatabaseOptions } from '../http/database-role.js'
 import type { Preferences } from '../http/prefer.js'
 import type { IdempotencyRule } from '../idempotency/rule.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
@@ -11,11 +11,13 @@ import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { AfterCommitWork } from '../postgres/after-commit.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
-import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
+import type { SerializerPlan } from '../serializers/contract.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
-import type { AnswerSchema } from './action-options.js'
+import type { ActionClass } from './action-options.js'
+import type { ActionPlan, ActionRoute } from './action-plan.js'
 import type { ActionMap } from './actions.js'
+import type { GovernedClass } from './policies.js'
 import type { Reading } from './reading.js'
 
 export type { ActionMap }
@@ -41,25 +43,19 @@ export interface ViewPolicies {
 /** @internal One request's view. */
 export interface View {
   readonly ctx: Context
+  /** What its action does, decided before any request. */
+  readonly plan: ActionPlan
   /** The name of the method that answers. */
   readonly action: string
-  /** Which methods the path takes. */
-  readonly actionMap: ActionMap
   readonly policies: ViewPolicies
   /** The budget of throttles that have no scope of their own. */
   readonly throttleScope: string | undefined
   /** A request that writes runs in one transaction. */
   readonly atomic: boolean
-  /** The role and settings that its statements run with; undefined for those of the connection. */
-  readonly database: DatabaseScope | undefined
-  /** The first part of the route's name; undefined for a view that no router has registered. */
-  readonly basename: string | undefined
   /** The renderer for this request, once it was chosen. */
   renderer: BaseRenderer | undefined
   /** The request's body, once it was read. */
   body: ParsedBody
-  /** Where requests read; undefined for the database of the view alone. */
-  readonly replicas: Reading | undefined
   /** The pool of queries outside a transaction; undefined for the models' own. */
   knex: Knex | undefined
   /** The transaction of a request that writes; where it has a role or settings of its own, also where one that reads runs. */
@@ -71,25 +67,19 @@ export interface View {
   getKnex(): Knex | undefined | Promise<Knex | undefined>
   /** Whether the action takes a body. */
   readsBody(): boolean
-  /** Validates the body before the action is called. */
-  readonly inputSerializer: SerializerClass | undefined
-  /** What the action's result is held to. */
-  answerSchema: AnswerSchema | undefined
   /** What the client prefers, as far as the action heeds it; undefined without `Prefer`. */
   preferences: Preferences | undefined
   /** What the input serializer has validated. */
   validatedData: unknown
   /** What serializers know of the request, where the view adds something. */
   getSerializerContext?(): SerializerContext
-  /** What of the path leads to this view: the view sets of objects that this one's belong to, the outermost first. */
+  /** The view sets of objects that this one's belong to, the outermost first. */
   readonly parents: readonly ParentLink[]
   /** What the view's objects refer to their parent by, once it was looked for. */
   parentKey: readonly unknown[] | undefined
-  /** A view of the action whose objects an OPTIONS answer describes: one that takes objects, and that the caller may use. */
-  taking: View | undefined
   /** The fields of the objects that the action takes, for OPTIONS; undefined where it takes none. */
   describeInput(): SerializerPlan | undefined
-  /** The value of an OPTIONS answer. */
+  /** The value of an OPTIONS answer, or a promise of it. */
   options(): unknown
   /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */
   finalizeResponse(): void
@@ -105,13 +95,20 @@ export interface ParentLink {
   readonly param: string
 }
 
-/** A view class whose objects other view sets are nested in. */
-export interface ParentViewClass {
+/** A view class, as far as what routes it knows of it. */
+export interface HandledClass extends GovernedClass, ActionClass, DatabaseOptions {
+  new (): object
   readonly name: string
+  /** Which method answers which HTTP method, beside those of the same name. */
+  readonly actions: ActionMap
+  /** The view that answers a request. */
+  open(ctx: Context, plan: ActionPlan): View
+}
+
+/** A view class whose objects other view sets are nested in. */
+export interface ParentViewClass extends HandledClass {
   readonly lookupField: string
   readonly lookupUrlKwarg: string | null
-  /** A view that answers one request. */
-  open(ctx: Context, route: OpenRoute): View
 }
 
 /** How a router has registered a view. */
@@ -124,23 +121,6 @@ export interface RegisteredRoute {
   readonly database?: DatabaseOptions | undefined
   /** Where requests read, beside the database of the view. */
   readonly replicas?: Reading | undefined
-}
-
-/** What a request asks of a view. */
-export interface OpenRoute extends Omit<RegisteredRoute, 'database'> {
-  /** The role and settings of its statements. @default those of the connection */
-  readonly database?: DatabaseScope | undefined
-  /** The name of the method that answers. */
-  readonly action: string
-  /** Which methods the path takes. */
-  readonly actions: ActionMap
-  /** What of the action's class was decided before. @default decided now */
-  readonly decided?: DecidedAction
-}
-
-/** What is decided of an action before any request. */
-export interface DecidedAction {
-  readonly policies: ViewPolicies
-  readonly inputSerializer: SerializerClass | undefined
-  readonly answerSchema: AnswerSchema | undefined
+  /** @internal The routes that a router has made of the path's methods, by their names in upper case. */
+  readonly routes?: ReadonlyMap<string, ActionRoute> | undefined
 }

@@ -315,9 +315,9 @@ describe('the order of dispatch', () => {
     expect(steps.slice(-5)).toEqual([
       'last permission',
       'throttle',
+      'metadata',
       'permission of alice for create',
       'last permission',
-      'metadata',
     ])
     steps = []
     await send('HEAD', '/books', undefined, alice)

@@ -13,6 +13,7 @@ import { namesBeside } from '../names-beside.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { insertRow } from '../steps/insert-row.js'
 import { checkAnswer } from '../steps/selection.js'
+import type { View } from '../view.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `create`: 201 with the object as it was stored, and its `Location`. */
@@ -83,8 +84,8 @@ function encodeKey({ name, columns }: ObjectKey, key: unknown, beside: ReadonlyS
 }
 
 /** A view set has paths of objects by its actions; beside a view of an application's own router there may be one. */
-export function hasObjectPaths(view: { readonly basename: string | undefined }): boolean {
-  return view.basename === undefined || DETAIL.some((name) => name in view)
+export function hasObjectPaths(view: Pick<View, 'plan'>): boolean {
+  return view.plan.basename === undefined || DETAIL.some((name) => name in view)
 }
 
 /** The path, where its end looks like one of the view's formats. */

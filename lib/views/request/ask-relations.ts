@@ -7,10 +7,12 @@
 import type { FilterRelation } from '../../filters/filter.js'
 import { queryOf, withoutParameters } from '../../http/context.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { oncePer } from '../../kernel/once-per.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import { isShaped } from '../../queryset/count-rows.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
+import { type ActionRoute, planOf } from '../action-plan.js'
 import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 import type { RelatedViewClass } from '../generic-view-class.js'
@@ -46,8 +48,10 @@ const NONE: ReadonlySet<string> = new Set()
 
 const LIST = { get: 'list' }
 
+const listOf = oncePer((view: RelatedViewClass): ActionRoute => ({ view, action: 'list', actions: LIST }))
+
 function openList(viewClass: RelatedViewClass, { ctx }: GenericView): GenericView {
-  return viewClass.open(withoutParameters(ctx), { action: 'list', actions: LIST, parents: [] }) as GenericView
+  return viewClass.open(withoutParameters(ctx), planOf(listOf(viewClass))) as GenericView
 }
 
 /** The query of the objects that a view's list would show; undefined for all rows of the table. */

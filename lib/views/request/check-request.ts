@@ -14,9 +14,7 @@ import { requireOwner } from './require-user.js'
  * @throws ValidationError, BadRequest no list, one that is too long, or an unknown name
  */
 export function checkRequest(view: GenericView): void {
-  const { action, parents, ctx, resource } = view
-  // one that is not generic
-  if ((resource as unknown) === undefined) return
+  const { parents, ctx, resource, plan } = view
   const params = ctx['params'] as Record<string, string> | undefined
   for (const { view: parent, param } of parents) {
     const viewClass = parent as typeof parent & GenericView['viewClass']
@@ -25,11 +23,10 @@ export function checkRequest(view: GenericView): void {
     if (resourceOf(viewClass).lookup.fromText(text, { user: ctx.state['user'], ctx }) === undefined)
       throw new NotFound()
   }
-  const { isOurs, isBulk, hasKey } = resource.requestChecks(action)
-  if (!isOurs) return
+  if (!plan.isOurs) return
   selectionOf(view)
-  if (isBulk) bulkItems(view)
-  if (!hasKey) return
+  if (plan.isBulk) bulkItems(view)
+  if (!plan.hasKey) return
   view.pathKey = keyOnPath(view)
   if (resource.namesPerUser) requireOwner(view)
 }

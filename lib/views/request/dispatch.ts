@@ -7,7 +7,6 @@ import { checkPermissions } from '../../permissions/check-permissions.js'
 import { checkThrottles } from '../../throttling/check-throttles.js'
 import { determineVersion } from '../../versioning/determine-version.js'
 import type { View } from '../view.js'
-import { answerOptions } from './answer-options.js'
 import { checkParentPermissions } from './parents.js'
 import { respond } from './respond.js'
 import { runAction } from './run-action.js'
@@ -44,6 +43,10 @@ export async function dispatch(view: View, steps: typeof STEPS = STEPS): Promise
   } catch (error) {
     answerError(ctx, steps.shownError(view, error))
   }
+}
+
+function answerOptions(view: View): unknown {
+  return view.options()
 }
 
 /** What the view makes of an error; an application's `toError()` may itself throw. */

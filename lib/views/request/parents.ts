@@ -11,7 +11,6 @@ import { ConfigurationError, NotFound } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactAt } from '../../models/exact-types.js'
 import type { Column } from '../../models/model-description.js'
-import { traitsOf } from '../../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import type { SqlPart } from '../../queryset/keyset.js'
@@ -19,11 +18,10 @@ import { readExactly } from '../../queryset/read-exactly.js'
 import { keyOrder, orderBy } from '../../queryset/total-order.js'
 import type { ObjectLookup } from '../../rows/find-row.js'
 import type { ForcedValues } from '../../serializers/contract.js'
-import { actionClass } from '../action-options.js'
 import { isDetail } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { lookedUp, lookupOf } from '../steps/read-object.js'
-import type { ParentViewClass, View } from '../view.js'
+import type { View } from '../view.js'
 import { type ParentKey, parentKeyOf } from './parent-key.js'
 
 /**
@@ -45,9 +43,8 @@ export async function checkParentPermissions(view: View): Promise<void> {
  * @throws PermissionDenied, AuthenticationFailed a parent's object permission refuses
  */
 export async function checkParents(view: View): Promise<void> {
-  const parent = openParent(view)
-  if (isPlainChain(parent) && findsByItself(view as GenericView)) return
-  await enter(view, parent, view.ctx.method)
+  if (view.plan.parent?.isPlain && findsByItself(view as GenericView)) return
+  await enter(view, openParent(view), view.ctx.method)
 }
 
 /** Checks the objects on the path of a list that turned out empty, unless that was done before. @throws NotFound */
@@ -122,7 +119,7 @@ function keyIs({ table }: PathStart, columns: readonly Column[], values: readonl
 /** The row that a path names, as a query in parentheses, with the columns that are asked for. */
 function foundRow(parent: GenericView, lookup: ObjectLookup, asked: readonly Column[] | undefined): SqlPart {
   const { key, values } = lookup
-  if (!isPlainChain(parent)) {
+  if (!parent.plan.isPlain) {
     const query = lookup.query()
     if (asked) return { sql: '?', bindings: [first(key, query.clearSelect().select(references(query, asked)))] }
     return { sql: '?', bindings: [query.hasSelects() ? query : query.select(query.modelClass().raw('1'))] }
@@ -166,33 +163,16 @@ export function forcedValues(view: GenericView): ForcedValues | undefined {
 /** The view of the object that this one's belong to, as if its own path had been read. */
 function openParent(view: View): GenericView {
   const link = view.parents.at(-1)
-  if (!link) throw new Error('Not a nested view')
+  const plan = view.plan.parent
+  if (!(link && plan)) throw new Error('Not a nested view')
   const { lookupUrlKwarg, lookupField } = link.view
   const params = view.ctx['params'] as Record<string, string>
   const ctx = withMethod(view.ctx, 'GET')
   ctx['params'] = { ...params, [lookupUrlKwarg ?? lookupField]: params[link.param] }
-  const viewClass = actionClass(link.view as never, 'retrieve') as ParentViewClass
-  const parent = viewClass.open(ctx, {
-    action: 'retrieve',
-    actions: RETRIEVE,
-    basename: link.basename,
-    parents: view.parents.slice(0, -1),
-  }) as GenericView
+  const parent = plan.view.open(ctx, plan) as GenericView
   parent.knex = view.knex
   parent.trx = view.trx
   return parent
-}
-
-const RETRIEVE = { get: 'retrieve' }
-
-/** True when one query, the same for every request, says whether the object and those before it are there. */
-function isPlainChain(parent: GenericView): boolean {
-  return (
-    !needsObject(parent) &&
-    parent.resource.isWholeTable &&
-    traitsOf(parent.viewClass.modelClass()).plainRows &&
-    (parent.parents.length === 0 || (isNarrowed(parent) && isPlainChain(openParent(parent))))
-  )
 }
 
 /** True when the view's own queryset is that of the objects that belong to its parent. */
@@ -200,27 +180,21 @@ function isNarrowed({ viewClass }: GenericView): boolean {
   return viewClass.parentLookupField !== undefined
 }
 
-/** True when code of the application looks at the object. */
-function needsObject({ resource }: GenericView): boolean {
-  return resource.overrides.lookup || resource.guardsObjects
-}
-
 /** Finds the parent of a view, after those before it, and remembers its key. The method is that of the request itself. */
 async function enter(view: View, parent: GenericView, method: string): Promise<void> {
   const outer = parent.parents.length > 0 ? openParent(parent) : undefined
   // else its own query says so
-  if (outer && !(isPlainChain(outer) && isNarrowed(parent))) await enter(parent, outer, method)
+  if (outer && !(outer.plan.isPlain && isNarrowed(parent))) await enter(parent, outer, method)
   const nested = (view as GenericView).viewClass as GenericView['viewClass'] | undefined
   const model = parent.viewClass.modelClass()
   const key = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model)
   const related = key?.related
   const object = await find(parent, related)
   // who may only read an object writes nothing below it
-  if (!isSafeMethod(method) && needsObject(parent)) {
+  if (!isSafeMethod(method) && parent.resource.needsObject) {
     // those that say nothing of objects were asked of the request, as one that reads
-    const permissions = parent.policies.permissions.filter((permission) => permission.guardsObjects())
-    const policies = { ...parent.policies, permissions }
-    await Object.assign(parent, { ctx: withMethod(parent.ctx, method), policies }).checkObjectPermissions(object)
+    const guard = { ctx: withMethod(parent.ctx, method), plan: parent.plan.objectGuard }
+    await Object.assign(parent, guard).checkObjectPermissions(object)
   }
   const values = (related ?? []).map(({ property }) => {
     const value = exactAt(object, property)
@@ -240,12 +214,12 @@ async function find(parent: GenericView, related: readonly Column[] | undefined)
   if (parent.resource.overrides.lookup) return parent.getObject()
   const lookup = lookupOf(parent)
   const query = lookup.query()
-  if (!query.hasSelects() && isPlainChain(parent)) {
+  if (!query.hasSelects() && parent.plan.isPlain) {
     void query.select(references(query, related ?? lookup.key.columns))
   }
   const [object] = (await lookedUp(async () => readExactly(first(lookup.key, query)))) as object[]
   if (!object) throw new NotFound()
-  if (needsObject(parent)) {
+  if (parent.resource.needsObject) {
     await parent.loadRelated([object])
     await parent.checkObjectPermissions(object)
   }

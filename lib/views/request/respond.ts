@@ -25,7 +25,7 @@ export function respond(view: View, data: unknown): void {
   if (data === undefined) return
   const renderer = rendererOf(view)
   if (view.policies.renderers.length > 1) ctx.vary('Accept')
-  renderBody(ctx, renderer, data, { basename: view.basename ?? view.constructor.name })
+  renderBody(ctx, renderer, data, { basename: view.plan.basename ?? view.constructor.name })
 }
 
 /** True when the answer will be our own JSON, so that it may be written before it is rendered. */

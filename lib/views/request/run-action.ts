@@ -30,7 +30,8 @@ export const ACTION_STEPS = { parseBody, readQueryBody, call } as const
 
 /** What the action returns, once its transaction is committed. */
 export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_STEPS): Promise<unknown> {
-  const { ctx, policies } = view
+  const { ctx, plan } = view
+  const { policies, resource, database, replicas } = plan
   const key = policies.idempotency && (await callersKey(ctx, policies.idempotency))
   if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
@@ -45,31 +46,30 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
   try {
     const own = view.getKnex()
     const asked = own instanceof Promise ? await own : own
-    const knex = asked && view.database ? await databaseOf(view, asked, view.database) : asked
+    const knex = asked && database ? await databaseOf(view, asked, database) : asked
     view.knex = knex
-    ;(view as Partial<GenericView>).resource?.refuseAssigned(view)
-    if ((view as Partial<GenericView>).resource?.envelope) openBody(view as GenericView)
+    resource?.refuseAssigned(view)
+    if (resource?.envelope) openBody(view as GenericView)
     if (ctx.req.headers['prefer'] !== undefined) view.preferences = heededPreferences(view)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     let data: unknown
     const isSafe = isSafeMethod(ctx.req.method ?? '')
     // what it refuses takes no connection
-    if (!isSafe) checkRequest(view as GenericView)
-    const choosesDatabase = (view as Partial<GenericView>).resource?.choosesDatabase
-    if (choosesDatabase && asked && !view.database) await checkDatabase(view, asked)
+    if (!isSafe && resource) checkRequest(view as GenericView)
+    if (resource?.choosesDatabase && asked && !database) await checkDatabase(view, asked)
     if (isSafe) {
       // code that knows of this.trx only has no other way to its caller's rows
-      if (view.database) view.trx = knex as Knex.Transaction | undefined
-      data = await (view.replicas && asked ? onReplica(view, asked, steps) : steps.call(view))
+      if (database) view.trx = knex as Knex.Transaction | undefined
+      data = await (replicas && asked ? onReplica(view, replicas, { asked, steps }) : steps.call(view))
     } else {
       if (key) {
         const answered = await runOnce(view, key, () => steps.call(view))
-        if (view.replicas) await view.replicas.wrote(ctx)
+        if (replicas) await replicas.wrote(ctx)
         return answered
       }
       data = await (knex && view.atomic ? inViewTransaction(view, knex, () => steps.call(view)) : steps.call(view))
-      if (view.replicas && ctx.status < 400) await view.replicas.wrote(ctx)
+      if (replicas && ctx.status < 400) await replicas.wrote(ctx)
     }
     const { afterAction } = view
     if (afterAction !== undefined && ctx.status < 400) runAll(afterAction, (error) => reportError(ctx, error))
@@ -81,28 +81,27 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
 }
 
 function call(view: View): unknown {
-  const inputSerializer = view.inputSerializer
-  const asks = (view as Partial<GenericView>).resource?.asks
-  const mayBeKey = view.action === 'retrieve' && formatOf(view.ctx) !== undefined
-  if (inputSerializer || asks || mayBeKey || view.parents.length > 0 || view.answerSchema || view.preferences)
-    return callChecked(view, inputSerializer)
+  const { action, inputSerializer, answerSchema, parents, resource } = view.plan
+  const mayBeKey = action === 'retrieve' && formatOf(view.ctx) !== undefined
+  if (inputSerializer || resource?.asks || mayBeKey || parents.length > 0 || answerSchema || view.preferences)
+    return callChecked(view)
   return methodOf(view).call(view)
 }
 
-async function callChecked(view: View, inputSerializer: SerializerClass | undefined): Promise<unknown> {
-  const { parents, answerSchema, preferences } = view
+async function callChecked(view: View): Promise<unknown> {
+  const { preferences } = view
+  const { action, inputSerializer, answerSchema, parents, resource } = view.plan
   if (parents.length > 0) await checkParents(view)
-  if ((view as Partial<GenericView>).resource?.asks) {
+  if (resource?.asks) {
     await askDeleted(view as GenericView)
-    if ((view as GenericView).resource.asksRelations) await askRelations(view as GenericView)
+    if (resource.asksRelations) await askRelations(view as GenericView)
   }
-  if (view.action === 'retrieve') await readWholeKey(view as GenericView)
+  if (action === 'retrieve' && resource) await readWholeKey(view as GenericView)
   if (preferences?.strict) handleStrictly(view)
   const method = methodOf(view)
   const result = inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
   const own = answerSchema ? checkedAnswer(view, answerSchema, await result) : result
-  const isEnclosed = (view as Partial<GenericView>).resource?.asks === true
-  const checked = isEnclosed ? enclose(view as GenericView, await own) : own
+  const checked = resource?.asks ? enclose(view as GenericView, await own) : own
   return preferences?.returns ? preferredAnswer(view, preferences.returns, await checked) : checked
 }
 
@@ -110,7 +109,7 @@ async function callChecked(view: View, inputSerializer: SerializerClass | undefi
 async function readWholeKey(view: GenericView): Promise<void> {
   const { ctx, viewClass, policies } = view
   const format = formatOf(ctx)
-  if (format === undefined || (view.resource as unknown) === undefined) return
+  if (format === undefined) return
   const params = ctx['params'] as Record<string, string>
   const name = viewClass.lookupUrlKwarg ?? viewClass.lookupField
   ctx['params'] = { ...params, [name]: `${params[name]}.${format}` }

@@ -1,28 +1,62 @@
-/** What OPTIONS tells of a path: its methods, the bodies that it reads, and the names that its parameters take (wire format, section 12). */
-import { MethodNotAllowed } from '../../kernel/errors.js'
+/** What OPTIONS tells of a path, as far as the caller may use it: its methods, the bodies that it reads, and the names that its parameters take (promise E16; wire format, section 12). */
+
+import { withMethod } from '../../http/context.js'
+import { ApiError, MethodNotAllowed } from '../../kernel/errors.js'
+import { ALL_METHODS } from '../../kernel/methods.js'
+import { checkPermissions } from '../../permissions/check-permissions.js'
+import type { ActionPlan } from '../action-plan.js'
 import type { ActionMap } from '../actions.js'
 import type { View } from '../view.js'
-import { type HandledClass, patchedTypes } from '../view-handler.js'
+import { patchedTypes } from '../view-handler.js'
+
+/** The methods that take an object, in the order in which one is described. */
+const TAKING = ALL_METHODS.filter(({ does }) => does === 'write').map(({ name }) => name.toLowerCase())
 
 /** A view whose path is described. */
 interface DescribedPath extends View {
   readonly allowed: readonly string[]
-  /** The view that answers a method which takes objects, where the caller may use one. */
-  readonly taking: View | undefined
 }
 
-/** Sets the headers, and returns the body. It asks no database. @throws MethodNotAllowed the view has no metadata */
-export function describeOptions(view: DescribedPath): unknown {
-  const { ctx, policies, allowed, actionMap, taking } = view
-  if (!policies.metadata) throw new MethodNotAllowed(ctx.method, allowed)
-  const viewClass = view.constructor as never as HandledClass & { readonly description: string }
+/**
+ * Sets the headers, and returns the body. It asks no database, unless a permission does.
+ * @throws MethodNotAllowed the view has no metadata
+ */
+export async function describeOptions(view: DescribedPath): Promise<unknown> {
+  const { ctx, plan, allowed } = view
+  const { metadata } = plan.policies
+  if (!metadata) throw new MethodNotAllowed(ctx.method, allowed)
+  const taking = await permittedView(view)
   ctx.status = 200
   ctx.set('Allow', allowed.join(', '))
-  const patched = patchedTypes(viewClass, actionMap)
+  const patched = patchedTypes(plan)
   if (patched.length > 0) ctx.set('Accept-Patch', patched.join(', '))
-  const { name, description } = viewClass
-  const names = declaredNames(viewClass, actionMap)
-  return policies.metadata.determineMetadata(ctx, { name, description, allowed, input: taking?.describeInput(), names })
+  const { name, description } = view.constructor as Function & { readonly description: string }
+  const names = declaredNames(view.constructor, plan.actions)
+  return metadata.determineMetadata(ctx, { name, description, allowed, input: taking?.describeInput(), names })
+}
+
+/** A view of the first of POST, PUT and PATCH that the caller may use on this path, as far as that is not about an object. */
+async function permittedView({ ctx, plan }: View): Promise<View | undefined> {
+  for (const method of TAKING) {
+    const taking = plan.beside(method)
+    const asked = taking && open(taking, withMethod(ctx, method.toUpperCase()))
+    if (asked && (await isPermitted(asked))) return asked
+  }
+  return undefined
+}
+
+function open(plan: ActionPlan, ctx: View['ctx']): View {
+  return plan.view.open(ctx, plan)
+}
+
+async function isPermitted(view: View): Promise<boolean> {
+  try {
+    await checkPermissions(view.ctx, view, view.policies.permissions)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500) return false
+    throw error
+  }
 }
 
 interface Declaring {

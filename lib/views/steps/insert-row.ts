@@ -20,7 +20,7 @@ import { propertyOf } from '../../serializers/split-writes.js'
 import { under } from '../../serializers/under.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
-import type { InsertAction } from '../overrides.js'
+import type { RowAnswer } from '../overrides.js'
 import { shapingQuery } from './read-again.js'
 import { representSaved, rowAccess, type Tell } from './selection.js'
 
@@ -37,22 +37,22 @@ export interface InsertedRow {
 export function inserterOf(view: GenericView): Inserter | undefined {
   const { inserter, trx, knex } = view
   if (inserter === null || (inserter && inserter.knex === (trx ?? knex))) return inserter ?? undefined
-  const found = findInserter(view, 'create')
+  const found = findInserter(view)
   view.inserter = found ?? null
   return found
 }
 
 /**
- * What an action inserts by, when it is one statement.
+ * What the view's action inserts by, when it is one statement.
  * @param tell gets the reason where there is none
  */
-export function findInserter(view: GenericView, action: InsertAction, tell?: Tell): Inserter | undefined {
-  const obstacle = view.resource.insertObstacle(action)
-  if (obstacle !== null) return tell?.(obstacle)
+export function findInserter(view: GenericView, tell?: Tell): Inserter | undefined {
+  const { inserting } = view.plan
+  if (inserting.because !== null) return tell?.(inserting.because)
   // last, so that a create of the application's begins before its queryset is asked for
   if (!view.resource.isWholeTable && shapingQuery(view))
     return tell?.('its queryset makes more of its rows than the table has')
-  const rows = rowAccess(view, action, { tell })
+  const rows = rowAccess(view, view.action as RowAnswer, { tell })
   const inserter = rows && new Inserter(rows)
   return inserter?.obstacle === undefined ? inserter : tell?.(inserter.obstacle)
 }
@@ -79,7 +79,7 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
 export async function insertRows(view: GenericView): Promise<unknown> {
   // a refusal ends a transaction, and then nothing could be looked up
-  const inserter = view.trx ? undefined : findInserter(view, 'bulkCreate')
+  const inserter = view.trx ? undefined : findInserter(view)
   if (!inserter) return undefined
   const serializer = view.getInputSerializer({ many: true })
   const waiting = serializer.requireValid(TRUSTING)

@@ -52,7 +52,7 @@ async function cutGroups(view: AggregatingView, { paginator }: AggregateResource
 function groupsOf(view: AggregatingView, asked: AskedFigures): FigureList {
   const { ctx, resource, viewClass } = view
   return new FigureList({
-    name: qualifiedName(ctx, view.basename ?? viewClass.name),
+    name: qualifiedName(ctx, view.plan.basename ?? viewClass.name),
     model: resource.model,
     parameters: resource.parameterNames,
     asked,

@@ -184,7 +184,7 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
   const { view, viewClass, resource, asks, own, shown, writesRows } = listing
   const { model } = resource
   const description = {
-    name: qualifiedName(view.ctx, view.basename ?? viewClass.name),
+    name: qualifiedName(view.ctx, view.plan.basename ?? viewClass.name),
     parameters: resource.parameterNames,
     shown: resource.answers(own).columns,
     hidesKeys: resource.ids?.hidesKeys === true,

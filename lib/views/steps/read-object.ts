@@ -32,11 +32,8 @@ export async function readDetail(view: GenericView): Promise<unknown> {
 
 /** The object's row, where nothing of the application needs an instance of it; else undefined. */
 export function objectRow(view: GenericView, tell?: Tell): RowAccess | undefined {
-  // first: it reads what the request selects, and a wrong name is refused before anything is looked up
-  const rows = rowAccess(view, 'retrieve', { tell })
-  if (!rows) return undefined
-  const obstacle = view.resource.objectObstacle
-  return obstacle === null ? rows : tell?.(obstacle)
+  // a wrong name in what the request selects is refused before anything is looked up
+  return rowAccess(view, 'retrieve', { tell })
 }
 
 async function readInstance(view: GenericView): Promise<unknown> {

@@ -249,36 +249,23 @@ export interface RowAccessRequest {
 /** The view's rows, where nothing of the application needs instances of them; else undefined. */
 export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAccessRequest = {}): RowAccess | undefined {
   const { tell } = options
-  const { resource } = view
-  const obstacle = resource.rowObstacle(answer)
+  // before it is asked what is shown
+  const obstacle = view.plan.needsInstances(answer)
   if (obstacle !== null) return tell?.(obstacle)
-  // whatever the form, and whoever asks for it
-  const isStream = answer === 'stream'
-  // code of the application's may look at what it gets
-  if (!isStream && view.action !== answer) return tell?.(`${view.action}() is the application's own`)
-  const serializer = options.shown ?? answerClass(view)
-  const { viewClass } = view
-  const { model } = resource
-  const answers = resource.answers(serializer)
-  // a serializer may be shared by views of several tables
-  if (answers.model !== model.model) {
-    return tell?.(`${serializer.name} is of another model than ${viewClass.name}`)
-  }
-  const { plan, because } = answers.rows
-  if (!plan) return tell?.(because)
-  // one statement would make the lists of all objects before it gives the first of them
-  const isCursor = isStream || (answer === 'list' && resource.keepsConnections)
-  if (isCursor && plan.lists.length > 0) return tell?.('it is read in portions, each with the lists of its objects')
+  const reading = view.plan.reading(answer, options.shown ?? answerClass(view))
+  if (reading.way === 'instances') return tell?.(reading.because)
+  const { plan, statements, way } = reading
   const knex = view.trx ?? view.knex
   if (!knex || !readsRawRows(knex)) return tell?.("its queries do not run on pg's own client by knex")
-  if (!(isStream || writesJson(view))) return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
+  if (answer !== 'stream' && !writesJson(view))
+    return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
   return new RowAccess({
-    model,
+    model: view.resource.model,
     plan,
     knex,
-    statements: answers.statements,
+    statements,
     client: view.ctx.req.socket,
-    native: viewClass.useNativeJson,
+    native: way === 'native',
     countSql: plan.varies ? countSqlOf(view) : undefined,
     context: () => view.getSerializerContext(),
   })

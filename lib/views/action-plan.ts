@@ -1,0 +1,260 @@
+/**
+ * What an action does, decided before any request: one plan for each action of each registration. Requests, OPTIONS, the
+ * OpenAPI document, tools and `explain()` read the same one.
+ */
+
+import type { DatabaseScope } from '../http/database-role.js'
+import { oncePerCatalogue } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
+import { insertObstacle } from '../rows/inserter.js'
+import type { Statements } from '../rows/row-access.js'
+import type { RowPlan } from '../rows/row-shape.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import { type ActionClass, type AnswerSchema, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
+import { type ActionMap, actionNamed, changesObject, takesMany } from './actions.js'
+import type { GenericViewClass } from './generic-view-class.js'
+import { INPUT, type RowAnswer, rowMethods } from './overrides.js'
+import { policiesOf } from './policies.js'
+import type { Reading } from './reading.js'
+import { type Resource, resourceOf } from './resource.js'
+import type { HandledClass, ParentLink, ViewPolicies } from './view.js'
+
+/** An action in its place: the class that answers, the other methods of the path, and what a router says of it. */
+export interface ActionRoute {
+  /** The class, with the statics of its action. */
+  readonly view: HandledClass
+  /** The name of the method that answers. */
+  readonly action: string
+  /** Which methods the path takes. */
+  readonly actions: ActionMap
+  /** The first part of the route's name; undefined for a view that no router has registered. */
+  readonly basename?: string | undefined
+  /** The view sets it is nested in, the outermost first. @default [] */
+  readonly parents?: readonly ParentLink[] | undefined
+  /** The role and settings of its statements. @default those of the connection */
+  readonly database?: DatabaseScope | undefined
+  /** Where requests read, beside the view's own database. */
+  readonly replicas?: Reading | undefined
+}
+
+/** How a step is done, and why not in the fastest way; null where it is. */
+export interface Way<Name extends string> {
+  readonly way: Name
+  /** A sentence, as `explain()` prints it. */
+  readonly because: string | null
+}
+
+/** How the objects of an answer are read: as rows that become JSON here or in PostgreSQL, or as instances of the model. */
+export type ReadingWay =
+  | { readonly way: 'rows' | 'native'; readonly because: null; readonly plan: RowPlan; readonly statements: Statements }
+  | { readonly way: 'instances'; readonly because: string }
+
+/** What an action does. A request only reads it. */
+export class ActionPlan {
+  readonly view: HandledClass
+  readonly action: string
+  readonly actions: ActionMap
+  readonly basename: string | undefined
+  readonly parents: readonly ParentLink[]
+  readonly database: DatabaseScope | undefined
+  readonly replicas: Reading | undefined
+  readonly policies: ViewPolicies
+  /** What the renderers write. */
+  readonly formats: ReadonlySet<string>
+  /** Validates the body before the action is called. */
+  readonly inputSerializer: SerializerClass | undefined
+  /** What the action's result is held to. */
+  readonly answerSchema: AnswerSchema | undefined
+  /** What is decided of the class of a generic view; undefined for any other. */
+  readonly resource: Resource | undefined
+  readonly #route: ActionRoute
+  readonly #beside = new Map<string, ActionPlan>()
+  #parent: GenericPlan | undefined
+  #objectGuard: ActionPlan | undefined
+
+  /**
+   * @param permissions those in place of the class's
+   * @throws {ConfigurationError} a policy list holds something else
+   */
+  constructor(route: ActionRoute, permissions?: ViewPolicies['permissions']) {
+    const { view, action, actions, basename, parents = [], database, replicas } = route
+    const own = takesPatches(view, action) ? policiesOf(view) : withoutPatches(policiesOf(view))
+    this.view = view
+    this.action = action
+    this.actions = actions
+    this.basename = basename
+    this.parents = parents
+    this.database = database
+    this.replicas = replicas
+    this.policies = permissions ? { ...own, permissions } : own
+    this.formats = new Set(own.renderers.map(({ format }) => format))
+    this.inputSerializer = actionsOf(view).get(action)?.inputSerializer
+    this.answerSchema = answerSchemaOf(view, action)
+    this.resource = isGeneric(view) ? resourceOf(view) : undefined
+    this.#route = route
+  }
+
+  /** The plan of another method of the path, in lower case; undefined where it takes none. */
+  beside(method: string): ActionPlan | undefined {
+    const action = this.actions[method]
+    if (action === undefined) return undefined
+    let plan = this.#beside.get(action)
+    if (!plan) {
+      plan = makePlan({ ...this.#route, view: actionClass(this.view, action), action })
+      this.#beside.set(action, plan)
+    }
+    return plan
+  }
+
+  /** How the object before the view's own on the path is read; undefined for a view that is not nested. */
+  get parent(): GenericPlan | undefined {
+    const link = this.parents.at(-1)
+    if (!link) return undefined
+    this.#parent ??= makePlan({
+      view: actionClass(link.view, 'retrieve'),
+      action: 'retrieve',
+      actions: RETRIEVE,
+      basename: link.basename,
+      parents: this.parents.slice(0, -1),
+    }) as GenericPlan
+    return this.#parent
+  }
+
+  /** The same action, of which only the permissions are asked that look at objects. */
+  get objectGuard(): ActionPlan {
+    this.#objectGuard ??= makePlan(
+      this.#route,
+      this.policies.permissions.filter((permission) => permission.guardsObjects()),
+    )
+    return this.#objectGuard
+  }
+}
+
+const RETRIEVE: ActionMap = { get: 'retrieve' }
+
+/** What an action of a generic view does. */
+export class GenericPlan extends ActionPlan {
+  declare readonly view: HandledClass & GenericViewClass
+  declare readonly resource: Resource
+  /** The action is as it comes with the package. */
+  readonly isOurs: boolean
+  /** Its body is a list of objects, which the package reads. */
+  readonly isBulk: boolean
+  /** The path names the object that it changes, which the package looks up. */
+  readonly hasKey: boolean
+  readonly #readings = new Map<RowAnswer, WeakMap<SerializerClass, ReadingWay>>()
+  #inserting: Way<'statement' | 'serializer'> | undefined
+  #isPlain: boolean | undefined
+
+  constructor(route: ActionRoute, permissions?: ViewPolicies['permissions']) {
+    super(route, permissions)
+    const { overrides } = this.resource
+    this.isOurs = !overrides.hasPartOf(this.action)
+    this.isBulk = this.isOurs && takesMany(this.action)
+    this.hasKey = this.isOurs && changesObject(this.action) && !overrides.writtenLookup
+  }
+
+  /**
+   * How the objects of an answer are read, as far as classes say: the renderer and the connection of a request have a say, too.
+   * @param answer what is answered: what the action itself answers, or a stream of it
+   * @param shown the serializer class of the answer
+   */
+  reading(answer: RowAnswer, shown: SerializerClass): ReadingWay {
+    let readings = this.#readings.get(answer)
+    if (!readings) {
+      readings = new WeakMap()
+      this.#readings.set(answer, readings)
+    }
+    let way = readings.get(shown)
+    if (!way) {
+      way = this.#decideReading(answer, shown)
+      readings.set(shown, way)
+    }
+    return way
+  }
+
+  /** Why an answer is made of instances, whatever it shows; null where it depends on what is shown. */
+  needsInstances(answer: RowAnswer): string | null {
+    const overridden = this.#overridden(rowMethods(answer))
+    // code of the application's may look at what it gets; a stream is one whatever the form, and whoever asks for it
+    const isOther = answer !== 'stream' && this.action !== answer
+    return overridden ?? (isOther ? `${this.action}() is the application's own` : null)
+  }
+
+  #decideReading(answer: RowAnswer, shown: SerializerClass): ReadingWay {
+    const instances = (because: string) => ({ way: 'instances', because }) as const
+    const { view, resource } = this
+    const overridden = this.needsInstances(answer)
+    if (overridden !== null) return instances(overridden)
+    const { model, rows, statements } = resource.answers(shown)
+    // a serializer may be shared by views of several tables
+    if (model !== resource.model.model) return instances(`${shown.name} is of another model than ${view.name}`)
+    const { plan, because } = rows
+    if (!plan) return instances(because)
+    // one statement would make the lists of all objects before it gives the first of them
+    const isCursor = answer === 'stream' || (answer === 'list' && resource.keepsConnections)
+    if (isCursor && plan.lists.length > 0)
+      return instances('it is read in portions, each with the lists of its objects')
+    const obstacle = answer === 'retrieve' ? resource.objectObstacle : null
+    if (obstacle !== null) return instances(obstacle)
+    return { way: view.useNativeJson && plan.isNative ? 'native' : 'rows', because: null, plan, statements }
+  }
+
+  /** How the action inserts, as far as classes say: by one statement, or by `serializer.save()`. */
+  get inserting(): Way<'statement' | 'serializer'> {
+    if (!this.#inserting) {
+      const because = this.#insertObstacle()
+      this.#inserting = { way: because === null ? 'statement' : 'serializer', because }
+    }
+    return this.#inserting
+  }
+
+  #insertObstacle(): string | null {
+    const { action, resource } = this
+    const { name, concurrency, serializerClass } = this.view
+    if (action !== 'create' && action !== 'bulkCreate') return `${action}() is the application's own`
+    if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
+    const overridden = this.#overridden([action]) ?? resource.ownHook(action) ?? this.#overridden(INPUT)
+    if (overridden !== null) return overridden
+    if (!serializerClass) return `${name} has no serializerClass`
+    return insertObstacle(serializerClass) ?? resource.stored(action, serializerClass).because
+  }
+
+  /** One query, the same for every request, says whether an object of the path, and those before it, are there. */
+  get isPlain(): boolean {
+    this.#isPlain ??= this.#findsPlainly()
+    return this.#isPlain
+  }
+
+  #findsPlainly(): boolean {
+    const { resource, view, parent } = this
+    const isAlone = !resource.needsObject && resource.isWholeTable && traitsOf(view.modelClass()).plainRows
+    return isAlone && (!parent || (view.parentLookupField !== undefined && parent.isPlain))
+  }
+
+  #overridden(methods: readonly string[]): string | null {
+    const method = this.resource.overrides.first(methods)
+    return method === undefined ? null : `${this.view.name} overrides ${method}()`
+  }
+}
+
+function isGeneric(view: HandledClass): view is HandledClass & GenericViewClass {
+  return 'modelClass' in view
+}
+
+function makePlan(route: ActionRoute, permissions?: ViewPolicies['permissions']): ActionPlan {
+  return new (isGeneric(route.view) ? GenericPlan : ActionPlan)(route, permissions)
+}
+
+/** The plan of an action in its place, the same for as long as the catalogue is. @throws {ConfigurationError} */
+export const planOf: (route: ActionRoute) => ActionPlan = oncePerCatalogue((route) => makePlan(route))
+
+/** True for an action whose object a patch document may change: PATCH of one object, or a method that the router does not know. */
+function takesPatches(view: ActionClass, action: string): boolean {
+  return action === 'partialUpdate' || !(actionNamed(action) || actionsOf(view).has(action))
+}
+
+function withoutPatches(policies: ViewPolicies): ViewPolicies {
+  const parsers = policies.parsers.filter(({ patch }) => patch === undefined)
+  return parsers.length === policies.parsers.length ? policies : { ...policies, parsers }
+}
