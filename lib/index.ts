@@ -197,7 +197,6 @@ export { type ActionDecorator, type ActionOptions, action } from './views/action
 export type { AnswerSchema } from './views/action-options.js'
 export { APIView } from './views/api-view.js'
 export { GenericAPIView } from './views/generic-api-view.js'
-export type { PathKey } from './views/generic-view.js'
 export type { FilterRelations, RelatedViewClass } from './views/generic-view-class.js'
 export { BulkCreateMixin } from './views/mixins/bulk-create-mixin.js'
 export { BulkDestroyMixin } from './views/mixins/bulk-destroy-mixin.js'

@@ -1,9 +1,13 @@
 /** Entity tags: how they are made, and which of them name a row (wire format, section 5; RFC 9110 section 13). */
 import { hash } from 'node:crypto'
+import { RequestSlot } from '../http/context.js'
 import { parseTags } from '../http/entity-tags.js'
 import { frame } from '../kernel/signing.js'
 
 const DIGITS = 16
+
+/** The version of the row that a request is about, once it was read: it becomes part of the answer's tag. */
+export const ROW_VERSION = new RequestSlot<string>('the version of the row')
 
 /** The first 16 hex of SHA-256 of a body's bytes; text counts as UTF-8. */
 export function contentDigest(body: string | Uint8Array): string {

@@ -124,6 +124,7 @@ export class Caller {
     if (known) return known.refusal
     let isRead = false
     Object.defineProperty(view, 'action', {
+      configurable: true,
       get() {
         isRead = true
         return action

@@ -33,7 +33,7 @@ export async function findRow(
   terms: readonly OrderTerm[],
 ): Promise<FoundRow | undefined | null> {
   const found = await findRows(access, lookup, terms)
-  return found && found[0]
+  return found === null ? null : found[0]
 }
 
 /** All objects that a lookup leads to, in no order; null where its query needs instances. */

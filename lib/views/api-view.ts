@@ -4,7 +4,6 @@ import type { Knex } from 'knex'
 import { keepPrivate } from '../caching/cache-response.js'
 import { type Context, hasContent } from '../http/context.js'
 import { type DatabaseRole, type DatabaseSettings, roleRefusal } from '../http/database-role.js'
-import type { Preferences } from '../http/prefer.js'
 import type { IdempotencyScope, Idempotent } from '../idempotency/rule.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
@@ -116,8 +115,6 @@ export class APIView implements View {
   declare plan: ActionPlan
   /** @internal */
   declare parentKey: readonly unknown[] | undefined
-  /** @internal What the client prefers, as far as the action heeds it. */
-  declare preferences: Preferences | undefined
   /** What the action's input serializer has validated. */
   declare validatedData: unknown
   /** The request's body; empty until the policies have passed. */
@@ -132,13 +129,11 @@ export class APIView implements View {
    */
   declare trx: Knex.Transaction | undefined
   /** @internal */
-  declare unheld: boolean
-  /** @internal */
   declare afterAction: AfterCommitWork[] | undefined
 
   /** The name of the method that answers, such as `list` or `get`. */
   get action(): string {
-    return this.plan.action
+    return (this.plan as ActionPlan | undefined)?.action ?? ''
   }
 
   /** The first part of the route's name; undefined for a view that no router has registered. */
@@ -313,11 +308,9 @@ described(
 Object.assign(APIView.prototype, {
   parentKey: undefined,
   validatedData: undefined,
-  preferences: undefined,
   renderer: undefined,
   knex: undefined,
   trx: undefined,
-  unheld: false,
   afterAction: undefined,
 })
 

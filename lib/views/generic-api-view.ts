@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
 import { addETag } from '../caching/cache-response.js'
+import { ROW_VERSION } from '../caching/entity-tags.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Where } from '../filters/field-path.js'
 import { addWhere, every } from '../filters/filter.js'
@@ -16,10 +17,8 @@ import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import type { Inserter } from '../rows/inserter.js'
 import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
-import type { Selection } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericPlan } from './action-plan.js'
 import { showsObject, withQuery } from './actions.js'
@@ -27,13 +26,12 @@ import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import { GenericStatics } from './generic-statics.js'
-import type { PathKey } from './generic-view.js'
 import { forcedValues, parentScope } from './request/parents.js'
-import { modelClassOf, type Resource } from './resource.js'
+import { modelClassOf, type Resource, resourceOf } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
-import { findInserter, inserterOf } from './steps/insert-row.js'
+import { findInserter } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
@@ -52,29 +50,18 @@ import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
  * }
  */
 export class GenericAPIView<M extends Model = Model> extends GenericStatics {
-  /** @internal The version of the object's row, once it was read; it becomes part of the `ETag`. */
-  declare rowVersion: string | undefined
-  /** @internal The key on the path of a request that writes, once it was read. */
-  declare pathKey: PathKey | undefined
   /** @internal Which rows the request is about, where the view marks them as deleted. */
   declare deletedRows: DeletedRows
   /** @internal */
   declare holds: boolean
-  /** @internal */
-  declare heldKey: string | undefined
-  /** @internal */
-  declare rowMark: string | undefined
-  /** @internal What a create inserts by, once that was asked; null where it needs instances. */
-  declare inserter: Inserter | null | undefined
-  /** @internal What of its objects the client wants to see, once that was read; null for all. */
-  declare clientSelection: Selection | null | undefined
 
   /** @internal What its action does. */
   declare plan: GenericPlan
 
   /** @internal What is decided of the class. */
   get resource(): Resource {
-    return this.plan.resource
+    // one that an application has made itself answers no request
+    return (this.plan as GenericPlan | undefined)?.resource ?? resourceOf(this.viewClass)
   }
 
   /** @internal The class, for the steps that work on any generic view. */
@@ -203,8 +190,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   override get atomic(): boolean {
     if (this.viewClass.concurrency !== null) return true
     if ((this.knex as Queryable | undefined)?.isTransaction) return super.atomic
-    if (this.action === 'create') return super.atomic && !inserterOf(this)
-    return super.atomic && !(this.action === 'bulkCreate' && findInserter(this))
+    return super.atomic && !(this.plan.inserting.way === 'statement' && findInserter(this))
   }
 
   /**
@@ -255,7 +241,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   }
 
   override finalizeResponse(): void {
-    const { rowVersion } = this
+    const rowVersion = ROW_VERSION.get(this.ctx)
     if (rowVersion !== undefined && showsObject(this.action)) addETag(this.ctx, rowVersion)
     super.finalizeResponse()
   }
@@ -267,15 +253,6 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
 described(GenericAPIView)
 
-Object.assign(GenericAPIView.prototype, {
-  rowVersion: undefined,
-  pathKey: undefined,
-  inserter: undefined,
-  clientSelection: undefined,
-  deletedRows: 'live',
-  holds: false,
-  heldKey: undefined,
-  rowMark: undefined,
-})
+Object.assign(GenericAPIView.prototype, { deletedRows: 'live', holds: false })
 
 markBuiltIn(GenericAPIView.prototype)

@@ -4,7 +4,6 @@ import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Context } from '../http/context.js'
 import type { DatabaseOptions } from '../http/database-role.js'
-import type { Preferences } from '../http/prefer.js'
 import type { IdempotencyRule } from '../idempotency/rule.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
@@ -60,15 +59,11 @@ export interface View {
   knex: Knex | undefined
   /** The transaction of a request that writes; where it has a role or settings of its own, also where one that reads runs. */
   trx: Knex.Transaction | undefined
-  /** The database does not let the caller hold rows, though it lets them be deleted. */
-  unheld: boolean
   /** What waits for the end of an action that has no transaction. */
   readonly afterAction: AfterCommitWork[] | undefined
   getKnex(): Knex | undefined | Promise<Knex | undefined>
   /** Whether the action takes a body. */
   readsBody(): boolean
-  /** What the client prefers, as far as the action heeds it; undefined without `Prefer`. */
-  preferences: Preferences | undefined
   /** What the input serializer has validated. */
   validatedData: unknown
   /** What serializers know of the request, where the view adds something. */

@@ -535,7 +535,7 @@ describe('a schema among validators', () => {
         static override declaredFields = { title: new StringField({ validators: [validator] as any }) }
       }
       const action = listAction({ methods: ['POST'], input: field }, () => 1)
-      const other = modelViewSet(Book, { serializerClass: BookSerializer, actions: { action } as any })
+      const other = modelViewSet(Book, { serializerClass: BookSerializer, actions: { send: action } as any })
       expect(() => new APIRouter().register('wrong', other)).toThrow(/functions, or schemas/)
     },
   )

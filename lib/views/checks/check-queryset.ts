@@ -7,16 +7,17 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { schemaOf } from '../../queryset/schema-of.js'
 import { computedColumns } from '../../queryset/shown-rows.js'
+import { planOf } from '../action-plan.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericView } from '../generic-view.js'
-import type { GenericViewClass } from '../generic-view-class.js'
+import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.js'
 
 /**
  * Asks a view for its queryset as no request does, and checks what it is. One that looks at the request cannot be asked: it
  * is checked when the first request comes.
  * @throws {ConfigurationError} it is no query, or one that pages and lookups cannot narrow
  */
-export function checkOwnQueryset(view: GenericViewClass): void {
+export function checkOwnQueryset(view: RelatedViewClass): void {
   if (isBuiltIn(view.prototype, 'getQueryset') && view.queryset === null) return
   const { name } = view
   const query = queryWithoutRequest(view)
@@ -42,13 +43,16 @@ function checkSelected(view: GenericViewClass, query: AnyQueryBuilder): void {
   }
 }
 
+const LIST = { get: 'list' }
+
 /** What a queryset that needs a request is. */
 const UNKNOWN = Symbol('a queryset that only a request can make')
 
-function queryWithoutRequest(view: GenericViewClass): unknown {
+function queryWithoutRequest(view: RelatedViewClass): unknown {
+  const plan = planOf({ view, action: 'list', actions: LIST })
   try {
     const asked = new (view as new () => { getQueryset(): unknown })()
-    return Object.assign(asked, { action: 'list', parents: [] }).getQueryset()
+    return Object.assign(asked, { plan }).getQueryset()
   } catch {
     return UNKNOWN
   }

@@ -1,5 +1,6 @@
 /** Validators and `Cache-Control` for lists and objects. */
 import { cacheResponse } from '../../caching/cache-response.js'
+import { ROW_VERSION } from '../../caching/entity-tags.js'
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { isRead } from '../actions.js'
 import { type Cacheable, policyOf } from '../cacheable.js'
@@ -27,7 +28,9 @@ export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
 
     override finalizeResponse(): void {
       if (isRead(this.action)) {
-        cacheResponse(this.ctx, policyOf(this.viewClass as typeof this.viewClass & Cacheable), { row: this.rowVersion })
+        cacheResponse(this.ctx, policyOf(this.viewClass as typeof this.viewClass & Cacheable), {
+          row: ROW_VERSION.get(this.ctx),
+        })
       }
       super.finalizeResponse()
     }

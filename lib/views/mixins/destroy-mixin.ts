@@ -1,6 +1,7 @@
 /** The action `destroy`. */
 
 import type { Model } from 'objection'
+import { ROW_VERSION } from '../../caching/entity-tags.js'
 import { described } from '../../kernel/declarations.js'
 import { byExactKey } from '../../models/exact-key.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -14,11 +15,13 @@ import { holdingRows } from '../request/in-view-transaction.js'
 import { readNewVersion } from '../steps/concurrency.js'
 import { markDeleted, takeMark } from '../steps/delete-softly.js'
 import { whyKept } from '../steps/object-to-write.js'
+import { markOf } from '../steps/row-marks.js'
 import { loadShown, represent, representFound } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** @returns how many rows were deleted, or what the model's own hooks make of it */
-function deleteRow({ rowMark }: GenericView, object: Model, knex: Queryable | undefined): Promise<unknown> {
+function deleteRow(object: Model, knex: Queryable | undefined): Promise<unknown> {
+  const rowMark = markOf(object)
   if (rowMark === undefined && knex && deletesPlainly(object, knex)) return deleteOne(object, knex)
   return byExactKey(object, () => {
     const query = ownRow(object, knex).delete()
@@ -28,8 +31,8 @@ function deleteRow({ rowMark }: GenericView, object: Model, knex: Queryable | un
 
 async function deleteObject(view: GenericView, object: Model): Promise<unknown> {
   const knex = view.trx ?? view.knex
-  const deleted: unknown = await deleteRow(view, object, knex)
-  const kept = deleted === 0 ? await whyKept(view, 'delete') : undefined
+  const deleted: unknown = await deleteRow(object, knex)
+  const kept = deleted === 0 ? await whyKept(view, object, 'delete') : undefined
   if (kept) throw kept
   const { serializerClass } = view.viewClass
   if (serializerClass) dropUploads(serializerPlan(serializerClass), [object], knex)
@@ -67,7 +70,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       const { deletion } = this.viewClass.softDelete === null ? {} : this.resource
       if (!deletion) return deleteObject(this, instance as Model)
       const deleted = await markDeleted(this, instance as Model, deletion)
-      const kept = deleted === 0 ? await whyKept(this, 'update') : undefined
+      const kept = deleted === 0 ? await whyKept(this, instance as Model, 'update') : undefined
       if (kept) throw kept
       return deleted
     }
@@ -77,7 +80,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       return holdingRows(this, async () => {
         await this.performRestore((await this.getObjectToWrite()) as Model)
         this.deletedRows = 'live'
-        this.rowVersion = undefined
+        ROW_VERSION.set(this.ctx, undefined)
         const object = (await this.getObject()) as Model
         await readNewVersion(this, object)
         return representFound(this, object)

@@ -27,6 +27,6 @@ export function checkRequest(view: GenericView): void {
   selectionOf(view)
   if (plan.isBulk) bulkItems(view)
   if (!plan.hasKey) return
-  view.pathKey = keyOnPath(view)
+  keyOnPath(view)
   if (resource.namesPerUser) requireOwner(view)
 }

@@ -15,13 +15,23 @@ export class LockRefused extends Error {
   }
 }
 
+/** Transactions in which the database does not let the caller lock rows: what is tried would end them. */
+const WITHOUT_LOCKS = new WeakSet<object>()
+
+/** True in a transaction where locks of rows have been refused before. */
+export function refusesLocks({ trx }: Pick<View, 'trx'>): boolean {
+  return trx !== undefined && WITHOUT_LOCKS.has(trx)
+}
+
 /**
  * What the work returns, in a transaction that is `view.trx` meanwhile: it commits when the work returns, and rolls back
  * when it throws or has set a status of 400 or more.
  */
 export async function inViewTransaction(view: View, knex: Knex, work: () => unknown): Promise<unknown> {
+  let isRefused = false
   const attempt = async (trx: Knex.Transaction) => {
     view.trx = trx
+    if (isRefused) WITHOUT_LOCKS.add(trx)
     return await work()
   }
   const { ctx, action } = view
@@ -35,7 +45,7 @@ export async function inViewTransaction(view: View, knex: Knex, work: () => unkn
     return await inTransaction(knex, options).catch((error: unknown) => {
       if (!(error instanceof LockRefused)) throw error
       // nothing was written yet; what fails has ended the transaction
-      view.unheld = true
+      isRefused = true
       return inTransaction(knex, options)
     })
   } finally {

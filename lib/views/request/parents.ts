@@ -88,7 +88,7 @@ export function parentScope(view: GenericView): Where | undefined {
   if (parentKey !== undefined) return (start) => keyIs(start, columns, parentKey)
   const lookup = lookupOf(parent)
   const isDirect = namesOf(lookup.key.columns) === namesOf(related)
-  if (isDirect && key.isKept && isPlainChain(parent) && !parent.scope()) {
+  if (isDirect && key.isKept && parent.plan.isPlain && !parent.scope()) {
     return (start) => keyIs(start, columns, heldBy(key, lookup.values))
   }
   const found = foundRow(parent, lookup, isDirect ? undefined : related)

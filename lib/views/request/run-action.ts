@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
 import { formatOf, isSafeMethod, setFormat } from '../../http/context.js'
+import type { Preferences } from '../../http/prefer.js'
 import { callersKey } from '../../idempotency/rule.js'
 import { NotFound } from '../../kernel/errors.js'
 import { parseBody } from '../../parsers/parser.js'
@@ -19,10 +20,11 @@ import { checkRequest } from './check-request.js'
 import { checkedAnswer } from './checked-answer.js'
 import { checkDatabase, databaseOf } from './database.js'
 import { enclose, openBody } from './enclose.js'
+import { heededPreferences } from './heeded-preferences.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { onReplica } from './on-replica.js'
 import { checkParents } from './parents.js'
-import { handleStrictly, heededPreferences, preferredAnswer } from './preferences.js'
+import { handleStrictly, preferredAnswer } from './preferences.js'
 import { runOnce } from './run-once.js'
 
 /** What is done, for those who put other functions in their places (`traced-dispatch.ts`). */
@@ -50,7 +52,6 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
     view.knex = knex
     resource?.refuseAssigned(view)
     if (resource?.envelope) openBody(view as GenericView)
-    if (ctx.req.headers['prefer'] !== undefined) view.preferences = heededPreferences(view)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     let data: unknown
@@ -82,14 +83,14 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
 
 function call(view: View): unknown {
   const { action, inputSerializer, answerSchema, parents, resource } = view.plan
+  const preferences = heededPreferences(view)
   const mayBeKey = action === 'retrieve' && formatOf(view.ctx) !== undefined
-  if (inputSerializer || resource?.asks || mayBeKey || parents.length > 0 || answerSchema || view.preferences)
-    return callChecked(view)
+  if (inputSerializer || resource?.asks || mayBeKey || parents.length > 0 || answerSchema || preferences)
+    return callChecked(view, preferences)
   return methodOf(view).call(view)
 }
 
-async function callChecked(view: View): Promise<unknown> {
-  const { preferences } = view
+async function callChecked(view: View, preferences: Preferences | undefined): Promise<unknown> {
   const { action, inputSerializer, answerSchema, parents, resource } = view.plan
   if (parents.length > 0) await checkParents(view)
   if (resource?.asks) {

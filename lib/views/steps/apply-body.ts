@@ -13,6 +13,7 @@ import { type Merging, mergedInput } from '../../serializers/merged-input.js'
 import { readableOperations } from '../../serializers/readable-operations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericView } from '../generic-view.js'
+import { heededPreferences } from '../request/heeded-preferences.js'
 import { refuseUnknownNames } from './refuse-unknown-names.js'
 
 /**
@@ -39,7 +40,7 @@ async function applyToShown(view: GenericView, found: object): Promise<object> {
   const after = applyOperations(workingCopy(before), operations, { maxCopied: parser?.limit ?? DEFAULT_MAX_COPIED })
   takeData(view, finished(await changedInput({ before, after }, merging)))
   // a list of operations has no names to look at before
-  if (view.preferences?.strict) refuseUnknownNames(view)
+  if (heededPreferences(view)?.strict) refuseUnknownNames(view)
   return object
 }
 

@@ -1,6 +1,6 @@
 /** Optimistic concurrency: versions of rows, and the conditions a write may come with (RFC 9110 section 13; RFC 6585 section 3). */
 
-import { contentDigest, matchesRow, namesRow, rowDigest, weakTag } from '../../caching/entity-tags.js'
+import { contentDigest, matchesRow, namesRow, ROW_VERSION, rowDigest, weakTag } from '../../caching/entity-tags.js'
 import { compositeKey } from '../../fields/composite-key.js'
 import { matchesWeakly } from '../../http/entity-tags.js'
 import { ApiError } from '../../kernel/errors.js'
@@ -43,16 +43,17 @@ export function versionOf(
  */
 export async function readVersionOf(view: GenericView, { key, values }: ObjectLookup): Promise<void> {
   if (view.viewClass.concurrency === null || !key.unique) return
-  view.rowVersion = await readVersion(
+  const version = await readVersion(
     view,
     key.columns.map((column, index) => [column, values[index]]),
   )
+  ROW_VERSION.set(view.ctx, version)
 }
 
 /** The object, its version known. */
 export async function getVersionedObject(view: GenericView): Promise<object> {
   const object = (await view.getObject()) as object
-  if (view.viewClass.concurrency === null || view.rowVersion !== undefined) return object
+  if (view.viewClass.concurrency === null || ROW_VERSION.get(view.ctx) !== undefined) return object
   // a getObject() of the application's has read it: once more, so that it is not older than its version
   await readNewVersion(view, object)
   return view.getObject() as Promise<object>
@@ -61,7 +62,8 @@ export async function getVersionedObject(view: GenericView): Promise<object> {
 /** Refuses a request for another version than the one there is (RFC 9110 section 13.1.1). @throws ApiError 412 */
 export function checkIfMatch(view: GenericView): void {
   const match = view.ctx.headers['if-match']
-  if (match !== undefined && !matchesRow(match, view.rowVersion)) throw new ApiError(412, 'Precondition failed')
+  if (match !== undefined && !matchesRow(match, ROW_VERSION.get(view.ctx)))
+    throw new ApiError(412, 'Precondition failed')
 }
 
 /**
@@ -81,7 +83,7 @@ export async function readNewVersion(view: GenericView, object: unknown): Promis
   const { columns, primaryKey } = describeModel(view.viewClass.modelClass())
   const key = primaryKey.map((property) => [columns.get(property), exactAt(object, property)])
   if (key.some(([column, value]) => column === undefined || value === undefined)) return
-  view.rowVersion = await readVersion(view, key as [Column, unknown][])
+  ROW_VERSION.set(view.ctx, await readVersion(view, key as [Column, unknown][]))
 }
 
 async function readVersion(view: GenericView, key: readonly [Column, unknown][]): Promise<string | undefined> {
@@ -103,7 +105,7 @@ async function readVersion(view: GenericView, key: readonly [Column, unknown][])
 
 /** Whether `If-None-Match` names the object as it is: by its version, or by the content that the request would be shown. */
 function isNamed(view: GenericView, field: string, object: object): boolean {
-  if (namesRow(field, view.rowVersion)) return true
+  if (namesRow(field, ROW_VERSION.get(view.ctx))) return true
   const content = contentDigest(
     rendererOf(view).render(encloseObject(view, view.getSerializer({ obj: object }).data), {}),
   )

@@ -10,6 +10,7 @@ import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { whereRows } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
 import type { Deletion } from '../soft-delete.js'
+import { markOf } from './row-marks.js'
 
 /**
  * Sets the mark of an object's row, unless another request has. The model's hooks for updates run.
@@ -27,12 +28,13 @@ export async function takeMark(view: GenericView, object: Model, { column }: Del
 }
 
 function setMark(
-  { trx, knex, rowMark }: GenericView,
+  { trx, knex }: GenericView,
   object: Model,
   property: string,
   value: unknown,
   narrow: (query: AnyQueryBuilder) => void,
 ): Promise<number> {
+  const rowMark = markOf(object)
   return byExactKey(object, () => {
     const query = ownRow(object, trx ?? knex).patch({ [property]: value } as never) as unknown as AnyQueryBuilder
     narrow(query)

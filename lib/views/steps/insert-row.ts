@@ -33,17 +33,8 @@ export interface InsertedRow {
   readonly text: unknown
 }
 
-/** What the view's create inserts by, when it is one statement. Asked before a transaction would begin, and again inside. */
-export function inserterOf(view: GenericView): Inserter | undefined {
-  const { inserter, trx, knex } = view
-  if (inserter === null || (inserter && inserter.knex === (trx ?? knex))) return inserter ?? undefined
-  const found = findInserter(view)
-  view.inserter = found ?? null
-  return found
-}
-
 /**
- * What the view's action inserts by, when it is one statement.
+ * What the view's action inserts by, when it is one statement. Asked before a transaction would begin, and again inside.
  * @param tell gets the reason where there is none
  */
 export function findInserter(view: GenericView, tell?: Tell): Inserter | undefined {
@@ -59,7 +50,7 @@ export function findInserter(view: GenericView, tell?: Tell): Inserter | undefin
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
 export async function insertRow(view: GenericView): Promise<InsertedRow | undefined> {
-  const inserter = inserterOf(view)
+  const inserter = findInserter(view)
   if (!inserter) return undefined
   const serializer = view.getInputSerializer()
   const waiting = serializer.requireValid(TRUSTING)

@@ -1,6 +1,7 @@
 /** Finds the object that a path names: to show it, or to write it, held until the request's transaction ends. */
 
 import type { Model } from 'objection'
+import { ROW_VERSION } from '../../caching/entity-tags.js'
 import { keyText } from '../../fields/object-key.js'
 import { isSafeMethod } from '../../http/context.js'
 import { type ApiError, ConfigurationError, Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'
@@ -14,16 +15,20 @@ import { spelling } from '../../queryset/key-rows.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import type { ObjectLookup } from '../../rows/find-row.js'
 import type { GenericView } from '../generic-view.js'
-import { LockRefused } from '../request/in-view-transaction.js'
+import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
 import { applyBody } from './apply-body.js'
 import { checkConditions, readNewVersion, readVersionOf, versionOf } from './concurrency.js'
 import { holdRow, holdRows } from './hold-rows.js'
 import { lookedUp, lookupOf } from './read-object.js'
+import { markOf, rememberMark } from './row-marks.js'
 
 const INSUFFICIENT_PRIVILEGE = '42501'
 /** How often an application's own `getObject()` may choose another row while one is waited for. */
 const MOST_CHOICES = 3
 const CHANGED = 'Object was changed by another request.'
+
+/** Objects whose rows are held until the transaction ends. */
+const HELD = new WeakSet<object>()
 
 /** @see GenericAPIView.getObjectToWrite */
 // biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
@@ -34,7 +39,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
     const found = (await view.getObject()) as object
     const object = view.resource.overrides.lookup ? await holdChosen(view, found) : found
     // a lookup by a column that is not unique has read no version
-    if (view.rowVersion === undefined) await readNewVersion(view, object)
+    if (ROW_VERSION.get(view.ctx) === undefined) await readNewVersion(view, object)
     checkConditions(view, object)
     const { patch } = view.body
     return patch === undefined ? object : await applyBody(view, patch, object)
@@ -100,15 +105,14 @@ async function readObjects(lookup: ObjectLookup): Promise<readonly Model[]> {
 async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   const { key, values } = lookup
   const { lockable, secured } = describeModel(view.viewClass.modelClass())
-  if (view.unheld) return unheldObjects(view, lookup)
+  if (refusesLocks(view)) return unheldObjects(view, lookup)
   if (!lockable) return readVersioned(view, lookup)
   const terms = key.unique ? view.resource.versionTerms : []
   const { objects, count, texts } = await holdRows(view, { key, keys: [values], terms }).catch((error: unknown) => {
     throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE ? new LockRefused(error) : error
   })
-  if (texts && texts.length > 0) view.rowVersion = versionOf(view, texts)
-  // an application's own getObject() may choose another row
-  if (view.resource.overrides.lookup) view.heldKey = objects[0] && keyOf(objects[0])
+  if (texts && texts.length > 0) ROW_VERSION.set(view.ctx, versionOf(view, texts))
+  for (const object of objects) HELD.add(object)
   if (count > 0 || !secured) return objects
   // the table's policies for updates hide rows from locks, too
   return unheldObjects(view, lookup)
@@ -144,25 +148,31 @@ async function markObject(view: GenericView, lookup: ObjectLookup): Promise<read
   const query = knex(model.tableName).select(knex.raw('xmin::text as mark'))
   for (const [index, { column }] of lookup.key.columns.entries()) query.where(column, lookup.values[index] as string)
   const rows = (await query) as { mark: string }[]
-  view.rowMark = rows[0]?.mark
-  return readVersioned(view, lookup)
+  const objects = await readVersioned(view, lookup)
+  const [row] = rows
+  if (row) for (const object of objects) rememberMark(object, row.mark)
+  return objects
 }
 
 /**
  * Why the database has deleted, or marked, no row of those that the path names: a policy, a trigger or a rule keeps it, or it
  * is gone. Undefined where it is no longer to be seen, as after a trigger that marks a row in place of its deletion.
  */
-export async function whyKept(view: GenericView, event: 'update' | 'delete'): Promise<ApiError | undefined> {
+export async function whyKept(
+  view: GenericView,
+  object: Model,
+  event: 'update' | 'delete',
+): Promise<ApiError | undefined> {
   const model = describeModel(view.viewClass.modelClass())
   const isKept = mayKeep(model, event)
-  if (!(model.secured || isKept || view.rowMark !== undefined)) return new NotFound()
+  const mark = markOf(object)
+  if (!(model.secured || isKept || mark !== undefined)) return new NotFound()
   const lookup = lookupOf(view)
   const [seen] = await readObjects(lookup)
   if (!seen) return isKept && event === 'delete' ? undefined : new NotFound()
-  const { rowMark } = view
-  if (rowMark === undefined) return new PermissionDenied()
-  await markObject(view, lookup)
-  return view.rowMark === rowMark ? new PermissionDenied() : new Conflict(CHANGED)
+  if (mark === undefined) return new PermissionDenied()
+  const [now] = await markObject(view, lookup)
+  return now && markOf(now) === mark ? new PermissionDenied() : new Conflict(CHANGED)
 }
 
 /**
@@ -174,17 +184,18 @@ async function holdChosen(view: GenericView, chosen: object): Promise<object> {
   const { columns, primaryKey, lockable } = describeModel(model)
   const key = primaryKey.map((property) => columns.get(property))
   let object = chosen
+  let held: string | undefined
   for (let choice = 0; choice < MOST_CHOICES; choice++) {
     // an object of something else
     const chosenModel: unknown = modelOf(object)
     if (!isModelClass(chosenModel) || chosenModel.tableName !== model.tableName) return object
     const own = object as Model
-    if (view.heldKey === keyOf(own) || view.unheld || !lockable) return object
+    if (HELD.has(own) || held === keyOf(own) || refusesLocks(view) || !lockable) return object
     if (!key.every((column): column is Column => column !== undefined) || exactKey(own) == null) return object
     const texts = await holdRow(view, key, [exactKey(own)].flat())
     if (!texts) throw new NotFound()
-    view.rowVersion = versionOf(view, texts)
-    view.heldKey = keyOf(own)
+    ROW_VERSION.set(view.ctx, versionOf(view, texts))
+    held = keyOf(own)
     object = (await view.getObject()) as object
   }
   throw new Conflict(CHANGED)

@@ -1,5 +1,6 @@
 /** Finds the object that a path names, and answers with it. */
 
+import { ROW_VERSION } from '../../caching/entity-tags.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { PathStart, type Where } from '../../filters/field-path.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
@@ -8,7 +9,7 @@ import { readingError, toApiError } from '../../postgres/database-errors.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
 import { findRow, type ObjectLookup } from '../../rows/find-row.js'
 import { type ConditionKey, conditionKey, type RowAccess } from '../../rows/row-access.js'
-import type { GenericView, PathKey } from '../generic-view.js'
+import type { GenericView } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
 import { representFound, rowAccess, type Tell } from './selection.js'
@@ -24,7 +25,7 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   if (found === null) return readInstance(view)
   if (found === undefined) throw new NotFound()
   if (resource.versionTerms.length > 0) {
-    view.rowVersion = versionOf(view, found.texts)
+    ROW_VERSION.set(view.ctx, versionOf(view, found.texts))
     checkIfMatch(view)
   }
   return found.text
@@ -38,7 +39,7 @@ export function objectRow(view: GenericView, tell?: Tell): RowAccess | undefined
 
 async function readInstance(view: GenericView): Promise<unknown> {
   const object = await getVersionedObject(view)
-  if (view.rowVersion !== undefined) checkIfMatch(view)
+  if (ROW_VERSION.get(view.ctx) !== undefined) checkIfMatch(view)
   return representFound(view, object)
 }
 
@@ -56,18 +57,16 @@ export function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
 }
 
 /** The key that the path names an object by. @throws NotFound when no row can have it */
-export function keyOnPath(view: GenericView): PathKey {
+export function keyOnPath(view: GenericView): KeyValues {
   const { viewClass, ctx } = view
   const kwarg = viewClass.lookupUrlKwarg ?? viewClass.lookupField
   const text = (ctx['params'] as Record<string, string> | undefined)?.[kwarg]
   if (text === undefined) {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
   }
-  const known = view.pathKey
-  if (known?.text === text) return known
   const values = view.resource.lookup.fromText(text, { user: ctx.state['user'], ctx })
   if (values === undefined) throw new NotFound()
-  return { text, values }
+  return values
 }
 
 /** The conditions on all objects of the request, as far as they are known without building a query. */
@@ -77,7 +76,7 @@ function scopeKey(scope: Where | undefined, { model }: ModelDescription): Condit
 
 /** What the path names: the key, its values, and a query for it. @throws NotFound when no row can have them */
 export function lookupOf(view: GenericView): ObjectLookup {
-  return lookupBy(view, keyOnPath(view).values)
+  return lookupBy(view, keyOnPath(view))
 }
 
 /** How the object of the view is looked up that has these values as its key. */

@@ -1,5 +1,6 @@
 /** What a write answers, read by one statement as `retrieve` does it: with relations and version, as a reader then sees it. */
 
+import { ROW_VERSION } from '../../caching/entity-tags.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { exactAt } from '../../models/exact-types.js'
 import { readingError } from '../../postgres/database-errors.js'
@@ -58,7 +59,7 @@ export async function readSavedRows(
   try {
     if (Array.isArray(saved)) return await readList(view, access, keys)
     const found = await findRow(access, lookupBy(view, keys[0] as unknown[]), versionTerms)
-    if (found && versionTerms.length > 0) view.rowVersion = versionOf(view, found.texts)
+    if (found && versionTerms.length > 0) ROW_VERSION.set(view.ctx, versionOf(view, found.texts))
     return found?.text
   } catch (error) {
     throw readingError(error)

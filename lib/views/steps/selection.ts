@@ -1,8 +1,9 @@
 /** What an answer shows: what of its objects a request wants to see (`?fields=title,price` and `?expand=author`), of rows or of instances. */
 
-import { lastValueOf, type ParameterDescription } from '../../filters/filter.js'
+import { lastValueOf, type ParameterDescription, type QueryParameters } from '../../filters/filter.js'
 import { queryOf } from '../../http/context.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
+import { oncePer, RecentMap } from '../../kernel/once-per.js'
 import { unknownName } from '../../kernel/unknown-names.js'
 import { describeModel } from '../../models/describe-model.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
@@ -14,10 +15,12 @@ import type { SerializerClass, SerializerPlan } from '../../serializers/contract
 import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
 import type { Serializer } from '../../serializers/serializer.js'
+import type { ActionPlan } from '../action-plan.js'
 import { actionNamed } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import type { RowAnswer } from '../overrides.js'
+import { heededPreferences } from '../request/heeded-preferences.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf, writesJson } from '../request/respond.js'
 import { resourceOf } from '../resource.js'
@@ -42,25 +45,52 @@ export function selectionOf(view: GenericView): Selection | undefined {
     return undefined
   const query = queryOf(ctx)
   if (query[FIELDS] === undefined && query[expandParam] === undefined) return undefined
-  if (view.clientSelection === undefined) view.clientSelection = readSelection(view) ?? null
-  return view.clientSelection ?? undefined
+  return selects(view) ? readSelection(view, query) : undefined
 }
 
 /** True for an action as it comes with the package: code of the application's sees whole objects. */
-function selects(view: GenericView): boolean {
-  const { shows = 'nothing' } = actionNamed(view.action) ?? {}
-  return (shows === 'object' || shows === 'list') && !view.resource.overrides.has(view.action)
+function selects({ plan, action }: GenericView): boolean {
+  const { shows = 'nothing' } = actionNamed(action) ?? {}
+  return (shows === 'object' || shows === 'list') && !plan.resource.overrides.has(action)
 }
 
-function readSelection(view: GenericView): Selection | undefined {
-  const { viewClass, ctx } = view
-  if (!selects(view)) return undefined
-  const names = namesOf(viewClass, view.getSerializerClass())
+/** What clients have asked of a serializer, by the texts of the parameters; they choose the combinations. */
+const MOST_SELECTIONS = 200
+const selectionsOf = oncePer((_plan: ActionPlan) =>
+  oncePer((_serializer: SerializerClass) => new RecentMap<Selection | null>(MOST_SELECTIONS)),
+)
+
+function readSelection(view: GenericView, query: QueryParameters): Selection | undefined {
+  const { plan, viewClass } = view
+  const isStrict = viewClass.strictParams || heededPreferences(view)?.strict === true
+  const asked = [FIELDS, viewClass.expandParam].map((parameter) => lastValueOf(query, parameter) ?? '')
+  const serializer = view.getSerializerClass()
+  const known = selectionsOf(plan)(serializer)
+  const key = JSON.stringify([isStrict, ...asked])
+  let selection = known.get(key)
+  if (selection === undefined) {
+    selection = selectionFor(viewClass, { serializer, isStrict, asked }) ?? null
+    known.set(key, selection)
+  }
+  return selection ?? undefined
+}
+
+interface AskedSelection {
+  readonly serializer: SerializerClass
+  readonly isStrict: boolean
+  /** The values of the two parameters. */
+  readonly asked: readonly string[]
+}
+
+function selectionFor(
+  viewClass: GenericViewClass,
+  { serializer, isStrict, asked: texts }: AskedSelection,
+): Selection | undefined {
+  const names = namesOf(viewClass, serializer)
   const errors: ErrorMessages = {}
-  const isStrict = viewClass.strictParams || view.preferences?.strict === true
-  const read = (parameter: string): ReadonlySet<string> => {
+  const read = (parameter: string, text = ''): ReadonlySet<string> => {
     const allowed = names.get(parameter)
-    const asked = (lastValueOf(queryOf(ctx), parameter) ?? '').split(',').map((name) => name.trim())
+    const asked = text.split(',').map((name) => name.trim())
     if (!allowed) return new Set()
     if (isStrict && asked.some((name) => name !== '' && !allowed.has(name))) {
       errors[parameter] = [unknownName(allowed)]
@@ -68,8 +98,8 @@ function readSelection(view: GenericView): Selection | undefined {
     if (allowed.has(ALL) && asked.includes(ALL)) return new Set([...allowed].filter((name) => name !== ALL))
     return new Set(asked.filter((name) => allowed.has(name)))
   }
-  const fields = read(FIELDS)
-  const expand = read(viewClass.expandParam)
+  const fields = read(FIELDS, texts[0])
+  const expand = read(viewClass.expandParam, texts[1])
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
   return fields.size + expand.size === 0 ? undefined : { fields: fields.size > 0 ? fields : undefined, expand }
 }

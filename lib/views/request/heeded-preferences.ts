@@ -1,0 +1,22 @@
+/** Which preferences of a request (RFC 7240) an action heeds. */
+
+import { type Preferences, preferencesOf } from '../../http/prefer.js'
+import { actionNamed, showsWritten } from '../actions.js'
+import type { GenericView } from '../generic-view.js'
+import { hasModel } from '../generic-view-class.js'
+import type { View } from '../view.js'
+
+/** The preferences of a request that the view's action heeds. */
+export function heededPreferences(view: View): Preferences | undefined {
+  if (view.ctx.req.headers['prefer'] === undefined || !actionNamed(view.action) || !isGeneric(view)) return undefined
+  const { returns, strict } = preferencesOf(view.ctx)
+  const heeded = showsWritten(view.action, view.viewClass.statuses) ? returns : undefined
+  if (heeded === undefined && !strict) return undefined
+  view.ctx.vary('Prefer')
+  return { returns: heeded, strict }
+}
+
+function isGeneric(view: View): view is GenericView {
+  const { viewClass } = view as Partial<GenericView>
+  return viewClass !== undefined && hasModel(viewClass)
+}
