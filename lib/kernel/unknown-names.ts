@@ -8,8 +8,8 @@ const MOST_NAMES = 20
 /** How many of them are compared with the names that there are. */
 const MOST_COMPARED = 5
 
-/** A name that is shown again: one word, of any language, with what stands inside of names. */
-const PLAIN = /^[\p{L}\p{N}_$@][\p{L}\p{M}\p{N}_$@.:[\]-]{0,63}$/u
+/** A name that is shown again: characters that can be seen. */
+const PLAIN = /^[^\p{C}\p{Z}]{1,64}$/u
 
 /** What is unknown, and whether a near miss takes the place of the list: agents read no long lists. */
 const KINDS = {

@@ -152,7 +152,22 @@ describe('handling=strict', () => {
       status: 400,
       errors: { titel: ['Unknown field.'], non_field_errors: ['Unknown field.'], author: { nom: ['Unknown field.'] } },
     })
-    const words = ['first-name', 'größe', 'author.name', 'tags[0]', '@type', '$ref', '名前']
+    const words = [
+      'first-name',
+      'größe',
+      'author.name',
+      'tags[0]',
+      '@type',
+      '$ref',
+      '名前',
+      'a/b',
+      '-x',
+      'c++',
+      '😀',
+      '%20',
+      "it's",
+      '#',
+    ]
     const odd = await send(
       'POST',
       '/books',
