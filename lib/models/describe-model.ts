@@ -81,20 +81,22 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
           .join('\n'),
       )
     }
-    for (const model of members) {
-      const table = found.get(model.tableName) as CatalogueTable
-      rememberNames(
-        table.nativeName,
-        table.columns.map(({ nativeName }) => nativeName),
-      )
-      known.set(model, { table, source: configOf(database) })
-    }
+    for (const model of members) describeBy(model, found.get(model.tableName) as CatalogueTable, configOf(database))
   }
-  revision++
   return [...byDatabase].map(([database, members]) => ({
     knex: database,
     tables: members.map((model) => toReference(database, model.tableName)),
   }))
+}
+
+/** Describes a model by its table in a catalogue. @param source the database that it was read of; undefined for any */
+export function describeBy(model: ModelClass, table: CatalogueTable, source?: object): void {
+  rememberNames(
+    table.nativeName,
+    table.columns.map(({ nativeName }) => nativeName),
+  )
+  known.set(model, { table, source })
+  revision++
 }
 
 /** Checks the settings of a database whose rows are going to be read, and has its connections heard by those who must. */

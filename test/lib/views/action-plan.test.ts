@@ -1,0 +1,174 @@
+/** What is decided of an action before any request, as values: no database is asked. */
+
+import {
+  AllowAny,
+  APIRouter,
+  BaseRenderer,
+  BulkModelViewSet,
+  JSONRenderer,
+  ModelSerializer,
+  NestedSerializer,
+  ObjectPermission,
+  SerializerMethodField,
+} from 'koa-viewsets'
+import { Model } from 'objection'
+import { expect, it } from 'vitest'
+import { type GenericPlan, planOf } from '../../../lib/views/action-plan.js'
+import type { RowAnswer } from '../../../lib/views/overrides.js'
+import { describeTable } from '../../support/described.js'
+
+class Author extends Model {
+  static override tableName = 'authors'
+}
+class Book extends Model {
+  static override tableName = 'books'
+  static override relationMappings = () => ({
+    author: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'books.author_id', to: 'authors.id' },
+    },
+  })
+}
+describeTable(Author, { id: 'int4', name: 'text' })
+describeTable(Book, { id: 'int4', title: 'text', author_id: 'int4?' })
+
+class AuthorSerializer extends ModelSerializer<Author> {
+  static override model = Author
+  static override fields = ['id', 'name']
+}
+class BookSerializer extends ModelSerializer<Book> {
+  static override model = Book
+  static override fields = ['id', 'title']
+}
+class Labelled extends BookSerializer {
+  static override declaredFields = { label: new SerializerMethodField<string>() }
+  getLabel(): string {
+    return 'label'
+  }
+}
+class WritesAuthor extends BookSerializer {
+  static override declaredFields = { author: new NestedSerializer(AuthorSerializer) }
+}
+class Books extends BulkModelViewSet<Book> {
+  static override model = Book
+  static override serializerClass: typeof BookSerializer = BookSerializer
+}
+type ViewSet = typeof Books
+
+const books = (statics: object = {}): ViewSet => Object.assign(class View extends Books {}, statics)
+const planned = (view: ViewSet, action: string) =>
+  planOf({ view, action, actions: { get: 'list', post: 'create' } }) as GenericPlan
+
+class ListsItself extends Books {
+  override async list(): Promise<unknown> {
+    return super.list()
+  }
+}
+class Performs extends Books {
+  override async performCreate(): Promise<unknown> {
+    return undefined
+  }
+}
+
+const owned = { permissionClasses: [new ObjectPermission({ ownerField: 'author_id' })] }
+
+it.each<[string, ViewSet, RowAnswer, string]>([
+  ['rows, where all of them is ours', books(), 'list', 'rows'],
+  ['JSON of PostgreSQL, where that was asked for', books({ useNativeJson: true }), 'list', 'native'],
+  [
+    'instances for a method of the serializer',
+    books({ serializerClass: Labelled }),
+    'list',
+    'instances: Labelled.label: it is computed by getLabel()',
+  ],
+  ['instances for an action of the application', ListsItself, 'list', 'instances: ListsItself overrides list()'],
+  ['rows for its objects, all the same', ListsItself, 'retrieve', 'rows'],
+  ['rows for lists, whoever owns the objects', books(owned), 'list', 'rows'],
+  [
+    'instances for what a permission looks at',
+    books(owned),
+    'retrieve',
+    'instances: ObjectPermission is asked about each object',
+  ],
+  [
+    'instances for a serializer of another table',
+    books({ serializerClass: AuthorSerializer }),
+    'list',
+    'instances: AuthorSerializer is of another model than View',
+  ],
+])('reads %s', (_, view, answer, way) => {
+  const reading = planned(view, answer).reading(answer, view.serializerClass)
+  expect(reading.because === null ? reading.way : `${reading.way}: ${reading.because}`).toBe(way)
+})
+
+it.each<[string, ViewSet, string, string]>([
+  ['by one statement', books(), 'create', 'statement'],
+  ['several by one statement', books(), 'bulkCreate', 'statement'],
+  [
+    'by the serializer, where it takes nested objects',
+    books({ serializerClass: WritesAuthor }),
+    'create',
+    'serializer: WritesAuthor.author: it takes nested objects',
+  ],
+  ['by a hook of the application', Performs, 'create', 'serializer: Performs overrides performCreate()'],
+  [
+    'by the serializer, where versions of rows are told apart',
+    books({ concurrency: 'title' }),
+    'create',
+    'serializer: View tells versions of rows apart (concurrency)',
+  ],
+  ['in no way of ours for an action of its own', books(), 'publish', "serializer: publish() is the application's own"],
+])('inserts %s', (_, view, action, way) => {
+  const { inserting } = planned(view, action)
+  expect(inserting.because === null ? inserting.way : `${inserting.way}: ${inserting.because}`).toBe(way)
+})
+
+it('knows what of a request is checked before a transaction begins', () => {
+  const checks = (view: ViewSet, action: string) => {
+    const { isOurs, isBulk, hasKey } = planned(view, action)
+    return { isOurs, isBulk, hasKey }
+  }
+  expect(checks(Books, 'partialUpdate')).toEqual({ isOurs: true, isBulk: false, hasKey: true })
+  expect(checks(Books, 'bulkUpdate')).toEqual({ isOurs: true, isBulk: true, hasKey: false })
+  expect(checks(Books, 'publish')).toEqual({ isOurs: false, isBulk: false, hasKey: false })
+  expect(checks(ListsItself, 'list')).toEqual({ isOurs: false, isBulk: false, hasKey: false })
+})
+
+it('is one object for each action of a route, with the statics of the action', () => {
+  class Lines extends BaseRenderer {
+    override readonly mediaType = 'text/plain'
+    override readonly contentType = 'text/plain'
+    override readonly format = 'txt'
+    override render(): string {
+      return ''
+    }
+  }
+  class Exporting extends Books {
+    static override permissionClasses = [AllowAny]
+    static override rendererClasses = [JSONRenderer, Lines]
+  }
+  const route = { view: Exporting, action: 'list', actions: { get: 'list', post: 'create' }, basename: 'book' }
+  const plan = planOf(route)
+  expect(planOf(route)).toBe(plan)
+  expect([...plan.formats]).toEqual(['json', 'txt'])
+  expect(plan.beside('post')?.action).toBe('create')
+  expect(plan.beside('post')).toBe(plan.beside('post'))
+  expect(plan.beside('patch')).toBeUndefined()
+})
+
+it('leads to the plan of the view set that it is nested in', () => {
+  const parents = [{ view: books(owned), basename: 'book', param: 'book_id' }]
+  const nested = planOf({ view: Books, action: 'list', actions: { get: 'list' }, parents })
+  expect(nested.parent?.action).toBe('retrieve')
+  expect(nested.parent?.isPlain).toBe(false)
+  expect(nested.parent?.objectGuard.policies.permissions).toHaveLength(1)
+  expect(planned(Books, 'list').parent).toBeUndefined()
+})
+
+it('is what a router has of each of its operations', () => {
+  const api = new APIRouter().register('books', Books, 'book')
+  const routes = api.endpoints.flatMap(({ operations }) => [...operations.values()].map(({ route }) => route))
+  expect(routes.map(({ action }) => action)).toContain('partialUpdate')
+  for (const route of routes) expect(planOf(route).action).toBe(route.action)
+})
