@@ -133,10 +133,10 @@ class RoadBook {
       const again = isBuiltIn(view.viewClass.prototype, name) ? this.#readsAgain(name) : {}
       return { ...NOTHING, insert: method === undefined ? null : insert, ...again, transaction: view.viewClass.atomic }
     }
-    const transaction = view.atomic
     const isBulk = name === 'bulkCreate'
     const again = this.#readsAgain(name)
     const inserter = findInserter(view, this.#tell)
+    const transaction = view.viewClass.atomic && !inserter
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
     if (inserter || traitsOf(view.viewClass.modelClass()).plainInserts) {

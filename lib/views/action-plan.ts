@@ -51,7 +51,8 @@ export type ReadingWay =
 
 /** What an action does. A request only reads it. */
 export class ActionPlan {
-  readonly view: HandledClass
+  /** The class that answers, with the statics of its action. */
+  readonly viewClass: HandledClass
   readonly action: string
   readonly actions: ActionMap
   readonly basename: string | undefined
@@ -79,7 +80,7 @@ export class ActionPlan {
   constructor(route: ActionRoute, permissions?: ViewPolicies['permissions']) {
     const { view, action, actions, basename, parents = [], database, replicas } = route
     const own = takesPatches(view, action) ? policiesOf(view) : withoutPatches(policiesOf(view))
-    this.view = view
+    this.viewClass = view
     this.action = action
     this.actions = actions
     this.basename = basename
@@ -100,7 +101,7 @@ export class ActionPlan {
     if (action === undefined) return undefined
     let plan = this.#beside.get(action)
     if (!plan) {
-      plan = makePlan({ ...this.#route, view: actionClass(this.view, action), action })
+      plan = makePlan({ ...this.#route, view: actionClass(this.viewClass, action), action })
       this.#beside.set(action, plan)
     }
     return plan
@@ -134,7 +135,7 @@ const RETRIEVE: ActionMap = { get: 'retrieve' }
 
 /** What an action of a generic view does. */
 export class GenericPlan extends ActionPlan {
-  declare readonly view: HandledClass & GenericViewClass
+  declare readonly viewClass: HandledClass & GenericViewClass
   declare readonly resource: Resource
   /** The action is as it comes with the package. */
   readonly isOurs: boolean
@@ -183,12 +184,12 @@ export class GenericPlan extends ActionPlan {
 
   #decideReading(answer: RowAnswer, shown: SerializerClass): ReadingWay {
     const instances = (because: string) => ({ way: 'instances', because }) as const
-    const { view, resource } = this
+    const { viewClass, resource } = this
     const overridden = this.needsInstances(answer)
     if (overridden !== null) return instances(overridden)
     const { model, rows, statements } = resource.answers(shown)
     // a serializer may be shared by views of several tables
-    if (model !== resource.model.model) return instances(`${shown.name} is of another model than ${view.name}`)
+    if (model !== resource.model.model) return instances(`${shown.name} is of another model than ${viewClass.name}`)
     const { plan, because } = rows
     if (!plan) return instances(because)
     // one statement would make the lists of all objects before it gives the first of them
@@ -197,7 +198,7 @@ export class GenericPlan extends ActionPlan {
       return instances('it is read in portions, each with the lists of its objects')
     const obstacle = answer === 'retrieve' ? resource.objectObstacle : null
     if (obstacle !== null) return instances(obstacle)
-    return { way: view.useNativeJson && plan.isNative ? 'native' : 'rows', because: null, plan, statements }
+    return { way: viewClass.useNativeJson && plan.isNative ? 'native' : 'rows', because: null, plan, statements }
   }
 
   /** How the action inserts, as far as classes say: by one statement, or by `serializer.save()`. */
@@ -211,7 +212,7 @@ export class GenericPlan extends ActionPlan {
 
   #insertObstacle(): string | null {
     const { action, resource } = this
-    const { name, concurrency, serializerClass } = this.view
+    const { name, concurrency, serializerClass } = this.viewClass
     if (action !== 'create' && action !== 'bulkCreate') return `${action}() is the application's own`
     if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
     const overridden = this.#overridden([action]) ?? resource.ownHook(action) ?? this.#overridden(INPUT)
@@ -227,14 +228,14 @@ export class GenericPlan extends ActionPlan {
   }
 
   #findsPlainly(): boolean {
-    const { resource, view, parent } = this
-    const isAlone = !resource.needsObject && resource.isWholeTable && traitsOf(view.modelClass()).plainRows
-    return isAlone && (!parent || (view.parentLookupField !== undefined && parent.isPlain))
+    const { resource, viewClass, parent } = this
+    const isAlone = !resource.needsObject && resource.isWholeTable && traitsOf(viewClass.modelClass()).plainRows
+    return isAlone && (!parent || (viewClass.parentLookupField !== undefined && parent.isPlain))
   }
 
   #overridden(methods: readonly string[]): string | null {
     const method = this.resource.overrides.first(methods)
-    return method === undefined ? null : `${this.view.name} overrides ${method}()`
+    return method === undefined ? null : `${this.viewClass.name} overrides ${method}()`
   }
 }
 

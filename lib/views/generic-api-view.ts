@@ -31,7 +31,6 @@ import { modelClassOf, type Resource, resourceOf } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
-import { findInserter } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
@@ -188,9 +187,10 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
    * of the application's it is a savepoint: a refusal must not end what is not ours.
    */
   override get atomic(): boolean {
-    if (this.viewClass.concurrency !== null) return true
-    if ((this.knex as Queryable | undefined)?.isTransaction) return super.atomic
-    return super.atomic && !(this.plan.inserting.way === 'statement' && findInserter(this))
+    const { plan } = this
+    if (plan.viewClass.concurrency !== null) return true
+    const isOne = plan.inserting.way === 'statement' && !(this.knex as Queryable | undefined)?.isTransaction
+    return super.atomic && !isOne
   }
 
   /**

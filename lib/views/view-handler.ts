@@ -76,7 +76,7 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
     try {
       plan = planOf(asked)
       if (format !== undefined && ctx.req.method !== 'OPTIONS' && !plan.formats.has(format)) throw new NotFound()
-      opened = plan.view.open(ctx, plan)
+      opened = plan.viewClass.open(ctx, plan)
     } catch (error) {
       // the constructor of an application
       answerError(ctx, error)

@@ -3,6 +3,7 @@ import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
 import { markBuiltIn } from '../built-in.js'
+import { atomically } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { bulkItems, DEFAULT_BULK_SIZE } from '../steps/bulk-objects.js'
 import { insertRows } from '../steps/insert-row.js'
@@ -22,9 +23,11 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
       const rows = await insertRows(this)
       this.ctx.status = 201
       if (rows) return rows
-      const serializer = this.getInputSerializer({ many: true })
-      await serializer.isValid({ raiseException: true })
-      return answerSaved(this, serializer, 'bulkCreate', () => this.performBulkCreate(serializer))
+      return atomically(this, async () => {
+        const serializer = this.getInputSerializer({ many: true })
+        await serializer.isValid({ raiseException: true })
+        return answerSaved(this, serializer, 'bulkCreate', () => this.performBulkCreate(serializer))
+      })
     }
 
     /**

@@ -10,6 +10,7 @@ import { markBuiltIn } from '../built-in.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import type { GenericView } from '../generic-view.js'
 import { namesBeside } from '../names-beside.js'
+import { atomically } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { insertRow } from '../steps/insert-row.js'
 import { checkAnswer } from '../steps/selection.js'
@@ -24,10 +25,12 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
       checkAnswer(this)
       const row = await insertRow(this)
       if (row) return created(this, row.object, row.text)
-      const serializer = this.getInputSerializer()
-      await serializer.isValid({ raiseException: true })
-      const text = await answerSaved(this, serializer, 'create', () => this.performCreate(serializer))
-      return created(this, serializer.obj, text)
+      return atomically(this, async () => {
+        const serializer = this.getInputSerializer()
+        await serializer.isValid({ raiseException: true })
+        const text = await answerSaved(this, serializer, 'create', () => this.performCreate(serializer))
+        return created(this, serializer.obj, text)
+      })
     }
 
     /** Stores a new object. Override it to add values: `return serializer.save({ owner_id: this.ctx.state.user.id })`. */

@@ -24,7 +24,8 @@ const ROWS: ReadonlyMap<string, DeletedRows> = new Map([
  * @throws PermissionDenied, AuthenticationFailed the caller may not
  */
 export async function askDeleted(view: GenericView): Promise<void> {
-  const { ctx, action, resource } = view
+  const { ctx } = view
+  const { action, resource } = view.plan
   const { permissions, purgePermissions } = resource.deletion ?? {}
   if (action === 'restoreDeleted' || action === 'purgeDeleted') {
     await checkPermissions(ctx, view, (action === 'restoreDeleted' ? permissions : purgePermissions) ?? [])

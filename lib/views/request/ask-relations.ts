@@ -30,15 +30,15 @@ import { requireUser } from './require-user.js'
 export async function askRelations(view: GenericView): Promise<void> {
   for (const relation of askedRelations(view) as ReadonlySet<RelatedViewSet>) {
     const related = openList(relation.viewClass, view)
-    const { permissions } = related.policies
+    const { permissions } = related.plan.policies
     if (permissions.length > 0) await checkPermissions(related.ctx, related, permissions)
-    if (related.resource.namesPerUser) requireUser(related)
+    if (related.plan.resource.namesPerUser) requireUser(related)
     relation.admit(view.ctx, () => visibleRows(related, view))
   }
 }
 
 function askedRelations(view: GenericView): ReadonlySet<FilterRelation> {
-  const { filterView } = view.resource
+  const { filterView } = view.plan.resource
   const query = queryOf(view.ctx)
   const filtered = filterView.backends.flatMap((backend) => backend.askedRelations(query, filterView))
   return new Set([...filtered, ...countedRelations(view, selectionOf(view)?.expand ?? NONE)])
@@ -56,7 +56,7 @@ function openList(viewClass: RelatedViewClass, { ctx }: GenericView): GenericVie
 
 /** The query of the objects that a view's list would show; undefined for all rows of the table. */
 function visibleRows(view: GenericView, { knex, trx }: GenericView): AnyQueryBuilder | undefined {
-  const { resource, viewClass } = view
+  const { resource, viewClass } = view.plan
   if (viewClass.softDelete === null && resource.isWholeTable && resource.isQuiet && !resource.overrides.filtering)
     return undefined
   Object.assign(view, { knex, trx })

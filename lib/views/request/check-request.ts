@@ -14,7 +14,8 @@ import { requireOwner } from './require-user.js'
  * @throws ValidationError, BadRequest no list, one that is too long, or an unknown name
  */
 export function checkRequest(view: GenericView): void {
-  const { parents, ctx, resource, plan } = view
+  const { ctx, plan } = view
+  const { parents, resource } = plan
   const params = ctx['params'] as Record<string, string> | undefined
   for (const { view: parent, param } of parents) {
     const viewClass = parent as typeof parent & GenericView['viewClass']

@@ -17,7 +17,7 @@ const MOST_PLACES = 5
  */
 export async function checkedAnswer(view: View, answer: AnswerSchema, data: unknown): Promise<unknown> {
   if (!isOfSchema(view.ctx, data)) return data
-  const where = `${view.constructor.name}.${view.action}()`
+  const where = `${view.constructor.name}.${view.plan.action}()`
   const value = plain(data)
   if (!answer.isList) return ask(where, answer.schema, value, [])
   if (!Array.isArray(value)) throw mismatch(where, [{ message: 'The output is declared as a list.' }])

@@ -26,13 +26,14 @@ export const STEPS = {
 
 /** Answers the request with the view's action, or with the error that stopped it. */
 export async function dispatch(view: View, steps: typeof STEPS = STEPS): Promise<void> {
-  const { ctx, policies } = view
+  const { ctx } = view
+  const { policies } = view.plan
   const { versioning, authentication, permissions, throttles } = policies
   try {
     if (versioning) determineVersion(ctx, versioning)
     if (authentication.length > 0) await steps.authenticate(ctx, authentication)
     if (permissions.length > 0) await steps.checkPermissions(ctx, view, permissions)
-    if (view.parents.length > 0) await steps.checkParentPermissions(view)
+    if (view.plan.parents.length > 0) await steps.checkParentPermissions(view)
     if (throttles.length > 0) await steps.checkThrottles(ctx, view, throttles)
     const data = await (ctx.req.method === 'OPTIONS' ? steps.answerOptions(view) : steps.runAction(view))
     // a write that is done once is rendered in its transaction

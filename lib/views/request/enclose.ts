@@ -11,14 +11,14 @@ import { rendererOf } from './respond.js'
 
 /** What an action's answer shows, as far as an envelope goes by it. */
 function shownBy(view: GenericView): 'object' | 'list' | undefined {
-  const action = actionNamed(view.action)
+  const action = actionNamed(view.plan.action)
   if (action?.name === 'destroy') return 'object'
   return action?.shows === 'object' || action?.shows === 'list' ? action.shows : undefined
 }
 
 /** The answer of an action that comes with the package, in the view's envelope: JSON only, rows of other forms have none. */
 export function enclose(view: GenericView, data: unknown): unknown {
-  const { envelope } = view.resource
+  const { envelope } = view.plan.resource
   const shown = envelope && shownBy(view)
   if (!shown || data === undefined || data === null || view.ctx.res.statusCode >= 300) return data
   if (rendererOf(view).format !== 'json') return data
@@ -26,7 +26,7 @@ export function enclose(view: GenericView, data: unknown): unknown {
 }
 
 /** An object in the view's envelope. */
-export function encloseObject({ resource }: GenericView, data: unknown): unknown {
+export function encloseObject({ plan: { resource } }: GenericView, data: unknown): unknown {
   const name = resource.envelope?.object
   return name === undefined ? data : around(name, data)
 }
@@ -51,8 +51,9 @@ function around(name: string, data: unknown, beside: Readonly<Record<string, unk
  * @throws ValidationError the body has no such member
  */
 export function openBody(view: GenericView): void {
-  const { envelope } = view.resource
-  const { body, action } = view
+  const { envelope } = view.plan.resource
+  const { body } = view
+  const { action } = view.plan
   const { writes, path } = actionNamed(action) ?? {}
   if (!envelope || !writes || body.textual || body.patch === 'operations') return
   const isList = takesMany(action)

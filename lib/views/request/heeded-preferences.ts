@@ -8,9 +8,10 @@ import type { View } from '../view.js'
 
 /** The preferences of a request that the view's action heeds. */
 export function heededPreferences(view: View): Preferences | undefined {
-  if (view.ctx.req.headers['prefer'] === undefined || !actionNamed(view.action) || !isGeneric(view)) return undefined
+  if (view.ctx.req.headers['prefer'] === undefined || !actionNamed(view.plan.action) || !isGeneric(view))
+    return undefined
   const { returns, strict } = preferencesOf(view.ctx)
-  const heeded = showsWritten(view.action, view.viewClass.statuses) ? returns : undefined
+  const heeded = showsWritten(view.plan.action, view.plan.viewClass.statuses) ? returns : undefined
   if (heeded === undefined && !strict) return undefined
   view.ctx.vary('Prefer')
   return { returns: heeded, strict }

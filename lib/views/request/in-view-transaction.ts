@@ -34,7 +34,8 @@ export async function inViewTransaction(view: View, knex: Knex, work: () => unkn
     if (isRefused) WITHOUT_LOCKS.add(trx)
     return await work()
   }
-  const { ctx, action } = view
+  const { ctx } = view
+  const { action } = view.plan
   const options = {
     name: `${action}()`,
     work: attempt,
@@ -58,4 +59,9 @@ export function holdingRows<Result>(view: View, work: () => Promise<Result>): Pr
   const { knex } = view
   if (view.trx || !knex || knex.isTransaction) return work()
   return inViewTransaction(view, knex, work) as Promise<Result>
+}
+
+/** The work of an action that is atomic where its class says so: in the request's transaction, or in one of its own. */
+export function atomically<Result>(view: View, work: () => Promise<Result>): Promise<Result> {
+  return view.plan.viewClass.atomic ? holdingRows(view, work) : work()
 }

@@ -31,8 +31,8 @@ import { type ParentKey, parentKeyOf } from './parent-key.js'
  */
 export async function checkParentPermissions(view: View): Promise<void> {
   const parent = openParent(view)
-  if (parent.parents.length > 0) await checkParentPermissions(parent)
-  const { permissions } = parent.policies
+  if (parent.plan.parents.length > 0) await checkParentPermissions(parent)
+  const { permissions } = parent.plan.policies
   if (permissions.length > 0) await checkPermissions(parent.ctx, parent, permissions)
 }
 
@@ -49,7 +49,7 @@ export async function checkParents(view: View): Promise<void> {
 
 /** Checks the objects on the path of a list that turned out empty, unless that was done before. @throws NotFound */
 export async function confirmParents(view: GenericView): Promise<void> {
-  if (view.parents.length > 0 && view.parentKey === undefined) {
+  if (view.plan.parents.length > 0 && view.parentKey === undefined) {
     await enter(view, openParent(view), view.ctx.method)
   }
 }
@@ -61,14 +61,14 @@ export async function confirmParents(view: GenericView): Promise<void> {
  */
 export async function confirmParentsAgain(view: GenericView): Promise<void> {
   const { parentKey } = view
-  if (view.parents.length === 0 || parentKey === undefined) return
+  if (view.plan.parents.length === 0 || parentKey === undefined) return
   await enter(view, openParent(view), view.ctx.method)
   if (!view.parentKey?.every((value, index) => value === parentKey[index])) throw new NotFound()
 }
 
 /** True when an empty answer of the action means that the path may lead nowhere, and the action looks after it. */
 function findsByItself(view: GenericView): boolean {
-  const { action, viewClass, resource } = view
+  const { action, viewClass, resource } = view.plan
   if (viewClass?.parentLookupField === undefined) return false
   const { overrides, keepsConnections } = resource
   if (overrides.hasPartOf(action)) return false
@@ -79,11 +79,12 @@ function findsByItself(view: GenericView): boolean {
 
 /** The condition that a nested view's objects are those of the parent that the path names; undefined where it is none. */
 export function parentScope(view: GenericView): Where | undefined {
-  const link = view.parents.at(-1)
-  const { viewClass, parentKey } = view
+  const link = view.plan.parents.at(-1)
+  const { parentKey } = view
+  const { viewClass } = view.plan
   if (!link || viewClass.parentLookupField === undefined) return undefined
   const parent = openParent(view)
-  const key = parentKeyOf(viewClass, parent.viewClass.modelClass())
+  const key = parentKeyOf(viewClass, parent.plan.viewClass.modelClass())
   const { columns, related } = key
   if (parentKey !== undefined) return (start) => keyIs(start, columns, parentKey)
   const lookup = lookupOf(parent)
@@ -124,7 +125,7 @@ function foundRow(parent: GenericView, lookup: ObjectLookup, asked: readonly Col
     if (asked) return { sql: '?', bindings: [first(key, query.clearSelect().select(references(query, asked)))] }
     return { sql: '?', bindings: [query.hasSelects() ? query : query.select(query.modelClass().raw('1'))] }
   }
-  const { model, columns, primaryKey } = parent.resource.model
+  const { model, columns, primaryKey } = parent.plan.resource.model
   const start = new PathStart(model.tableName)
   const scope = parent.scope()
   const conditions = every([...(scope ? [scope(start)] : []), keyIs(start, key.columns, values)])
@@ -151,8 +152,8 @@ function first({ unique }: ObjectLookup['key'], query: AnyQueryBuilder): AnyQuer
 
 /** The foreign key that the path decides, with its value; undefined for a view that is not nested. */
 export function forcedValues(view: GenericView): ForcedValues | undefined {
-  const link = view.parents.at(-1)
-  const { viewClass } = view
+  const link = view.plan.parents.at(-1)
+  const { viewClass } = view.plan
   if (!link || viewClass.parentLookupField === undefined) return undefined
   const parent = (link.view as typeof link.view & GenericView['viewClass']).modelClass()
   const { columns } = parentKeyOf(viewClass, parent)
@@ -162,36 +163,36 @@ export function forcedValues(view: GenericView): ForcedValues | undefined {
 
 /** The view of the object that this one's belong to, as if its own path had been read. */
 function openParent(view: View): GenericView {
-  const link = view.parents.at(-1)
+  const link = view.plan.parents.at(-1)
   const plan = view.plan.parent
   if (!(link && plan)) throw new Error('Not a nested view')
   const { lookupUrlKwarg, lookupField } = link.view
   const params = view.ctx['params'] as Record<string, string>
   const ctx = withMethod(view.ctx, 'GET')
   ctx['params'] = { ...params, [lookupUrlKwarg ?? lookupField]: params[link.param] }
-  const parent = plan.view.open(ctx, plan) as GenericView
+  const parent = plan.viewClass.open(ctx, plan) as GenericView
   parent.knex = view.knex
   parent.trx = view.trx
   return parent
 }
 
 /** True when the view's own queryset is that of the objects that belong to its parent. */
-function isNarrowed({ viewClass }: GenericView): boolean {
+function isNarrowed({ plan: { viewClass } }: GenericView): boolean {
   return viewClass.parentLookupField !== undefined
 }
 
 /** Finds the parent of a view, after those before it, and remembers its key. The method is that of the request itself. */
 async function enter(view: View, parent: GenericView, method: string): Promise<void> {
-  const outer = parent.parents.length > 0 ? openParent(parent) : undefined
+  const outer = parent.plan.parents.length > 0 ? openParent(parent) : undefined
   // else its own query says so
   if (outer && !(outer.plan.isPlain && isNarrowed(parent))) await enter(parent, outer, method)
   const nested = (view as GenericView).viewClass as GenericView['viewClass'] | undefined
-  const model = parent.viewClass.modelClass()
+  const model = parent.plan.viewClass.modelClass()
   const key = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model)
   const related = key?.related
   const object = await find(parent, related)
   // who may only read an object writes nothing below it
-  if (!isSafeMethod(method) && parent.resource.needsObject) {
+  if (!isSafeMethod(method) && parent.plan.resource.needsObject) {
     // those that say nothing of objects were asked of the request, as one that reads
     const guard = { ctx: withMethod(parent.ctx, method), plan: parent.plan.objectGuard }
     await Object.assign(parent, guard).checkObjectPermissions(object)
@@ -200,7 +201,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
     const value = exactAt(object, property)
     if (value === undefined) {
       throw new ConfigurationError(
-        `${parent.viewClass.name}: its queryset leaves out "${property}", by which objects of ${nested?.name} belong to it; select it`,
+        `${parent.plan.viewClass.name}: its queryset leaves out "${property}", by which objects of ${nested?.name} belong to it; select it`,
       )
     }
     // nothing belongs to an object without a key
@@ -211,7 +212,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
 }
 
 async function find(parent: GenericView, related: readonly Column[] | undefined): Promise<object> {
-  if (parent.resource.overrides.lookup) return parent.getObject()
+  if (parent.plan.resource.overrides.lookup) return parent.getObject()
   const lookup = lookupOf(parent)
   const query = lookup.query()
   if (!query.hasSelects() && parent.plan.isPlain) {
@@ -219,7 +220,7 @@ async function find(parent: GenericView, related: readonly Column[] | undefined)
   }
   const [object] = (await lookedUp(async () => readExactly(first(lookup.key, query)))) as object[]
   if (!object) throw new NotFound()
-  if (parent.resource.needsObject) {
+  if (parent.plan.resource.needsObject) {
     await parent.loadRelated([object])
     await parent.checkObjectPermissions(object)
   }

@@ -23,7 +23,7 @@ export function preferredAnswer(view: View, returns: 'minimal' | 'representation
   ctx.append('Preference-Applied', `return=${returns}`)
   if (returns === 'representation') return data
   const rowVersion = ROW_VERSION.get(ctx)
-  if (rowVersion !== undefined && showsObject(view.action)) {
+  if (rowVersion !== undefined && showsObject(view.plan.action)) {
     ctx.set('ETag', strongTag(rowVersion, contentDigest(rendererOf(view).render(data, {}))))
   }
   return undefined

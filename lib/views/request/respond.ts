@@ -24,7 +24,7 @@ export function respond(view: View, data: unknown): void {
   if (ctx.res.statusCode >= 400) ctx.set('Cache-Control', 'no-store')
   if (data === undefined) return
   const renderer = rendererOf(view)
-  if (view.policies.renderers.length > 1) ctx.vary('Accept')
+  if (view.plan.policies.renderers.length > 1) ctx.vary('Accept')
   renderBody(ctx, renderer, data, { basename: view.plan.basename ?? view.constructor.name })
 }
 
@@ -35,7 +35,7 @@ export function writesJson(view: View): boolean {
 
 /** The renderer for the view's request. */
 export function rendererOf(view: View): BaseRenderer {
-  view.renderer ??= selectRenderer(view.ctx, view.policies.renderers, { format: formatOf(view.ctx) })
+  view.renderer ??= selectRenderer(view.ctx, view.plan.policies.renderers, { format: formatOf(view.ctx) })
   return view.renderer
 }
 

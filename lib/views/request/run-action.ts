@@ -108,7 +108,8 @@ async function callChecked(view: View, preferences: Preferences | undefined): Pr
 
 /** Takes what looks like a format for the end of the key, where a row has that key: `/files/a.json` is `a.json`, or else `a` as JSON. */
 async function readWholeKey(view: GenericView): Promise<void> {
-  const { ctx, viewClass, policies } = view
+  const { ctx } = view
+  const { viewClass, policies } = view.plan
   const format = formatOf(ctx)
   if (format === undefined) return
   const params = ctx['params'] as Record<string, string>
@@ -127,7 +128,9 @@ async function readWholeKey(view: GenericView): Promise<void> {
 }
 
 function methodOf(view: View): (data?: unknown) => unknown {
-  return (view as unknown as Record<string, (data?: unknown) => unknown>)[view.action] as (data?: unknown) => unknown
+  return (view as unknown as Record<string, (data?: unknown) => unknown>)[view.plan.action] as (
+    data?: unknown,
+  ) => unknown
 }
 
 /** The body, validated for the action. @throws ValidationError */

@@ -17,7 +17,7 @@ export async function tracedDispatch(view: View): Promise<void> {
   const { ctx } = view
   const trace = traceOf(ctx)
   trace.names.view = view.constructor.name
-  trace.names.action = view.action
+  trace.names.action = view.plan.action
   watchDatabases()
   const event: DispatchTrace = { request: trace.names }
   const answer = async () => {

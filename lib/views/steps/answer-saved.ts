@@ -24,7 +24,7 @@ export async function answerSaved(
   const rows = savedRows(view)
   if (rows?.isUnseen) Object.assign(serializer, { leavesRelated: true })
   await save()
-  const { because, deferred } = view.resource.stored(action, serializer.constructor as SerializerClass)
+  const { because, deferred } = view.plan.resource.stored(action, serializer.constructor as SerializerClass)
   if (deferred.length > 0) await runDeferred(view, deferred)
   const { obj } = serializer
   if (rows && typeof obj === 'object' && obj !== null) {

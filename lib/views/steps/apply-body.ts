@@ -35,7 +35,7 @@ async function applyToShown(view: GenericView, found: object): Promise<object> {
   const holds = await holdNested(serializer, [found], (bound) => operations.some((one) => writes(one, bound)))
   const object = holds ? ((await view.getObject()) as object) : found
   const merging = mergingOf(view, object)
-  const parser = view.policies.parsers.find((one) => one instanceof JsonPatchParser)
+  const parser = view.plan.policies.parsers.find((one) => one instanceof JsonPatchParser)
   const before = workingCopyOf(merging.serializer.data)
   const after = applyOperations(workingCopy(before), operations, { maxCopied: parser?.limit ?? DEFAULT_MAX_COPIED })
   takeData(view, finished(await changedInput({ before, after }, merging)))
@@ -53,7 +53,7 @@ function writes({ op, path, from }: Operation, { name }: BoundField): boolean {
 function mergingOf(view: GenericView, object: object): Merging & { readonly serializer: Serializer } {
   const serializer = view.getSerializer({ obj: object as never, partial: true })
   // a queryset of the application's may show less of its columns
-  return { serializer, object, isHeld: view.resource.isWholeTable }
+  return { serializer, object, isHeld: view.plan.resource.isWholeTable }
 }
 
 function takeData(view: GenericView, data: unknown): void {
@@ -62,7 +62,7 @@ function takeData(view: GenericView, data: unknown): void {
 }
 
 /** A patch document must not pass for plain data. */
-export function notApplied({ viewClass, action }: GenericView): ConfigurationError {
+export function notApplied({ plan: { viewClass, action } }: GenericView): ConfigurationError {
   return new ConfigurationError(
     `${viewClass.name}.${action}(): a patch document is applied by getObjectToWrite(); call it before getInputSerializer()`,
   )

@@ -43,7 +43,7 @@ import { visibleQuery } from './visible-query.js'
 export function bulkItems(view: GenericView): readonly unknown[] {
   const items = view.body.data
   if (!Array.isArray(items)) throw new ValidationError('Expected a list of items.')
-  const most = (view.viewClass as { maxBulkSize?: number }).maxBulkSize ?? DEFAULT_BULK_SIZE
+  const most = (view.plan.viewClass as { maxBulkSize?: number }).maxBulkSize ?? DEFAULT_BULK_SIZE
   if (items.length > most) throw new BadRequest(`Bulk size ${items.length} exceeds maximum of ${most}.`)
   return items
 }
@@ -60,13 +60,13 @@ export interface KeyName {
 
 /** The names by which items name objects: one for each column of the key. */
 export function keyNames(view: GenericView): readonly KeyName[] {
-  const { columns } = view.resource.lookup
+  const { columns } = view.plan.resource.lookup
   const { readable } = serializerPlan(view.getSerializerClass())
   return columns.map((column) => {
     const field = readable.find(
       ({ column: shown, field: one }) => shown === column && !(one instanceof NestedSerializer),
     )
-    return { name: field?.name ?? (columns.length === 1 ? view.viewClass.lookupField : column.property), field }
+    return { name: field?.name ?? (columns.length === 1 ? view.plan.viewClass.lookupField : column.property), field }
   })
 }
 
@@ -80,7 +80,7 @@ export function keyNames(view: GenericView): readonly KeyName[] {
 export async function bulkObjects(view: GenericView, items: readonly unknown[]): Promise<Model[]> {
   const { 'if-match': match = '*', 'if-none-match': noneMatch } = view.ctx.headers
   if (match !== '*' || noneMatch !== undefined) throw new ApiError(412, 'Precondition failed')
-  const lookup = view.resource.lookup
+  const lookup = view.plan.resource.lookup
   const { columns } = lookup
   const names = keyNames(view).map(({ name }) => name)
   const caller = { user: view.ctx.state['user'], ctx: view.ctx }
@@ -115,7 +115,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
   })
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
   if (!writesUnseen(view)) await view.loadRelated(objects)
-  if (view.resource.guardsObjects) for (const object of objects) await view.checkObjectPermissions(object)
+  if (view.plan.resource.guardsObjects) for (const object of objects) await view.checkObjectPermissions(object)
   return objects
 }
 
@@ -133,7 +133,7 @@ export function withoutKeys(view: GenericView, items: readonly unknown[]): reado
 
 /** The keys of objects as the output shows them. */
 export function keysOf(view: GenericView, objects: readonly object[]): readonly unknown[] {
-  const lookup = view.resource.lookup
+  const lookup = view.plan.resource.lookup
   const [first, ...others] = keyNames(view)
   const shown = others.length === 0 ? first?.field : undefined
   const context = view.getSerializerContext()
@@ -155,7 +155,7 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   if (!first) return
   const knex = view.trx ?? view.knex
   const model = modelOf(first)
-  const { deletion } = view.viewClass.softDelete === null ? {} : view.resource
+  const { deletion } = view.plan.viewClass.softDelete === null ? {} : view.plan.resource
   if (deletion) return markAllDeleted(view, objects, deletion)
   const { columns, primaryKey } = describeModel(model)
   const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
@@ -182,7 +182,7 @@ async function checkGone(view: GenericView, objects: readonly Model[]): Promise<
 }
 
 function knexOf(view: GenericView): Queryable {
-  return (view.trx ?? view.knex ?? view.viewClass.modelClass().knex()) as Queryable
+  return (view.trx ?? view.knex ?? view.plan.viewClass.modelClass().knex()) as Queryable
 }
 
 type Loose = Model & Record<string, unknown>
@@ -238,8 +238,8 @@ function quoteKey(key: unknown): string {
 async function findObjects(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
   if (keys.length === 0) return []
   try {
-    const { lookup: key } = view.resource
-    if (describeModel(view.viewClass.modelClass()).lockable) return (await holdRows(view, { key, keys })).objects
+    const { lookup: key } = view.plan.resource
+    if (describeModel(view.plan.viewClass.modelClass()).lockable) return (await holdRows(view, { key, keys })).objects
     return (await readExactly(whereAnyKey(visibleQuery(view), key.columns, keys))) as Model[]
   } catch (error) {
     throw readingError(error)

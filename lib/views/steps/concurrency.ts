@@ -20,7 +20,7 @@ const SEPARATOR = /[._~]/
 
 /** The version of a row, from the strings of its `versionTerms`; undefined without `concurrency`. */
 export function versionOf(
-  { viewClass, resource, ctx }: GenericView,
+  { plan: { viewClass, resource }, ctx }: GenericView,
   texts: readonly (string | null)[],
 ): string | undefined {
   if (viewClass.concurrency === null) return undefined
@@ -42,7 +42,7 @@ export function versionOf(
  * than the tag it is shown under.
  */
 export async function readVersionOf(view: GenericView, { key, values }: ObjectLookup): Promise<void> {
-  if (view.viewClass.concurrency === null || !key.unique) return
+  if (view.plan.viewClass.concurrency === null || !key.unique) return
   const version = await readVersion(
     view,
     key.columns.map((column, index) => [column, values[index]]),
@@ -53,7 +53,7 @@ export async function readVersionOf(view: GenericView, { key, values }: ObjectLo
 /** The object, its version known. */
 export async function getVersionedObject(view: GenericView): Promise<object> {
   const object = (await view.getObject()) as object
-  if (view.viewClass.concurrency === null || ROW_VERSION.get(view.ctx) !== undefined) return object
+  if (view.plan.viewClass.concurrency === null || ROW_VERSION.get(view.ctx) !== undefined) return object
   // a getObject() of the application's has read it: once more, so that it is not older than its version
   await readNewVersion(view, object)
   return view.getObject() as Promise<object>
@@ -73,26 +73,26 @@ export function checkIfMatch(view: GenericView): void {
 export function checkConditions(view: GenericView, object: object): void {
   const { 'if-match': match, 'if-none-match': noneMatch } = view.ctx.headers
   checkIfMatch(view)
-  if (match === undefined && view.viewClass.requireIfMatch) throw new ApiError(428, 'Precondition required')
+  if (match === undefined && view.plan.viewClass.requireIfMatch) throw new ApiError(428, 'Precondition required')
   if (noneMatch !== undefined && isNamed(view, noneMatch, object)) throw new ApiError(412, 'Precondition failed')
 }
 
 /** Reads the version of an object that was written; no other transaction can have changed it since. */
 export async function readNewVersion(view: GenericView, object: unknown): Promise<void> {
-  if (view.viewClass.concurrency === null || typeof object !== 'object' || object === null) return
-  const { columns, primaryKey } = describeModel(view.viewClass.modelClass())
+  if (view.plan.viewClass.concurrency === null || typeof object !== 'object' || object === null) return
+  const { columns, primaryKey } = describeModel(view.plan.viewClass.modelClass())
   const key = primaryKey.map((property) => [columns.get(property), exactAt(object, property)])
   if (key.some(([column, value]) => column === undefined || value === undefined)) return
   ROW_VERSION.set(view.ctx, await readVersion(view, key as [Column, unknown][]))
 }
 
 async function readVersion(view: GenericView, key: readonly [Column, unknown][]): Promise<string | undefined> {
-  const { viewClass } = view
+  const { viewClass } = view.plan
   const model = viewClass.modelClass()
   const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
   const { columns } = describeModel(model)
   const query = knex(model.tableName)
-  for (const { property } of view.resource.versionTerms) {
+  for (const { property } of view.plan.resource.versionTerms) {
     const column = columns.get(property) as Column
     const { sql, bindings } = positionColumn(column, column.column)
     query.select(knex.raw(sql, bindings as never))

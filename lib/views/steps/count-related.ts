@@ -30,7 +30,7 @@ function toCount(
   parent: AnyQueryBuilder,
   { model, relation, path, knex }: Omit<Counting, 'owners'>,
 ): Omit<ObjectsToCount, 'owners'> {
-  const shown = relationAt(view.resource.filterView, [...path, relation])
+  const shown = relationAt(view.plan.resource.filterView, [...path, relation])
   const rows = shown?.rows(view.ctx)
   return {
     model,
@@ -44,11 +44,11 @@ function toCount(
 
 /** The view sets that show the objects which a request has counted. */
 export function countedRelations(view: GenericView, expand: ReadonlySet<string>): readonly FilterRelation[] {
-  const { expandable } = view.viewClass
+  const { expandable } = view.plan.viewClass
   return [...expand].flatMap((name) => {
     const counted = expandable[name]
     if (!isRelatedCount(counted)) return []
-    return relationAt(view.resource.filterView, [...name.split('.').slice(0, -1), counted.path]) ?? []
+    return relationAt(view.plan.resource.filterView, [...name.split('.').slice(0, -1), counted.path]) ?? []
   })
 }
 

@@ -46,12 +46,12 @@ async function permittedView({ ctx, plan }: View): Promise<View | undefined> {
 }
 
 function open(plan: ActionPlan, ctx: View['ctx']): View {
-  return plan.view.open(ctx, plan)
+  return plan.viewClass.open(ctx, plan)
 }
 
 async function isPermitted(view: View): Promise<boolean> {
   try {
-    await checkPermissions(view.ctx, view, view.policies.permissions)
+    await checkPermissions(view.ctx, view, view.plan.policies.permissions)
     return true
   } catch (error) {
     if (error instanceof ApiError && error.status < 500) return false

@@ -59,9 +59,9 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
 }
 
 async function hold(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
-  const { secured, isView } = describeModel(view.viewClass.modelClass())
+  const { secured, isView } = describeModel(view.plan.viewClass.modelClass())
   if (isOneOfAll(view, wanted) && !secured && !isView) {
-    const model = view.viewClass.modelClass()
+    const model = view.plan.viewClass.modelClass()
     const { columns } = describeModel(model)
     const row = await holdOne(model, wanted.key.columns, {
       values: wanted.keys[0] as KeyValues,
@@ -94,10 +94,10 @@ function isOneOfAll(view: GenericView, { key, keys }: WantedRows): boolean {
   return (
     keys.length === 1 &&
     key.unique &&
-    view.parents.length === 0 &&
-    view.viewClass.softDelete === null &&
-    view.resource.isWholeTable &&
-    holdsPlainly(view.viewClass.modelClass(), knexOf(view))
+    view.plan.parents.length === 0 &&
+    view.plan.viewClass.softDelete === null &&
+    view.plan.resource.isWholeTable &&
+    holdsPlainly(view.plan.viewClass.modelClass(), knexOf(view))
   )
 }
 
@@ -114,7 +114,7 @@ async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]
   const rows = rowsOf(view, terms, key.columns[0] as Column)
   const names = key.columns.map(({ column }) => column)
   narrow(rows, names, wanted)
-  if (!view.resource.isWholeTable || view.scope()) {
+  if (!view.plan.resource.isWholeTable || view.scope()) {
     const visible = visibleQuery(view)
     const references = referencesIn(visible, wanted)
     narrow(visible, references, wanted)
@@ -129,7 +129,7 @@ async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]
         .toKnexQuery() as never,
     )
   }
-  const { columns, primaryKey } = describeModel(view.viewClass.modelClass())
+  const { columns, primaryKey } = describeModel(view.plan.viewClass.modelClass())
   for (const property of primaryKey) void rows.orderBy(columns.get(property)?.column ?? property)
   return runLocking(view, rows)
 }
@@ -140,14 +140,14 @@ export async function holdRow(
   key: readonly Column[],
   values: readonly unknown[],
 ): Promise<RawRow | undefined> {
-  const rows = rowsOf(view, view.resource.versionTerms, key[0] as Column)
+  const rows = rowsOf(view, view.plan.resource.versionTerms, key[0] as Column)
   for (const [index, { column }] of key.entries()) void rows.where(column, values[index] as string)
   return (await runLocking(view, rows))[0]
 }
 
 /** A query of the view's table by itself, whatever the model and the view add to theirs. */
 function rowsOf(view: GenericView, terms: readonly OrderTerm[], column: Column): Knex.QueryBuilder {
-  const model = view.viewClass.modelClass()
+  const model = view.plan.viewClass.modelClass()
   const { columns } = describeModel(model)
   const knex = knexOf(view)
   const rows = knex(model.tableName)
@@ -165,7 +165,7 @@ function runLocking(view: GenericView, rows: Knex.QueryBuilder): Promise<RawRow[
 }
 
 function knexOf(view: GenericView): Queryable {
-  return (view.trx ?? view.knex ?? view.viewClass.modelClass().knex()) as Queryable
+  return (view.trx ?? view.knex ?? view.plan.viewClass.modelClass().knex()) as Queryable
 }
 
 function referencesIn(query: AnyQueryBuilder, { key }: WantedRows): string[] {

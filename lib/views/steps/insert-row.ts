@@ -34,16 +34,16 @@ export interface InsertedRow {
 }
 
 /**
- * What the view's action inserts by, when it is one statement. Asked before a transaction would begin, and again inside.
+ * What the view's action inserts by, when it is one statement, as far as the request lets it.
  * @param tell gets the reason where there is none
  */
 export function findInserter(view: GenericView, tell?: Tell): Inserter | undefined {
   const { inserting } = view.plan
   if (inserting.because !== null) return tell?.(inserting.because)
   // last, so that a create of the application's begins before its queryset is asked for
-  if (!view.resource.isWholeTable && shapingQuery(view))
+  if (!view.plan.resource.isWholeTable && shapingQuery(view))
     return tell?.('its queryset makes more of its rows than the table has')
-  const rows = rowAccess(view, view.action as RowAnswer, { tell })
+  const rows = rowAccess(view, view.plan.action as RowAnswer, { tell })
   const inserter = rows && new Inserter(rows)
   return inserter?.obstacle === undefined ? inserter : tell?.(inserter.obstacle)
 }
@@ -60,7 +60,7 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
     await serializer.save()
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
-  const { lookup } = view.resource
+  const { lookup } = view.plan.resource
   const { key, text } = await inserter.one(lookup, values)
   const object: Record<string, unknown> = {}
   for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]

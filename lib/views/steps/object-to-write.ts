@@ -37,7 +37,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
   view.holds = true
   try {
     const found = (await view.getObject()) as object
-    const object = view.resource.overrides.lookup ? await holdChosen(view, found) : found
+    const object = view.plan.resource.overrides.lookup ? await holdChosen(view, found) : found
     // a lookup by a column that is not unique has read no version
     if (ROW_VERSION.get(view.ctx) === undefined) await readNewVersion(view, object)
     checkConditions(view, object)
@@ -50,7 +50,8 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
 
 /** A row is held until a transaction ends. @throws {ConfigurationError} there is none */
 function checkTransaction(view: GenericView): void {
-  const { viewClass, action, ctx } = view
+  const { ctx } = view
+  const { viewClass, action } = view.plan
   const where = `${viewClass.name}.${action}(): getObjectToWrite()`
   if (isSafeMethod(ctx.method)) {
     throw new ConfigurationError(
@@ -75,7 +76,7 @@ function transactionOf({ trx, knex }: GenericView): Queryable | undefined {
  */
 export async function findObject(view: GenericView): Promise<Model> {
   const lookup = lookupOf(view)
-  const isVersioned = view.viewClass.concurrency !== null
+  const isVersioned = view.plan.viewClass.concurrency !== null
   const isHeld = view.holds || (isVersioned && transactionOf(view) !== undefined && !isSafeMethod(view.ctx.method))
   const found = await lookedUp(() => (isHeld ? holdObjects(view, lookup) : readVersioned(view, lookup)))
   const object = found.find((one) => isNamed(one, lookup))
@@ -104,10 +105,10 @@ async function readObjects(lookup: ObjectLookup): Promise<readonly Model[]> {
 /** @throws PermissionDenied the caller sees the row, and the database does not let it be written */
 async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   const { key, values } = lookup
-  const { lockable, secured } = describeModel(view.viewClass.modelClass())
+  const { lockable, secured } = describeModel(view.plan.viewClass.modelClass())
   if (refusesLocks(view)) return unheldObjects(view, lookup)
   if (!lockable) return readVersioned(view, lookup)
-  const terms = key.unique ? view.resource.versionTerms : []
+  const terms = key.unique ? view.plan.resource.versionTerms : []
   const { objects, count, texts } = await holdRows(view, { key, keys: [values], terms }).catch((error: unknown) => {
     throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE ? new LockRefused(error) : error
   })
@@ -132,9 +133,9 @@ async function unheldObjects(view: GenericView, lookup: ObjectLookup): Promise<r
 /** True when the request deletes one row of a table. */
 function deletesRow(view: GenericView): boolean {
   return (
-    (view.action === 'destroy' || view.action === 'purgeDeleted') &&
-    !view.resource.overrides.has(view.action) &&
-    !describeModel(view.viewClass.modelClass()).isView
+    (view.plan.action === 'destroy' || view.plan.action === 'purgeDeleted') &&
+    !view.plan.resource.overrides.has(view.plan.action) &&
+    !describeModel(view.plan.viewClass.modelClass()).isView
   )
 }
 
@@ -143,7 +144,7 @@ function deletesRow(view: GenericView): boolean {
  * `xmin` is the transaction that wrote a version of a row (PostgreSQL's manual, 5.5).
  */
 async function markObject(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
-  const model = view.viewClass.modelClass()
+  const model = view.plan.viewClass.modelClass()
   const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
   const query = knex(model.tableName).select(knex.raw('xmin::text as mark'))
   for (const [index, { column }] of lookup.key.columns.entries()) query.where(column, lookup.values[index] as string)
@@ -163,7 +164,7 @@ export async function whyKept(
   object: Model,
   event: 'update' | 'delete',
 ): Promise<ApiError | undefined> {
-  const model = describeModel(view.viewClass.modelClass())
+  const model = describeModel(view.plan.viewClass.modelClass())
   const isKept = mayKeep(model, event)
   const mark = markOf(object)
   if (!(model.secured || isKept || mark !== undefined)) return new NotFound()
@@ -180,7 +181,7 @@ export async function whyKept(
  * gone to somebody else while it was waited for.
  */
 async function holdChosen(view: GenericView, chosen: object): Promise<object> {
-  const model = view.viewClass.modelClass()
+  const model = view.plan.viewClass.modelClass()
   const { columns, primaryKey, lockable } = describeModel(model)
   const key = primaryKey.map((property) => columns.get(property))
   let object = chosen

@@ -13,7 +13,7 @@ const BRACKETS = '[]'
 
 /** The parameters that the view's action reads. */
 export function readParameters(view: GenericView): readonly ParameterDescription[] {
-  const { viewClass, policies, action } = view
+  const { viewClass, policies, action } = view.plan
   // an action of the application's may show a list
   const isOurs = actionNamed(action) !== undefined
   const listing = listParameters(viewClass, isOurs ? action : 'list')

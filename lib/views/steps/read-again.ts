@@ -37,7 +37,7 @@ export async function readAgain(
   objects: readonly object[],
   isStale = false,
 ): Promise<void> {
-  const description = describeModel(view.viewClass.modelClass())
+  const description = describeModel(view.plan.viewClass.modelClass())
   const key = description.primaryKey.flatMap((property) => description.columns.get(property) ?? [])
   const saved = (objects as readonly Loose[]).filter((object) => key.every(({ property }) => object[property] != null))
   if (saved.length === 0 || key.length === 0) return

@@ -33,7 +33,7 @@ export async function describeFigures(view: GenericView, isAsked: boolean): Prom
   const resource = aggregatesOf(own.viewClass)
   const { plan } = resource
   const query = queryOf(view.ctx)
-  if (view.action === 'facets') await countFacets(own, readFacets(isAsked ? query : {}, plan))
+  if (view.plan.action === 'facets') await countFacets(own, readFacets(isAsked ? query : {}, plan))
   else await cutGroups(own, resource, isAsked ? readFigures(query, plan) : allFigures(plan))
 }
 
@@ -50,7 +50,8 @@ async function cutGroups(view: AggregatingView, { paginator }: AggregateResource
 }
 
 function groupsOf(view: AggregatingView, asked: AskedFigures): FigureList {
-  const { ctx, resource, viewClass } = view
+  const { ctx } = view
+  const { resource, viewClass } = view.plan
   return new FigureList({
     name: qualifiedName(ctx, view.plan.basename ?? viewClass.name),
     model: resource.model,
@@ -129,7 +130,9 @@ function queryWithout(view: AggregatingView, names: ReadonlySet<string>) {
 
 /** What lists check of a request, then the work by statements whose time is bounded. */
 async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], work: () => Promise<T>): Promise<T> {
-  const { viewClass, ctx, resource } = view
+  const { ctx } = view
+  const { viewClass } = view
+  const { resource } = view.plan
   const isPersonal = figures.some(({ needsUser }) => needsUser) || showsIdsOfUsers(view)
   if (isPersonal) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)

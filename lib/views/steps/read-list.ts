@@ -56,7 +56,8 @@ interface Listing {
 }
 
 function listingOf(view: GenericView, writesRows = false): Listing {
-  const { viewClass, ctx, resource } = view
+  const { ctx } = view
+  const { viewClass, resource } = view.plan
   const own = view.getSerializerClass()
   const query = queryOf(ctx)
   let asks = !resource.isQuiet || resource.overrides.filtering

@@ -17,7 +17,7 @@ import { visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
-  const { resource } = view
+  const { resource } = view.plan
   if (resource.namesPerUser && !resource.overrides.lookup) requireOwner(view)
   const rows = objectRow(view)
   if (!rows) return readInstance(view)
@@ -58,13 +58,14 @@ export function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
 
 /** The key that the path names an object by. @throws NotFound when no row can have it */
 export function keyOnPath(view: GenericView): KeyValues {
-  const { viewClass, ctx } = view
+  const { ctx } = view
+  const { viewClass } = view.plan
   const kwarg = viewClass.lookupUrlKwarg ?? viewClass.lookupField
   const text = (ctx['params'] as Record<string, string> | undefined)?.[kwarg]
   if (text === undefined) {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
   }
-  const values = view.resource.lookup.fromText(text, { user: ctx.state['user'], ctx })
+  const values = view.plan.resource.lookup.fromText(text, { user: ctx.state['user'], ctx })
   if (values === undefined) throw new NotFound()
   return values
 }
@@ -81,13 +82,13 @@ export function lookupOf(view: GenericView): ObjectLookup {
 
 /** How the object of the view is looked up that has these values as its key. */
 export function lookupBy(view: GenericView, values: KeyValues): ObjectLookup {
-  const { lookup: key } = view.resource
+  const { lookup: key } = view.plan.resource
   return { key, values, scope: wholeScope(view), query: () => whereKey(visibleQuery(view), key.columns, values) }
 }
 
 /** How the objects of the view are looked up that have one of these keys, by one list for each column. */
 export function lookupAny(view: GenericView, keys: readonly KeyValues[]): ObjectLookup {
-  const { columns, name } = view.resource.lookup
+  const { columns, name } = view.plan.resource.lookup
   const isTyped = columns.length === 1 || columns.every(({ sqlType }) => sqlType !== undefined)
   return {
     key: { columns, name: `${name}[]`, unique: true },
@@ -98,5 +99,5 @@ export function lookupAny(view: GenericView, keys: readonly KeyValues[]): Object
 }
 
 function wholeScope(view: GenericView): ConditionKey | undefined {
-  return view.resource.isWholeTable ? scopeKey(view.scope(), view.resource.model) : undefined
+  return view.plan.resource.isWholeTable ? scopeKey(view.scope(), view.plan.resource.model) : undefined
 }

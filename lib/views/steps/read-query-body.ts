@@ -18,7 +18,7 @@ const FILTER = 'filter'
 /** True for a view whose QUERY says in its body what is asked: of an action that comes with the package. */
 export function asksByBody(view: View): view is GenericView {
   const { resource } = view as Partial<GenericView>
-  return takesQuery(view.action) && resource !== undefined
+  return takesQuery(view.plan.action) && resource !== undefined
 }
 
 /**
@@ -28,7 +28,8 @@ export function asksByBody(view: View): view is GenericView {
  * @throws ValidationError naming what nothing of the view reads, what no parameter can say, and what the URL says, too
  */
 export async function readQueryBody(view: GenericView): Promise<void> {
-  const { ctx, policies, viewClass, action } = view
+  const { ctx } = view
+  const { policies, viewClass, action } = view.plan
   const { data } = await parseBody(ctx, queryParsers(policies))
   if (typeof data !== 'object' || data === null || Array.isArray(data)) throw new BadRequest('Expected an object')
   // a body without a type is none that can be understood (RFC 10008 section 2)
@@ -53,7 +54,7 @@ type Asked = Record<string, QueryParameters[string]>
 
 /** The parameters that select what is shown: none where the answer is not the serializer's. */
 function selectingNames(view: GenericView): readonly string[] {
-  const { action, resource } = view
+  const { action, resource } = view.plan
   if (showsFigures(action) || resource.overrides.has(action)) return []
   return selectionParameters(view, view.getSerializerClass()).map(({ name }) => name)
 }

@@ -13,7 +13,7 @@ import { keyNames } from './bulk-objects.js'
 
 /** @throws ValidationError the body has names that are none of the serializer's, which would be ignored */
 export function refuseUnknownNames(view: GenericView): void {
-  const { action } = view
+  const { action } = view.plan
   const { writes } = actionNamed(action) ?? {}
   if (writes === undefined || writes === 'delete') return
   const keys = changesMany(action) ? keyNames(view).map(({ name }) => name) : []

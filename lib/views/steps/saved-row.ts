@@ -27,7 +27,7 @@ export interface SavedRows {
 
 /** Undefined where RETURNING has all that is shown, or where code of the application shows it. */
 export function savedRows(view: GenericView): SavedRows | undefined {
-  const { resource, action } = view
+  const { resource, action } = view.plan
   const { writes, runs = action } = actionNamed(action) ?? {}
   if (!(writes === 'insert' || writes === 'update') || !resource.lookup.unique) return undefined
   const isList = takesMany(action)
@@ -51,7 +51,7 @@ export async function readSavedRows(
   access: RowAccess,
   saved: object | readonly object[],
 ): Promise<JsonText | undefined> {
-  const { lookup, versionTerms, model } = view.resource
+  const { lookup, versionTerms, model } = view.plan.resource
   const objects = [saved].flat() as readonly object[]
   if (objects.length === 0 || !objects.every((object) => isRowOf(model.model, object))) return undefined
   const keys = objects.map((object) => lookup.columns.map(({ property }) => exactAt(object, property)))
@@ -72,7 +72,7 @@ async function readList(
   access: RowAccess,
   keys: readonly KeyValues[],
 ): Promise<JsonText | undefined> {
-  const { columns } = view.resource.lookup
+  const { columns } = view.plan.resource.lookup
   const terms = columns.map(({ property }) => ({ property, descending: false }))
   const rows = (await findRows(access, lookupAny(view, keys), terms)) ?? []
   const byKey = new Map(rows.map(({ text, texts }) => [spelling(texts, columns), text.text]))

@@ -38,7 +38,7 @@ const ALL = '*'
  */
 export function selectionOf(view: GenericView): Selection | undefined {
   const { ctx } = view
-  const { expandParam } = view.viewClass
+  const { expandParam } = view.plan.viewClass
   // asked several times for each request: Koa's getters take longer
   const url = ctx.req.url ?? ''
   if (!(url.includes(FIELDS) || url.includes(expandParam) || url.includes('%') || ctx.req.method === 'QUERY'))
@@ -49,9 +49,9 @@ export function selectionOf(view: GenericView): Selection | undefined {
 }
 
 /** True for an action as it comes with the package: code of the application's sees whole objects. */
-function selects({ plan, action }: GenericView): boolean {
+function selects({ plan: { action, resource } }: GenericView): boolean {
   const { shows = 'nothing' } = actionNamed(action) ?? {}
-  return (shows === 'object' || shows === 'list') && !plan.resource.overrides.has(action)
+  return (shows === 'object' || shows === 'list') && !resource.overrides.has(action)
 }
 
 /** What clients have asked of a serializer, by the texts of the parameters; they choose the combinations. */
@@ -61,7 +61,8 @@ const selectionsOf = oncePer((_plan: ActionPlan) =>
 )
 
 function readSelection(view: GenericView, query: QueryParameters): Selection | undefined {
-  const { plan, viewClass } = view
+  const { plan } = view
+  const { viewClass } = plan
   const isStrict = viewClass.strictParams || heededPreferences(view)?.strict === true
   const asked = [FIELDS, viewClass.expandParam].map((parameter) => lastValueOf(query, parameter) ?? '')
   const serializer = view.getSerializerClass()
@@ -126,7 +127,7 @@ export function selectionParameters(
   serializer: SerializerClass | undefined,
 ): readonly ParameterDescription[] {
   if (!serializer || !selects(view)) return []
-  return [...namesOf(view.viewClass, serializer)].map(([name, values]) => ({
+  return [...namesOf(view.plan.viewClass, serializer)].map(([name, values]) => ({
     name,
     description: name === FIELDS ? 'Fields to show; the others are left out.' : 'Related objects to show in full.',
     schema: { type: 'array', items: { type: 'string', enum: [...values] } },
@@ -142,7 +143,7 @@ export function answerClass(view: GenericView): SerializerClass {
 /** The part of a serializer class that the request asks for; all of it where it asks for nothing. */
 export function narrowed(view: GenericView, serializer: SerializerClass): SerializerClass {
   const selection = selectionOf(view)
-  return selection ? selectFields(serializer, view.viewClass.expandable, selection) : serializer
+  return selection ? selectFields(serializer, view.plan.viewClass.expandable, selection) : serializer
 }
 
 /**
@@ -152,7 +153,7 @@ export function narrowed(view: GenericView, serializer: SerializerClass): Serial
  */
 export function checkAnswer(view: GenericView): void {
   const own = view.getSerializerClass()
-  if (view.resource.needsUser(own, narrowed(view, own))) requireUser(view)
+  if (view.plan.resource.needsUser(own, narrowed(view, own))) requireUser(view)
 }
 
 /** Objects in their written form, once what it shows of related ones was loaded. */
@@ -176,7 +177,7 @@ function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
 export async function loadShown(view: GenericView, objects: readonly object[], knex?: Queryable): Promise<void> {
   const shown = answerClass(view)
   const own = view.getSerializerClass()
-  const isWhole = shown === own || view.resource.overrides.loading || isComputed(serializerPlan(shown))
+  const isWhole = shown === own || view.plan.resource.overrides.loading || isComputed(serializerPlan(shown))
   if (isWhole) await view.loadRelated(objects, knex)
   if (shown === own) return
   const all = serializerPlan(shown).relations
@@ -212,7 +213,7 @@ async function load(view: GenericView, objects: readonly object[], loading: Load
   const { knex = view.trx ?? view.knex } = loading
   const parent = view.getQueryset() as AnyQueryBuilder
   const count = counterOf(view, parent)
-  await loadRelations(view.viewClass.modelClass(), objects, { ...loading, knex, parent, count })
+  await loadRelations(view.plan.viewClass.modelClass(), objects, { ...loading, knex, parent, count })
 }
 
 /** The relations that are not there yet, or not as deep. */
@@ -234,10 +235,10 @@ export async function representFound(view: GenericView, object: object): Promise
  */
 export async function representSaved(view: GenericView, serializer: Serializer, isStale = false): Promise<unknown> {
   const selected = selectionOf(view) !== undefined
-  const query = isStale ? view.getQueryset() : view.resource.isWholeTable ? undefined : shapingQuery(view)
+  const query = isStale ? view.getQueryset() : view.plan.resource.isWholeTable ? undefined : shapingQuery(view)
   if (!selected && !query) return serializer.data
   const objects = [serializer.obj].flat().filter((object) => object != null)
-  const model = view.viewClass.modelClass()
+  const model = view.plan.viewClass.modelClass()
   if (objects.every((object) => isRowOf(model, object))) {
     if (query) {
       await readAgain(view, query, objects, isStale)
@@ -290,7 +291,7 @@ export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAcce
   if (answer !== 'stream' && !writesJson(view))
     return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
   return new RowAccess({
-    model: view.resource.model,
+    model: view.plan.resource.model,
     plan,
     knex,
     statements,

@@ -37,7 +37,7 @@ export function savesUnseen(view: GenericView): boolean {
   return unseen(view).saved
 }
 
-function unseen({ resource, action }: GenericView): Unseen {
+function unseen({ plan: { resource, action } }: GenericView): Unseen {
   const decided = decidedOf(resource)
   let known = decided.get(action)
   if (!known) {

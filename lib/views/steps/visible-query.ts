@@ -18,11 +18,11 @@ import type { GenericView } from '../generic-view.js'
  */
 export function visibleQuery(view: GenericView): AnyQueryBuilder {
   const query = view.getQueryset() as AnyQueryBuilder
-  const visible = view.resource.isWholeTable ? query : groupConditions(query)
+  const visible = view.plan.resource.isWholeTable ? query : groupConditions(query)
   checkQueryset(view, visible)
   refuseComputedLookup(view, visible)
   // an application's own queryset may have lost it
-  const scope = view.resource.overrides.queryset ? view.scope() : undefined
+  const scope = view.plan.resource.overrides.queryset ? view.scope() : undefined
   if (scope) addWhere(visible, scope)
   return visible
 }
@@ -40,7 +40,7 @@ export function listQuery(
   view: GenericView,
   { asks = true, scope = view.scope() }: ListConditions = {},
 ): AnyQueryBuilder {
-  const { resource } = view
+  const { resource } = view.plan
   const objects = askedQuery(view, scope)
   const filtered = asks ? view.filterQueryset(objects) : objects
   const query = resource.overrides.filtering ? groupConditions(filtered) : filtered
@@ -56,7 +56,7 @@ export function listQuery(
  * @throws {ConfigurationError} it is one that pages cannot narrow, or does not name what it selects
  */
 export function askedQuery(view: GenericView, scope: Where | undefined): AnyQueryBuilder {
-  const { resource } = view
+  const { resource } = view.plan
   const objects = view.getQueryset() as AnyQueryBuilder
   if (resource.isWholeTable) return objects
   const query = groupConditions(objects)
@@ -66,13 +66,13 @@ export function askedQuery(view: GenericView, scope: Where | undefined): AnyQuer
   return shown ? groupConditions(shown) : query
 }
 
-function declaringOf({ viewClass, resource }: GenericView) {
+function declaringOf({ plan: { viewClass, resource } }: GenericView) {
   return { name: viewClass.name, model: resource.model }
 }
 
 /** @throws NotFound paths name objects by a column that the query computes: it is not what the caller was shown */
 function refuseComputedLookup(view: GenericView, query: AnyQueryBuilder): void {
-  const { lookup } = view.resource
+  const { lookup } = view.plan.resource
   if (lookup.columns.every(({ primary }) => primary) || readsWholeRows(query)) return
   const computed = computedColumns(query, declaringOf(view))
   if (lookup.columns.some(({ property }) => computed.includes(property))) throw new NotFound()
