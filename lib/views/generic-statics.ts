@@ -2,11 +2,11 @@
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { described } from '../kernel/declarations.js'
+import type { Kind } from '../kernel/kinds.js'
 import type { ModelClass } from '../models/objection.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import { APIView } from './api-view.js'
-import type { FilterRelations } from './generic-view-class.js'
-import { STATIC_KINDS } from './static-kinds.js'
+import type { FilterRelations, GenericStatic } from './generic-view-class.js'
 import type {
   Concurrency,
   Envelope,
@@ -119,4 +119,32 @@ export class GenericStatics extends APIView {
   static ordering: readonly string[] = []
 }
 
-described(GenericStatics, STATIC_KINDS)
+// a mistake in one is found before any request
+described(GenericStatics, {
+  model: 'any',
+  queryset: 'any',
+  serializerClass: 'any',
+  lookupField: 'name',
+  lookupUrlKwarg: 'name or null',
+  paginationClass: 'any',
+  filterBackends: 'any',
+  filtersetFields: 'names',
+  filterRelations: 'record',
+  searchFields: 'names',
+  orderingFields: 'names',
+  searchConfig: 'name',
+  searchType: 'any',
+  searchParam: 'name',
+  useNativeJson: 'boolean',
+  strictParams: 'boolean',
+  queryMethod: 'boolean',
+  queryParameters: 'list',
+  concurrency: 'names or null',
+  requireIfMatch: 'boolean',
+  expandable: 'record',
+  expandParam: 'name',
+  ordering: 'names',
+  softDelete: 'any',
+  envelope: 'any',
+  statuses: 'record',
+} satisfies Record<GenericStatic, Kind>)

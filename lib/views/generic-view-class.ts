@@ -1,50 +1,25 @@
 /** What the steps of a request, and what is decided before, know of a generic view's class. */
 
-import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
-import type { Policies, Policy } from '../kernel/policy.js'
 import type { ModelClass } from '../models/objection.js'
-import type { BasePagination } from '../pagination/pagination.js'
-import type { SerializerClass } from '../serializers/contract.js'
-import type { Expandable } from '../serializers/select-fields.js'
+import type { APIView } from './api-view.js'
+import type { GenericStatics } from './generic-statics.js'
 import type { GovernedClass } from './policies.js'
-import type { Envelope, SoftDelete, Statuses } from './statics.js'
 import type { HandledClass } from './view.js'
 
+/** The names of the statics that generic views have besides those of all views. */
+export type GenericStatic = Exclude<keyof typeof GenericStatics, keyof typeof APIView>
+
+type DeclaredStatics = { readonly [Name in GenericStatic]: (typeof GenericStatics)[Name] }
+
 /** A generic view's class: what is known before any request. */
-export interface GenericViewClass extends GovernedClass {
+export interface GenericViewClass extends GovernedClass, DeclaredStatics {
   new (): object
   /** The name of the class. */
   readonly name: string
   /** Its instances. */
   readonly prototype: object
-  readonly model: ModelClass | null
-  readonly queryset: (() => unknown) | null
-  readonly serializerClass: SerializerClass | null
-  readonly lookupField: string
-  readonly lookupUrlKwarg: string | null
-  readonly paginationClass: Policy<BasePagination> | null
-  readonly filterBackends: Policies<BaseFilter>
-  readonly filtersetFields: readonly string[]
-  readonly filterRelations: FilterRelations
-  readonly searchFields: readonly string[]
-  readonly orderingFields: readonly string[]
-  readonly ordering: readonly string[]
-  readonly searchConfig: string
-  readonly searchType: string
-  readonly searchParam: string
-  readonly useNativeJson: boolean
-  readonly strictParams: boolean
-  readonly queryMethod: boolean
-  readonly queryParameters: readonly ParameterDescription[]
-  readonly concurrency: string | readonly string[] | null
-  readonly requireIfMatch: boolean
-  readonly softDelete: SoftDelete
-  readonly envelope: Envelope
-  readonly statuses: Statuses
   /** The foreign key to the objects it is nested in (NestedViewSetMixin). */
   readonly parentLookupField?: string
-  readonly expandable: Expandable
-  readonly expandParam: string
   /** The model, from `model` or `queryset`. */
   modelClass(): ModelClass
 }

@@ -1,6 +1,7 @@
 /** What a generic view class needs to answer requests, decided once: a request only reads it. */
 
-import type { ObjectKey } from '../fields/object-key.js'
+import { CompositeKey } from '../fields/composite-key.js'
+import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterView, isDescribed } from '../filters/filter.js'
 import { declaredTerm } from '../filters/order-term.js'
 import { OUR_FILTERS } from '../filters/our-filters.js'
@@ -11,7 +12,7 @@ import { decided, oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
 import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
@@ -20,11 +21,11 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
 import { actionNamed, takesMany } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'
-import { filterViewOf, findLookup } from './class-facts.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
 import { CHOOSING, Overrides, type WritingAction } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
+import { relatedViewSets } from './related-view-set.js'
 import { type Deletion, deletionFor } from './soft-delete.js'
 
 /**
@@ -263,6 +264,42 @@ export class Resource {
     const method = this.overrides.first(methods)
     return method === undefined ? null : `${this.view.name} overrides ${method}()`
   }
+}
+
+/** What filter backends know of a class. @param filterViewOfRelated that of the view sets of its relations */
+function filterViewOf(
+  view: GenericViewClass,
+  { model, filters: backends }: Pick<Resource, 'model' | 'filters'>,
+  filterViewOfRelated: (related: GenericViewClass) => FilterView,
+): FilterView {
+  const { name, filtersetFields, searchFields, orderingFields, searchConfig, searchType, searchParam } = view
+  return {
+    name,
+    model,
+    filtersetFields,
+    searchFields,
+    orderingFields,
+    searchConfig,
+    searchType,
+    searchParam,
+    backends,
+    relations: relatedViewSets(view, filterViewOfRelated),
+  }
+}
+
+/** The key that objects are looked up by. @throws {ConfigurationError} the model has no column of that name */
+function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey {
+  const { columns, primaryKey, prepared } = model
+  // `id` is the primary key, whatever its columns are called, unless a column of that name tells objects apart
+  const own = columns.get('id')
+  const isOther = own !== undefined && (own.unique || (!prepared && primaryKey.length < 2))
+  const properties = view.lookupField === 'id' && !isOther && primaryKey.length > 0 ? primaryKey : [view.lookupField]
+  const parts = properties.map((property) => {
+    const part = objectKey(model.model, property)
+    if (part) return part
+    throw new ConfigurationError(`${view.name}: lookupField "${property}" is no column of ${modelName(model.model)}`)
+  })
+  return parts.length === 1 ? (parts[0] as ObjectKey) : new CompositeKey(parts)
 }
 
 /** The resource of a view class, the same for as long as the catalogue is. @throws {ConfigurationError} */

@@ -12,25 +12,27 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import { declaredFieldsOf } from '../../serializers/declared-fields.js'
 import type { ModelSerializer } from '../../serializers/model-serializer.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
-import { type Expandable, expandedBy } from '../../serializers/select-fields.js'
+import { expandedBy } from '../../serializers/select-fields.js'
 import { type ActionClass, actionsOf } from '../action-options.js'
 import { aggregatedNames } from '../aggregates.js'
-import type { FilterRelations } from '../generic-view-class.js'
+import type { GenericViewClass } from '../generic-view-class.js'
 import { reachedViewSets } from '../related-view-set.js'
 
 /** What of a generic view's class names models. */
-export interface ModelledView extends ActionClass {
-  readonly filtersetFields: readonly string[]
-  readonly filterRelations: FilterRelations
-  readonly searchFields: readonly string[]
-  readonly orderingFields: readonly string[]
-  readonly ordering: readonly string[]
-  readonly model: ModelClass | null
-  readonly queryset: unknown
-  readonly serializerClass: SerializerClass | null
-  readonly expandable: Expandable
-  modelClass(): ModelClass
-}
+export type ModelledView = ActionClass &
+  Pick<
+    GenericViewClass,
+    | 'expandable'
+    | 'filterRelations'
+    | 'filtersetFields'
+    | 'model'
+    | 'modelClass'
+    | 'ordering'
+    | 'orderingFields'
+    | 'queryset'
+    | 'searchFields'
+    | 'serializerClass'
+  >
 
 /** The models of the view, of its serializers and its actions', and those related to them. */
 export function modelsOf(view: ModelledView): ModelClass[] {
