@@ -146,7 +146,8 @@ async function takeKeys(
       const kept = decidedValue(serializer, item, property)
       const isAsked = key != null && kept !== undefined && column !== undefined
       if (isAsked && !(await areSame(column, [[key, kept]], knexOf(serializer)))[0]) {
-        throw new ValidationError({ [bound.name]: ['Invalid value.'] })
+        const isPart = properties.length > 1 && Object.hasOwn(writes.columns, property)
+        throw contradicted(serializer, bound, isPart ? [property] : [])
       }
     } else if (isNew) writes.columns[property] = key
   }
@@ -160,6 +161,8 @@ function notCleared({ name }: Pick<BoundField, 'name'>): ValidationError {
 /** Columns of the key have other values, and are no rivals of the object, as each is but a part of the key. */
 function contradicted({ plan }: AnySerializer, { name }: BoundField, given: readonly string[]): ValidationError {
   const parts = plan.fields.filter(({ column, writable }) => writable && column && given.includes(column.property))
+  // what clients do not write is none of their business
+  if (parts.length === 0) return new ValidationError({ [name]: ['Invalid value.'] })
   const messages = parts.map((part) => `Give either ${part.name} or ${name}, not both.`)
   return new ValidationError({ [name]: messages, ...Object.fromEntries(parts.map((part) => [part.name, messages])) })
 }

@@ -250,6 +250,10 @@ describe('a foreign key of several columns', () => {
     expect(await client.send('PATCH', '/open/1', asked)).toMatchObject({ status: 400, json: { errors } })
     expect(await client.send('PATCH', '/open/bulk', [{ id: 1, ...asked }])).toMatchObject({ status: 400 })
     expect(await client.send('POST', '/open', { id: 9, tenant_id: 1, ...asked })).toMatchObject({ json: { errors } })
+    const renamed = { token_id: 3, token: { tenant_id: 1, id: 1, name: 'x' } }
+    expect(await client.send('PATCH', '/open/1', renamed)).toMatchObject({ status: 400, json: { errors } })
+    const added = { id: 9, tenant_id: 1, token_id: 3, token: { tenant_id: 1, id: 8 } }
+    expect(await client.send('POST', '/open', added)).toMatchObject({ status: 400, json: { errors } })
     // what it leads to already, and what the object is already, say nothing
     expect(await client.send('PATCH', '/open/1', { token_id: 1, token: null })).toMatchObject({ json: { token: null } })
     expect(await client.send('PATCH', '/open/1', asked)).toMatchObject({
