@@ -1,7 +1,7 @@
 /**
  * Makes dist: declarations by the compiler, a file for each module, and the modules in few files by Rollup, as a process that
- * reads 530 of them starts in twice the time and holds 3 MB more. `--modules` keeps a file for each, for profiles, and
- * `--to <folder>` makes it elsewhere.
+ * reads 530 of them starts in twice the time and holds 3 MB more. `--modules` keeps a file for each, for profiles, `--to <folder>`
+ * makes it elsewhere, and `--no-declarations` leaves the compiler out.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
@@ -13,7 +13,12 @@ import { type OutputChunk, type Plugin, rollup } from 'rollup'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const { values: options } = parseArgs({
-  options: { modules: { type: 'boolean', default: false }, to: { type: 'string', default: join(ROOT, 'dist') } },
+  options: {
+    declarations: { type: 'boolean', default: true },
+    modules: { type: 'boolean', default: false },
+    to: { type: 'string', default: join(ROOT, 'dist') },
+  },
+  allowNegative: true,
 })
 const DIST = resolve(options.to)
 
@@ -52,9 +57,11 @@ function refuseRenamedClasses({ fileName, code }: OutputChunk): void {
 }
 
 rmSync(DIST, { recursive: true, force: true })
-const declarations = ['--no-install', 'tsc', '-p', join(ROOT, '.config/tsconfig.build.json'), '--outDir', DIST]
-const { status } = spawnSync('npx', declarations, { cwd: ROOT, stdio: 'inherit' })
-if (status !== 0) process.exit(status ?? 1)
+if (options.declarations) {
+  const args = ['--no-install', 'tsc', '-p', join(ROOT, '.config/tsconfig.build.json'), '--outDir', DIST]
+  const { status } = spawnSync('npx', args, { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}
 
 const bundle = await rollup({
   input: entries(),

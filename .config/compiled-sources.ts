@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import process from 'node:process'
 import { buildSync } from 'esbuild'
 
 const FOLDERS = ['lib', 'plugins']
@@ -21,6 +22,8 @@ interface ResolvingPlugin {
 /** @param doors the files that the names of the package stand for */
 export function compiledSources(root: string, doors: (source: string) => string | undefined): ResolvingPlugin {
   const compiled = compile(root)
+  // for the programs that tests start
+  process.env['COMPILED_SOURCES'] = compiled
   return {
     name: 'compiled-sources',
     enforce: 'pre',

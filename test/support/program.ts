@@ -6,7 +6,7 @@ import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { ClientConfig } from 'pg'
 
 export interface Program {
@@ -31,6 +31,17 @@ export function readProjectFile(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
+/**
+ * In this environment a program of TypeScript takes the package's modules compiled, as tests do, and so do those that it starts:
+ * it begins in two thirds of the time.
+ */
+export function compiledModules(): Record<string, string> {
+  const folder = process.env['COMPILED_SOURCES']
+  if (folder === undefined) return {}
+  const loaders = [import.meta.resolve('tsx'), pathToFileURL(join(ROOT, '.config/compiled-programs.mjs')).href]
+  return { COMPILED_SOURCES: folder, NODE_OPTIONS: loaders.map((url) => `--import ${url}`).join(' ') }
+}
+
 /** Runs a TypeScript file of the project. */
 export function startFile(file: string, env: Record<string, string>): Program {
   return startProgram({ command: process.execPath, args: ['--import', 'tsx', file], env })
@@ -39,7 +50,9 @@ export function startFile(file: string, env: Record<string, string>): Program {
 /** Runs a command in the project's folder, with no DATABASE_URL but the given one. */
 export function startProgram({ command, args, env }: ProgramOptions): Program {
   const { DATABASE_URL: _, NODE_ENV: __, ...inherited } = process.env
-  const child = spawn(command, args, { cwd: ROOT, env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ours = args.includes('tsx') ? compiledModules() : {}
+  const options = { cwd: ROOT, env: { ...inherited, ...ours, ...env } }
+  const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)))
   return {

@@ -6,6 +6,7 @@ import { DateTimeField } from '../../../lib/fields/date-time-field.js'
 import { OffsetTimeField, TimeField } from '../../../lib/fields/time-fields.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { keepText } from '../../../lib/models/database-text.js'
+import { compiledModules } from '../../support/program.js'
 import { refusal, shown } from './refusal.js'
 
 describe('DateTimeField', () => {
@@ -308,7 +309,7 @@ test.each(['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'])(
       process.execPath,
       ['--import', 'tsx', '--input-type=module', '--eval', script],
       {
-        env: { ...process.env, TZ: zone },
+        env: { ...process.env, ...compiledModules(), TZ: zone },
         encoding: 'utf8',
       },
     )

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import type { TestedDocument } from 'koa-viewsets/testing'
 import pg from 'pg'
 import { type Postgres, startPostgres } from '../../../examples/support/postgres.js'
-import { findFreePort } from '../../support/program.js'
+import { compiledModules, findFreePort } from '../../support/program.js'
 import { createRoles, LOGIN, runsAsRole } from '../../support/roles.js'
 
 /** What the app's process holds. */
@@ -180,6 +180,7 @@ export async function startTrialServer(url: string, options: TrialOptions = {}):
     cwd: ROOT,
     env: {
       PATH: process.env['PATH'],
+      ...compiledModules(),
       PORT: String(port),
       DATABASE_URL: url,
       FOLDER: folder,
