@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { ALONE } from './alone-tests.js'
 import { compiledSources } from './compiled-sources.js'
 import { fastTests } from './fast-tests.js'
 
@@ -41,15 +42,22 @@ const isCompiled = process.env['COMPILED'] === 'true'
 const isFast = process.env['FAST'] === 'true'
 const isQuick = process.env['QUICK'] === 'true'
 const isRole = Boolean(process.env['DATABASE_ROLE'])
+const isTraced = Boolean(process.env['TRACED'])
 const fromRoot = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
-/** They need no database and leave nothing behind: one process loads what they import for all of them. */
-const TOGETHER = isCompiled || isQuick ? [] : fastTests(fromRoot(''))
 const chosen = chosenFiles()
+const alone = aloneFiles()
 
 function chosenFiles(): readonly string[] {
   if (isCompiled) return COMPILED
-  if (isFast) return TOGETHER
+  if (isFast) return fastTests(fromRoot(''))
   return isQuick ? QUICK : ['test/**/*.test.ts']
+}
+
+/** Those of the chosen files that do not share a process. */
+function aloneFiles(): string[] {
+  // what is set up for a role or a listener stays set up
+  if (isCompiled || isRole || isTraced) return [...chosen]
+  return isFast || isQuick ? [] : [...ALONE]
 }
 
 const DOOR = /^koa-viewsets(?:\/([a-z-]+))?$/
@@ -80,20 +88,22 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
     test: {
       name: isolate ? 'alone' : 'together',
       isolate,
-      include: isolate ? [...chosen] : TOGETHER,
+      include: isolate ? alone : [...chosen],
       exclude: [
         ...configDefaults.exclude,
-        ...(isolate ? TOGETHER : []),
+        ...(isolate ? [] : alone),
         ...(isCompiled ? [] : COMPILED),
         ...(isRole ? NOT_AS_ROLE : []),
       ],
       setupFiles: [
+        ...(isolate ? [] : [fromRoot('test/support/as-found.ts')]),
         ...(isRole ? [fromRoot('test/support/as-role.ts')] : []),
-        ...(process.env['TRACED'] ? [fromRoot('test/support/as-traced.ts')] : []),
+        ...(isTraced ? [fromRoot('test/support/as-traced.ts')] : []),
       ],
       pool: 'forks',
-      // one after the other, so that a process is not given up for a file that wants its own
+      // one after the other, so that a process is not given up for a file that wants its own; these wait more than they compute
       sequence: { groupOrder: isolate ? 1 : 0 },
+      ...(isolate && !isCompiled && { maxWorkers: Math.max(3, availableParallelism() - 1) }),
       testTimeout: 30_000,
       hookTimeout: 60_000,
     },
@@ -103,6 +113,7 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
 export default defineConfig({
   root: fromRoot(''),
   test: {
+    ...(process.env['SHUFFLED'] && { sequence: { shuffle: { files: true } } }),
     projects: [project(false), project(true)],
     globalSetup: [
       'support/temporary-folder',

@@ -37,7 +37,7 @@ import {
   Throttled,
 } from '../../lib/index.js'
 import { RetrieveAPIView, UpdateAPIView } from '../../lib/views/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { connectTo } from '../support/server.js'
 
@@ -112,8 +112,7 @@ class BookViewSet extends ModelViewSet<Book> {
 async function serve(viewSet: typeof APIView): Promise<Client> {
   const api = new APIRouter({ prefix: '/api' }).register('books', viewSet, 'book')
   await api.prepare()
-  client = await serving(api.routes())
-  return client
+  return serveApp(api.routes())
 }
 
 const options = async (path: string, viewSet: typeof APIView = BookViewSet) =>

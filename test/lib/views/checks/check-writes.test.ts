@@ -15,7 +15,7 @@ import {
   ReadOnlyModelViewSet,
 } from '../../../../lib/index.js'
 import { DestroyAPIView } from '../../../../lib/views/index.js'
-import { serving } from '../../../support/client.js'
+import { serveApp } from '../../../support/client.js'
 import { createDatabase, type TestDatabase } from '../../../support/database.js'
 import { serveRouter } from '../../../support/views.js'
 
@@ -115,7 +115,7 @@ describe('[I23] a writing action', () => {
 
   it('is refused by its own path, too', async () => {
     const answer = viewOf('counts', DestroyAPIView).asView()
-    const { send, reported } = await serving((ctx) => {
+    const { send, reported } = await serveApp((ctx) => {
       ctx['params'] = { id: '1' }
       return answer(ctx)
     })
