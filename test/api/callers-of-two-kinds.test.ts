@@ -123,7 +123,7 @@ it('what one caller has is no other’s, though they have one id', async () => {
   const known = new Map<string, Known>(
     callers.map(({ name }) => [name, { answers: new Map(), cursors: new Set(), ids: [], count: 0 }]),
   )
-  for (let step = 0; step < size(120, 20_000); step++) {
+  for (let step = 0; step < size(60, 20_000); step++) {
     const { headers, name } = pick(callers)
     const own = known.get(name) as Known
     const said = `seed ${seed}, step ${step}, ${name}`

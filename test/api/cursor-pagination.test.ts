@@ -25,6 +25,7 @@ import { parseOrderTerm } from '../../lib/queryset/total-order.js'
 import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import type { TestResponse } from '../support/server.js'
+import { size } from '../trust/support/size.js'
 
 const SCHEMA = `
   create extension citext;
@@ -669,7 +670,7 @@ describe('a traversal', () => {
           await client.close()
         }
       }),
-      { numRuns: Number(process.env['P3_RUNS'] ?? 40) },
+      { numRuns: size(12, 400) },
     )
     expect(pages).toBeGreaterThan(100)
     await other.end()

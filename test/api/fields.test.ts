@@ -417,7 +417,7 @@ const clock = fc
 const span = fc
   .tuple(fc.constantFrom('[', '('), fc.uniqueArray(instant, { minLength: 2, maxLength: 2 }), fc.constantFrom(']', ')'))
   .map(([open, ends, close]) => `${open}${ends.toSorted().join()}${close}`)
-const B17_ROWS = size(100, 3_000)
+const B17_ROWS = size(40, 3_000)
 const ROW = fc
   .record({
     small: fc.integer({ min: -32768, max: 32767 }),

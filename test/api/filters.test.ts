@@ -36,6 +36,7 @@ import {
   RankOnly,
   useFilteredBooks,
 } from '../support/filtered-books.js'
+import { size } from '../trust/support/size.js'
 
 useFilteredBooks()
 
@@ -348,10 +349,10 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
-  it('[C3] binds values: 200 payloads, each lookup with each of ten column types', async () => {
+  it(`[C3] binds values: ${size(40, 200)} payloads, each lookup with each of ten column types`, async () => {
     const pairs = Object.keys(COLUMNS).flatMap((column) => LOOKUPS.map((lookup) => `${column}__${lookup}`))
     const payloads = hostileValues()
-    expect(payloads).toHaveLength(200)
+    expect(payloads).toHaveLength(size(40, 200))
     const statuses = new Map<number, number>()
     const texts = await countQueries(database.knex, async () => {
       for (const [index, { value }] of payloads.entries()) {
@@ -368,8 +369,8 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
       }
     })
     expect([...statuses.keys()].sort((one, other) => one - other)).toEqual([200, 400])
-    expect(statuses.get(200)).toBeGreaterThan(400)
-    expect(texts.length).toBeGreaterThan(400)
+    expect(statuses.get(200)).toBeGreaterThan(size(80, 400))
+    expect(texts.length).toBeGreaterThan(size(80, 400))
     expect(texts.filter((text) => /canary/.test(text))).toEqual([])
     // and every text is one that a harmless request makes, too
     expect(new Set(texts).size).toBeLessThan(250)

@@ -443,7 +443,7 @@ describe('any table', () => {
   }, async () => {
     const random = new Random(seed)
     let [read, refused, objects, written] = [0, 0, 0, 0]
-    for (let run = 0; run < size(40, 10_000); run++) {
+    for (let run = 0; run < size(15, 10_000); run++) {
       const table = random.pick(['hostile', 'a.b'.replace('.', '_'), 'Grün', 'user'])
       const names = random.shuffled(NAMES).slice(0, random.below(4) + 1)
       const columns = names.map((name, index) => {

@@ -494,7 +494,7 @@ describe('the spelling of JSON', () => {
         expect(new Set(shown).size).toBe(1)
         await send('DELETE', `/rows/${id}`)
       }),
-      { numRuns: size(15, 3000) },
+      { numRuns: size(8, 3000) },
     )
   })
 })

@@ -454,7 +454,7 @@ describe('the lookup of one object', () => {
       }
       for (const slug of [...named, ...odd, ...others]) await check(slug)
       const keys = text.filter((slug) => slug !== '.' && slug !== '..')
-      await fc.assert(fc.asyncProperty(keys, check), { numRuns: size(10, 1_000), seed })
+      await fc.assert(fc.asyncProperty(keys, check), { numRuns: size(5, 1_000), seed })
       // URLs have no way to say these
       for (const slug of ['.', '..']) {
         const created = await send('POST', '/api/tags', { slug, label: 'new' })

@@ -33,7 +33,7 @@ import { serializerOf, tableOf, viewOf } from '../support/views.js'
 import { Random } from './support/random.js'
 import { isLong, report, seed, size } from './support/size.js'
 
-const REQUESTS = size(120, 6_000)
+const REQUESTS = size(60, 6_000)
 const BOOKS = size(1_000, 100_000)
 const LONGEST = 2_048
 /** What one request may cost: milliseconds of the server's CPU and of PostgreSQL's, bytes that are answered. */

@@ -11,7 +11,7 @@ import { type NumberRange, randomRange, rangeMeanings } from './support/number-r
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 
-const TREES = size(300, 20_000)
+const TREES = size(100, 20_000)
 const ROWS = 60
 
 interface Row {

@@ -66,10 +66,12 @@ const TAILS = [
   '::int',
   ' --%',
 ]
-const PAYLOADS = [
+const ALL_PAYLOADS = [
   ...BREAKS.flatMap((start) => TAILS.map((tail) => `${CANARY}${start}${tail.replace('%', CANARY)}`)),
   ...NASTY.slice(0, 16).map((one) => CANARY + one),
 ]
+/** The short run has each way out once or twice, and each tail several times. */
+const PAYLOADS = ALL_PAYLOADS.filter((_, index) => isLong || index % 5 === 0)
 
 /** As a group holds it. */
 const quoted = (payload: string) => safe(`"${payload.replace(/[\\"]/g, '\\$&')}"`)
@@ -270,8 +272,9 @@ it(`[P2 A1 A3] ${KEYS.length} keys of models are unknown on ${Object.keys(WRITES
   await database.query(`update books set is_admin = false, secret = 'kept inside', owner_id = 1`)
   const changed = `select count(*)::int as n from books
     where is_admin or secret <> 'kept inside' or coalesce(owner_id, 0) not in (0, 1) or meta ? 'y'`
-  for (const key of KEYS) {
-    for (const value of [CANARY, true, 2]) {
+  for (const [index, key] of KEYS.entries()) {
+    const values = [CANARY, true, 2]
+    for (const value of isLong ? values : values.slice(index % 3, (index % 3) + 1)) {
       const extra = { [key]: value }
       const found = await attack(Object.values(WRITES).map((write) => write(extra)))
       expect({ key, found }).toEqual({ key, found: [] })

@@ -22,7 +22,7 @@ import { routerOf, type SerializerClass, serializerOf, type ViewSetClass } from 
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 
-const REQUESTS = size(100, 20_000)
+const REQUESTS = size(40, 20_000)
 const PEOPLE = 24
 /** Columns that masks hide, and what overwrites them. */
 const HIDDEN = {

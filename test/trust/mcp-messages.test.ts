@@ -10,7 +10,7 @@ import { findInStatements, findLeftovers } from './support/oracles.js'
 import { report, seed, size } from './support/size.js'
 import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
 
-const MESSAGES = size(250, 5_000)
+const MESSAGES = size(100, 5_000)
 const CONCURRENCY = 8
 /** In many arguments; never to be seen in the text of a statement. */
 const CANARY = `canary${seed.toString(36)}x`
@@ -148,7 +148,7 @@ it(`[P17 J3 C3] ${MESSAGES} messages, nearly right and hostile: each is answered
   expect(fewest).toBeGreaterThan(MESSAGES / 100)
 })
 
-const SHARE = size(150, 1)
+const SHARE = size(400, 1)
 
 it(`[P17 J3 R1 R2] each argument of each tool, as what it is not${SHARE === 1 ? '' : `, one of ${SHARE}`}`, {
   timeout: 600_000,

@@ -25,7 +25,7 @@ import { type SerializerClass, serializerOf } from '../support/views.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 
-const SHAPES = size(4, 400)
+const SHAPES = size(2, 400)
 
 const SCHEMA = `
   create table areas (region text, number int, name text, rank int, primary key (region, number));

@@ -40,10 +40,10 @@ async function expectClean(): Promise<void> {
   expect(await findLeftovers(server, database, before)).toEqual([])
 }
 
-it(`[P9 I1] one of 50 equal creates is taken, the others are told the same, ${size(3, 100)} times`, {
+it(`[P9 I1] one of 50 equal creates is taken, the others are told the same, ${size(2, 100)} times`, {
   timeout: 300_000,
 }, async () => {
-  for (let round = 0; round < size(3, 100); round++) {
+  for (let round = 0; round < size(2, 100); round++) {
     const hits = await all(50, () =>
       client.fire(json('POST', '/api/books', { title: 'x', isbn: `one-${round}` }, as('alice'))),
     )
@@ -53,13 +53,13 @@ it(`[P9 I1] one of 50 equal creates is taken, the others are told the same, ${si
     expect(new Set(refused.map(({ text }) => text)).size).toBe(1)
     expect(parse(refused[0] as Hit).errors).toEqual({ isbn: ['This field must be unique.'] })
   }
-  report('P9 unique', { rounds: size(3, 100), requests: size(3, 100) * 50 })
+  report('P9 unique', { rounds: size(2, 100), requests: size(2, 100) * 50 })
   await expectClean()
 })
 
-it(`[P9 I6] crossing bulks never deadlock, ${size(20, 1_000)} rounds`, { timeout: 300_000 }, async () => {
+it(`[P9 I6] crossing bulks never deadlock, ${size(8, 1_000)} rounds`, { timeout: 300_000 }, async () => {
   const ids = [11, 12, 13, 14, 15]
-  for (let round = 0; round < size(20, 1_000); round++) {
+  for (let round = 0; round < size(8, 1_000); round++) {
     const hits = await all(4, (index) => {
       const order = index % 2 === 0 ? ids : ids.toReversed()
       return client.fire(
@@ -78,16 +78,16 @@ it(`[P9 I6] crossing bulks never deadlock, ${size(20, 1_000)} rounds`, { timeout
   const deadlocks = await database.query<{ deadlocks: string }>(
     'select deadlocks from pg_stat_database where datname = current_database()',
   )
-  report('P9 bulks', { rounds: size(20, 1_000), deadlocks: String(deadlocks[0]?.deadlocks) })
+  report('P9 bulks', { rounds: size(8, 1_000), deadlocks: String(deadlocks[0]?.deadlocks) })
   expect(deadlocks).toEqual([{ deadlocks: '0' }])
   await expectClean()
 })
 
-it(`[P9 I2] a parent deleted while children are created leaves no orphan, ${size(8, 300)} rounds`, {
+it(`[P9 I2] a parent deleted while children are created leaves no orphan, ${size(4, 300)} rounds`, {
   timeout: 300_000,
 }, async () => {
   const seen = new Map<number, number>()
-  for (let round = 0; round < size(8, 300); round++) {
+  for (let round = 0; round < size(4, 300); round++) {
     const deleter = round % 9
     const { id } = parse(await client.fire(json('POST', '/api/authors', { name: 'brief', bio: '' })))
     const hits = await all(9, (index) => {
@@ -108,7 +108,7 @@ it(`[P9 I2] a parent deleted while children are created leaves no orphan, ${size
     expect(left?.parents).toBe(hits[deleter]?.status === 204 ? 0 : 1)
   }
   report('P9 parents', {
-    rounds: size(8, 300),
+    rounds: size(4, 300),
     statuses: [...seen]
       .sort(([a], [b]) => a - b)
       .map(([status, count]) => `${status}:${count}`)
@@ -120,7 +120,7 @@ it(`[P9 I2] a parent deleted while children are created leaves no orphan, ${size
 it('[P9 D17] ten readers of one server cursor: the pages together hold each row once', {
   timeout: 60_000,
 }, async () => {
-  for (let round = 0; round < size(3, 30); round++) {
+  for (let round = 0; round < size(1, 30); round++) {
     const first = parse(await client.fire(json('GET', '/api/exports', undefined, as('alice'))))
     const ids: number[] = first.results.map(({ id }: { id: number }) => id)
     let exhausted = false

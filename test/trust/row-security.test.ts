@@ -169,14 +169,14 @@ describe('by plain SQL', () => {
     readonly text: string
   }
 
-  it(`[E25] ${size(20, 1_000)} policies by chance decide as they do there`, { timeout: 1_200_000 }, async () => {
+  it(`[E25] ${size(8, 1_000)} policies by chance decide as they do there`, { timeout: 1_200_000 }, async () => {
     const random = seededRandom(SEED)
     const { client, close } = await serveNotes({ ...database.direct, user: LOGIN, password: 'x' }, 4)
     const admin = new pg.Client(database.direct)
     const plain = new pg.Client({ ...database.direct, user: LOGIN, password: 'x' })
     await Promise.all([admin.connect(), plain.connect()])
     const deviations: string[] = []
-    const counts = { policies: size(20, 1_000), requests: 0, shown: 0, refused: 0 }
+    const counts = { policies: size(8, 1_000), requests: 0, shown: 0, refused: 0 }
     for (let round = 0; round < counts.policies; round++) {
       await admin.query(
         `truncate notes restart identity; insert into notes (tenant, n, text) select n % 3, n, 't' || n from generate_series(1, 30) n`,
@@ -258,7 +258,7 @@ const installed = findPgBouncer()
 if (!installed) warnWithoutPgBouncer()
 
 describe.skipIf(!installed)('behind PgBouncer by transaction', () => {
-  it(`[E25] ${size(800, 10_000)} requests of ${TENANTS} callers on six connections show nobody a row of another`, {
+  it(`[E25] ${size(300, 10_000)} requests of ${TENANTS} callers on six connections show nobody a row of another`, {
     timeout: 600_000,
   }, async () => {
     const random = seededRandom(SEED)
@@ -286,7 +286,7 @@ describe.skipIf(!installed)('behind PgBouncer by transaction', () => {
     configure({ preparedStatements: false })
     const { database: name } = new pg.Client(database.direct)
     const { client, close } = await serveNotes({ ...bouncer.connection, ...(name && { database: name }) }, 20)
-    const total = size(800, 10_000)
+    const total = size(300, 10_000)
     const figures = { requests: total, shown: 0, failed: 0, gone: 0, ended: 0 }
     const wrong: string[] = []
     let next = 0

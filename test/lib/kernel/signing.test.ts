@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Hmac } from '../../../lib/kernel/hmac.js'
 import { decodeBase64Url, derive, encodeBase64Url, equalBytes, frame, mac } from '../../../lib/kernel/signing.js'
+import { size } from '../../trust/support/size.js'
 
 const S = '0123456789abcdef0123456789abcdef'
 
@@ -75,7 +76,7 @@ describe('Hmac', () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: size(100, 500) },
     )
   })
 })
