@@ -15,7 +15,7 @@ const MEASURE = [
 /** They wait for programs, processes and clocks more than they compute. */
 const WAIT = [
   'test/api/drop-in.test.ts',
-  'test/browser/**',
+  'test/browser/*.test.ts',
   'test/docs/tutorial.test.ts',
   'test/examples/atlas*.test.ts',
   'test/examples/client.test.ts',
@@ -27,17 +27,17 @@ const WAIT = [
 
 /** They change what cannot be put back: the parsers of pg, its methods, and as the atlas does, where throttles and usage count. */
 const CHANGE = [
-  'test/api/{openapi,own-parsers}.test.ts',
+  'test/api/{openapi,own-parsers,throttling}.test.ts',
   'test/examples/opentelemetry.test.ts',
   'test/trust/{access-matrix,mcp-access}.test.ts',
 ]
 
-/** They look at what a process does once: which statements get a name, what is told, what is mounted last. */
+/** They look at what a process keeps: which statements have a name, which names were read, what was told, what is mounted. */
 const ONCE = [
   'test/api/{filter-groups,logs,prepared-statements}.test.ts',
-  'test/golden/**',
+  'test/golden/*.test.ts',
   'test/lib/assets/static-files.test.ts',
-  'test/lib/throttling/throttles.test.ts',
+  'test/lib/postgres/prepared-names.test.ts',
 ]
 
 export const ALONE: readonly string[] = [...MEASURE, ...WAIT, ...CHANGE, ...ONCE]

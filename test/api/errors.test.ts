@@ -551,7 +551,7 @@ describe('an error of PostgreSQL', () => {
   it.each(statuses)('%s, %s, is %i', async (code, _what, status) => {
     const { send, reported } = await library(
       creating(({ trx }) =>
-        trx?.raw(`do $$ begin raise exception 'failing row "secret" violates' using errcode = '${code}'; end $$`),
+        trx?.raw(`do $$ begin raise exception 'failing row "a secret" violates' using errcode = '${code}'; end $$`),
       ),
     )
     const response = await send('POST', '/api/books', { title: 'One' })
