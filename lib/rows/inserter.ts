@@ -96,26 +96,29 @@ export class Inserter {
   async many(rows: readonly RowValues[]): Promise<JsonText> {
     if (rows.length === 0) return new JsonText('[]')
     const write = writerOf(this.#access.plan, 0)
-    const inserted = await this.#whole(async (trx) => {
-      const found = await this.#insert(rows, trx)
-      if (found.length < rows.length) throw rowsSkippedError()
-      return found
-    })
+    const inserted = await this.#whole((trx) => this.insert(rows, trx))
     return jsonList(0, inserted.length, (index) => write(inserted[index] as RawRow, this.#access))
   }
 
-  #insert(rows: readonly RowValues[], knex: Queryable): Promise<RawRow[]> {
+  /** The rows as they were inserted. @throws ValidationError the database has left out one of them */
+  async insert(rows: readonly RowValues[], knex: Queryable): Promise<RawRow[]> {
+    const { statement, values } = this.#statementOf(rows, knex)
+    const found = await runStatement(knex, statement, values)
+    if (found.length < rows.length) throw rowsSkippedError()
+    return found
+  }
+
+  #statementOf(rows: readonly RowValues[], knex: Queryable): { statement: Statement; values: readonly unknown[] } {
     const { plan, model, statements } = this.#access
     const selection = { plan, model, rows }
     const columns = listColumns(selection)
     if (!columns) {
       const { text, values } = compileInserts(knex, selection)
-      return runStatement(knex, { text, name: undefined }, values)
+      return { statement: { text, name: undefined }, values }
     }
     const shape = `inserts|${columns.map(({ column }) => column).join()}`
     const statement = statements.get(shape) ?? this.#keep(shape, compileListInsert(knex, selection))
-    const lists = columns.map(({ column }) => rows.map((row) => row.get(column)))
-    return runStatement(knex, statement, lists)
+    return { statement, values: columns.map(({ column }) => rows.map((row) => row.get(column))) }
   }
 
   /** In a transaction where the database may insert less than it was given. */

@@ -29,26 +29,34 @@ interface Together<Item extends Placed, Result> {
  * place among a thousand.
  */
 export async function allAtOnce<Item extends Placed, Result>(together: Together<Item, Result>): Promise<Result> {
-  const { items, knex, write, view } = together
-  const refusal = (error: unknown) => toApiError(error, subjectOf('POST', view))
-  const { tell = (error: unknown) => refusal(error) ?? error } = together
+  const { items, knex, write } = together
   const [first] = items
-  // what stands at one place needs no search
-  if (first && commonPath(items).length === Math.max(...items.map(({ path }) => path.length))) {
-    try {
-      return await write(items, knex)
-    } catch (error) {
-      throw placed(first.path, tell(error, first))
-    }
-  }
   try {
+    // what stands at one place needs no search
+    if (first && commonPath(items).length === Math.max(...items.map(({ path }) => path.length)))
+      return await write(items, knex)
     return await knex.transaction((trx) => write(items, trx))
   } catch (error) {
-    const general = refusal(error)
-    if (!(general instanceof ValidationError)) throw error
-    const found = await firstRefused(together, error)
-    throw found ? placed(found.item.path, tell(found.error, found.item)) : placed(commonPath(items), general)
+    throw await placedRefusal(together, error)
   }
+}
+
+/** The error of a list, under the path of the item that it is about; one that is not about input as it is. */
+export async function placedRefusal<Item extends Placed, Result>(
+  together: Together<Item, Result>,
+  error: unknown,
+): Promise<unknown> {
+  const { items, view } = together
+  const refusal = (one: unknown) => toApiError(one, subjectOf('POST', view)) ?? one
+  const { tell = refusal } = together
+  const [first] = items
+  const path = commonPath(items)
+  if (first && path.length === Math.max(...items.map((item) => item.path.length)))
+    return placed(path, tell(error, first))
+  const general = refusal(error)
+  if (!(general instanceof ValidationError)) return error
+  const found = await firstRefused(together, error)
+  return found ? placed(found.item.path, tell(found.error, found.item)) : placed(path, general)
 }
 
 /** The last item of the shortest list, from the first item on, that is refused. */
@@ -56,13 +64,22 @@ async function firstRefused<Item extends Placed, Result>(
   { items, knex, write, view }: Together<Item, Result>,
   first: unknown,
 ): Promise<{ item: Item; error: unknown } | undefined> {
+  const failureAt = (count: number, checks: 'early' | 'late') =>
+    failureOf(knex, async (trx) => {
+      await write(items.slice(0, count), trx)
+      if (checks === 'early') await trx.raw('set constraints all immediate')
+    })
+  // refused at COMMIT, by a deferred constraint: checked before, it may also refuse what a later item puts right
+  const isDeferred = !knex.isTransaction && (await failureAt(items.length, 'late')) === undefined
+  const isSame = (failure: unknown) => !isDeferred || detailOf(failure) === detailOf(first)
+  if (isDeferred && !isSame(await failureAt(items.length, 'early'))) return undefined
   let error = first
   let accepted = 0
   let refused = items.length
   while (refused - accepted > 1) {
     const middle = Math.floor((accepted + refused) / 2)
-    const failure = await failureOf(knex, (trx) => write(items.slice(0, middle), trx))
-    if (failure === undefined) {
+    const failure = await failureAt(middle, isDeferred ? 'early' : 'late')
+    if (failure === undefined || !isSame(failure)) {
       accepted = middle
       continue
     }
@@ -73,6 +90,12 @@ async function firstRefused<Item extends Placed, Result>(
   }
   const item = items[refused - 1]
   return item && { item, error }
+}
+
+/** Which key PostgreSQL has refused. */
+function detailOf(error: unknown): unknown {
+  const { cause } = (toApiError(error) ?? {}) as { cause?: { detail?: unknown } }
+  return cause?.detail
 }
 
 /** What the work fails with; all of it is undone. */

@@ -5,7 +5,6 @@ import type { SerializerContext, SerializerField } from '../fields/field.js'
 import { described, exclusiveTo } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { pascalCase } from '../kernel/naming.js'
-import { buildModel, isExpression } from '../models/build-model.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
@@ -18,13 +17,10 @@ import { freshRows } from './fresh-row.js'
 import { checkNames, type ExtraKwargs, type FieldNames, generateFields } from './generate-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
-import { placeError } from './refused-item.js'
 import { schemaNameOf } from './schema-name.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
-import { splitWrites } from './split-writes.js'
 import { under } from './under.js'
-import { inOwnTerms, type WriteItem } from './write-own-rows.js'
-import { changeOf, insertRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
+import type { WriteItem } from './write-own-rows.js'
 import { toItems, writeTree } from './write-tree.js'
 
 export type { ExtraKwargs, FieldNames } from './generate-fields.js'
@@ -102,7 +98,9 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   }
 
   override isValid(options: ValidityOptions = {}): Promise<boolean> {
-    const needsNone = this.obj === undefined || tooManyNested(this, this.inputData, this.many) !== undefined
+    const { obj, plan, inputData, many } = this
+    const needsNone =
+      obj === undefined || plan.nesting.length === 0 || tooManyNested(this, inputData, many) !== undefined
     return needsNone ? super.isValid(options) : this.#loadTargets().then(() => super.isValid(options))
   }
 
@@ -132,12 +130,16 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     })
   }
 
+  /** The class creates or updates objects by code of its own. */
+  #inOwnWay({ instance }: WriteEntry): boolean {
+    const own = ModelSerializer.prototype
+    return instance ? this.update !== own.update : this.create !== own.create
+  }
+
   /** @internal Writes objects together, but for those that the class creates or updates in its own way. */
   async writeAll(entries: readonly WriteEntry[]): Promise<readonly Model[]> {
-    const own = ModelSerializer.prototype
-    const inOwnWay = ({ instance }: WriteEntry) => (instance ? this.update !== own.update : this.create !== own.create)
     const rows = new Map<WriteEntry, Model>()
-    for (const entry of entries.filter(inOwnWay)) {
+    for (const entry of entries.filter((one) => this.#inOwnWay(one))) {
       const { instance, data, path } = entry
       rows.set(entry, await under(path, () => (instance ? this.update(instance as M, data) : this.create(data))))
     }
@@ -148,81 +150,23 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   }
 
   /** All or nothing, in one statement for each level of objects; what is wrong with an item stands under its position. */
-  protected override async createMany(items: readonly Record<string, unknown>[]): Promise<M[]> {
-    if (this.create !== ModelSerializer.prototype.create) {
-      return this.#atomically(items.length > 1, () => oneByOne(items, (item) => this.create(item)))
-    }
-    const writes = items.map((item) => splitWrites(this, item))
-    if (writes.some(({ hasRelated }) => hasRelated)) {
-      return this.#writeTogether(items.map((data, position) => ({ data, instance: undefined, path: [position] })))
-    }
-    const rows: Model[] = []
-    for (const [position, { columns }] of writes.entries()) {
-      const data = items[position] as Record<string, unknown>
-      rows.push(await under([position], () => this.#inOwnTerms(data, () => buildModel(this.#model, columns))))
-    }
-    const created = await this.#atOnce(items, {
-      all: (trx) => insertRows(this.#model, rows, trx),
-      one: (item, trx) => this.withContext({ ...this.context, knex: trx }, async () => this.create(item as never)),
-    })
-    return this.#loadShown(created as M[])
+  protected override createMany(items: readonly Record<string, unknown>[]): Promise<M[]> {
+    return this.#writeList(items.map((data, position) => ({ data, instance: undefined, path: [position] })))
   }
 
   /** All or nothing, in one statement for each level of objects; `instances` should be locked in the order of their keys, so that two lists cannot deadlock. */
-  protected override async updateMany(
-    instances: readonly M[],
-    items: readonly Record<string, unknown>[],
-  ): Promise<M[]> {
-    const each = () =>
-      this.#atomically(items.length > 1, () =>
-        oneByOne(items, (item, position) => this.update(instances[position] as M, item)),
-      )
-    if (this.update !== ModelSerializer.prototype.update) return each()
-    const knex = this.#knex ?? boundKnex(this.#model)
-    const writes = items.map((item) => splitWrites(this, item))
-    if (writes.some(({ hasRelated }) => hasRelated)) {
-      return this.#writeTogether(
-        items.map((data, position) => ({ data, instance: instances[position], path: [position] })),
-      )
-    }
-    if (!updatesRows(this.#model, knex)) return each()
-    const changes: RowChange[] = []
-    for (const [position, write] of writes.entries()) {
-      const data = items[position] as Record<string, unknown>
-      const instance = instances[position] as M
-      const change = () => changeOf(this.#model, instance, write, knex)
-      changes.push(await under([position], () => this.#inOwnTerms(data, change)))
-    }
-    if (changes.some(({ values }) => [...values.values()].some(isExpression))) return each()
-    const updated = await this.#atOnce(items, {
-      all: (trx) => updateRows(this.#model, changes, trx),
-      one: (item, trx, position) =>
-        this.withContext({ ...this.context, knex: trx }, async () => this.update(instances[position] as M, item)),
-    })
-    return this.#loadShown(updated as M[])
+  protected override updateMany(instances: readonly M[], items: readonly Record<string, unknown>[]): Promise<M[]> {
+    return this.#writeList(items.map((data, position) => ({ data, instance: instances[position], path: [position] })))
   }
 
-  /** Writes a list by one statement; when the database refuses it, it is found out which item it means. */
-  async #atOnce<Item>(
-    items: readonly Item[],
-    write: {
-      all: (trx: Queryable) => Promise<readonly Model[]>
-      one: (item: Item, trx: Queryable, position: number) => Promise<unknown>
-    },
-  ): Promise<readonly Model[]> {
-    if (items.length === 0) return []
-    const knex = this.#knex ?? boundKnex(this.#model)
-    try {
-      // inside the caller's transaction this is a savepoint: a refusal leaves it usable
-      return await knex.transaction((trx) => write.all(trx))
-    } catch (error) {
-      throw await placeError(error, { items, knex, view: this.context.view, write: write.one })
-    }
-  }
-
-  async #writeTogether(entries: readonly WriteEntry[]): Promise<M[]> {
-    return this.#atomically(true, async () => {
+  async #writeList(entries: readonly WriteEntry[]): Promise<M[]> {
+    const [first] = entries
+    const isOwn = first !== undefined && this.#inOwnWay(first)
+    // a list of new rows is one statement
+    const isSeveral = isOwn || first?.instance !== undefined || this.plan.nesting.length > 0
+    return this.#atomically(isSeveral, async () => {
       const rows = await this.writeAll(entries)
+      if (isOwn) return [...rows] as M[]
       // what is nested in one item may be another item
       const isStale = entries.length > 1 && nests(this.plan, this.#model)
       return this.#loadShown([...(isStale ? await freshRows(rows, this) : rows)] as M[])
@@ -238,15 +182,6 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   async #reload(instances: M[]): Promise<M[]> {
     await loadRelations(this.#model, instances, { relations: this.plan.relations, knex: this.#knex })
     return instances
-  }
-
-  /** What the database or the model refuses of the object's own row, reported by the names of the client's fields. */
-  async #inOwnTerms<Row>(data: Record<string, unknown>, work: () => Promise<Row> | Row): Promise<Row> {
-    try {
-      return await work()
-    } catch (error) {
-      throw inOwnTerms(this, data, error)
-    }
   }
 
   /** Several statements are one transaction: the caller's, or one of our own. */
@@ -272,18 +207,6 @@ exclusiveTo('ModelSerializer', 'serializer', OWN)
 
 function hasRelated({ writes }: WriteItem): boolean {
   return writes.hasRelated
-}
-
-/** Does the work for each item; what is wrong with it stands under its position. */
-async function oneByOne<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item, position: number) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = []
-  for (const [position, item] of items.entries()) {
-    results.push(await under([position], () => work(item, position)))
-  }
-  return results
 }
 
 /** True when all objects that nested data may change are loaded, those of nested objects too. */

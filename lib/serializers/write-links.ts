@@ -7,9 +7,10 @@ import type { Column, JoinTable, RelationDescription } from '../models/model-des
 import { type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { isHeld, letGo } from '../queryset/held-rows.js'
+import { keyRows } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
-import { ONE_BY_ONE, whereRows } from '../queryset/where-keys.js'
+import { whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, relatedKeys } from './lock-rows.js'
@@ -59,19 +60,17 @@ async function insertLinks(
   knex: Queryable,
 ): Promise<void> {
   const { model, ownerProperties, relatedProperties } = through
-  const lists = asLists(through, relation, links)
-  if (lists) {
-    const { names, source, values } = lists
+  const rows = linkRows(through, relation, links)
+  if (rows) {
+    const { names, listed, table, bindings } = rows
     // two keys of several columns may share some, which are the owner's then
     const once = [...new Set(names)]
-    const marks = (list: readonly unknown[]) => list.map(() => '??').join(', ')
-    const listed = [...names.keys()].map((index) => `c${index}`)
-    const taken = once.map((name) => `c${names.indexOf(name)}`)
-    const sql = `insert into ?? (${marks(once)}) select ${taken.join(', ')} from (${source}) as v (${listed.join(', ')})`
-    await knex.raw(sql, [model.tableName, ...once, ...values] as never)
+    const taken = once.map((name) => listed[names.indexOf(name)])
+    const sql = `insert into ?? (${marksOf(once)}) select ${marksOf(once)} from ${table}`
+    await knex.raw(sql, [model.tableName, ...once, ...taken, ...bindings] as never)
     return
   }
-  const rows = links.map(({ owner, key }) => {
+  const objects = links.map(({ owner, key }) => {
     const own = ownerProperties.map((property, index) => {
       const from = relation.ownerProperties[index] as string
       return [property, exactAt(owner, from)] as const
@@ -79,28 +78,27 @@ async function insertLinks(
     const other = relatedProperties.map((property, index) => [property, key[index]] as const)
     return model.fromJson(Object.fromEntries([...other, ...own]))
   })
-  for (const part of parts(rows)) await model.query(knex).insert(part)
+  for (const part of parts(objects)) await model.query(knex).insert(part)
 }
 
-/** Links as one list for each column, however many they are; undefined where rows of the table are objects of a class. */
-function asLists({ model, isBare, ...through }: JoinTable, relation: RelationDescription, links: readonly KeyLink[]) {
+/** Links as a table of SQL; undefined where rows of the join table are objects of a class, or their types are not known. */
+function linkRows({ model, isBare, ...through }: JoinTable, relation: RelationDescription, links: readonly KeyLink[]) {
   const owner = links[0] && modelOf(links[0].owner)
   if (!isBare || !owner) return undefined
-  const own = columnsOf(owner, relation.ownerProperties)
-  const related = columnsOf(relation.model, relation.relatedProperties)
-  const types = [...own, ...related].map((column) =>
-    column && !ONE_BY_ONE.has(column.type) ? column.sqlType : undefined,
-  )
+  const { ownerProperties, relatedProperties } = relation
+  const columns = [...columnsOf(owner, ownerProperties), ...columnsOf(relation.model, relatedProperties)]
+  if (columns.some((column) => column?.sqlType === undefined)) return undefined
   const names = [...through.ownerProperties, ...through.relatedProperties].map((name) =>
     model.propertyNameToColumnName(name),
   )
-  // knex takes a question mark for the place of a value
-  if ([...types, ...names].some((text) => text === undefined || text.includes('?'))) return undefined
-  const values = [
-    ...relation.ownerProperties.map((name) => links.map((link) => exactAt(link.owner, name))),
-    ...related.map((_, index) => links.map(({ key }) => key[index])),
-  ]
-  return { names, source: `select * from unnest(${types.map((type) => `?::${type}[]`).join(', ')})`, values }
+  const values = links.map((link) => [...ownerProperties.map((name) => exactAt(link.owner, name)), ...link.key])
+  const listed = names.map((_, index) => `c${index}`)
+  const { sql: table, bindings } = keyRows({ columns, values, table: 'v', names: listed })
+  return { names, listed, table, bindings }
+}
+
+function marksOf(names: readonly unknown[]): string {
+  return names.map(() => '??').join(', ')
 }
 
 function columnsOf(model: ModelClass, properties: readonly string[]): readonly (Column | undefined)[] {
@@ -207,10 +205,10 @@ async function unrelate(relation: RelationDescription, links: readonly KeyLink[]
   const { through } = relation
   if (through?.isPlain) {
     const { model, ownerProperties, relatedProperties } = through
-    const lists = asLists(through, relation, links)
-    if (lists) {
-      const sql = `delete from ?? where (${lists.names.map(() => '??').join(', ')}) in (${lists.source})`
-      await knex.raw(sql, [model.tableName, ...lists.names, ...lists.values] as never)
+    const rows = linkRows(through, relation, links)
+    if (rows) {
+      const sql = `delete from ?? where (${marksOf(rows.names)}) in (select ${marksOf(rows.listed)} from ${rows.table})`
+      await knex.raw(sql, [model.tableName, ...rows.names, ...rows.listed, ...rows.bindings] as never)
       return
     }
     const names = [...ownerProperties, ...relatedProperties].map((name) => model.propertyNameToColumnName(name))

@@ -13,9 +13,10 @@ import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement } from '../postgres/run-statement.js'
+import { keyRows, PLACE } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import { ONE_BY_ONE, whereRows } from '../queryset/where-keys.js'
+import { whereRows } from '../queryset/where-keys.js'
 import type { AnySerializer } from './contract.js'
 import { findSame } from './row-keys.js'
 import type { Writes } from './split-writes.js'
@@ -151,44 +152,50 @@ async function updatePart(
   const sparse = new Set(changing.filter(({ column }) => !changes.every(({ values }) => values.has(column))))
   const sets = changing.map((column, index) =>
     sparse.has(column)
-      ? { sql: `?? = case when v.h${index} then v.c${index} else t.?? end`, bindings: [column.column, column.column] }
-      : { sql: `?? = v.c${index}`, bindings: [column.column] },
+      ? {
+          sql: '?? = case when v.?? then v.?? else t.?? end',
+          bindings: [column.column, `h${index}`, `c${index}`, column.column],
+        }
+      : { sql: '?? = v.??', bindings: [column.column, `c${index}`] },
   )
-  const cells: readonly Cells[] = [
-    ...keys.map(({ property, sqlType }, index) => ({
-      name: `k${index}`,
-      type: sqlType,
-      values: changes.map(({ instance }) => exactAt(instance, property)),
-    })),
-    ...changing.flatMap(({ column, sqlType }, index) => [
-      { name: `c${index}`, type: sqlType, values: changes.map(({ values }) => values.get(column) ?? null) },
-    ]),
-    ...changing.flatMap((column, index) => {
-      const given = () => changes.map(({ values }) => values.has(column.column))
-      return sparse.has(column) ? [{ name: `h${index}`, type: 'bool', values: given() }] : []
-    }),
-    { name: 'place', type: 'int4', values: changes.map((_, index) => index) },
+  const flags = changing.filter((column) => sparse.has(column))
+  const names = [
+    ...keys.map((_, index) => `k${index}`),
+    ...changing.map((_, index) => `c${index}`),
+    ...flags.map((column) => `h${changing.indexOf(column)}`),
   ]
-  const source = [...keys, ...changing].some(({ type }) => ONE_BY_ONE.has(type)) ? asRows(cells) : asLists(cells)
-  const quoted = (sql: string, bindings: readonly string[]) => nativeSql(knex.raw(sql, bindings as never)).text
-  const head = quoted(`update ?? as t set ${sets.map((set) => set.sql).join(', ')}`, [
-    model.tableName,
-    ...sets.flatMap((set) => set.bindings),
-  ])
+  const source = keyRows({
+    columns: [...keys, ...changing, ...flags.map(() => FLAG)],
+    values: changes.map(({ instance, values }) => [
+      ...keys.map(({ property }) => exactAt(instance, property)),
+      ...changing.map(({ column }) => values.get(column) ?? null),
+      ...flags.map(({ column }) => values.has(column)),
+    ]),
+    table: 'v',
+    names,
+  })
   const shown = [...columns.values()]
-  const same = keys.map((_, index) => `t.?? = v.k${index}`).join(' and ')
-  const tail = quoted(`where ${same} returning v.place, ${shown.map(() => 't.??').join(', ')}`, [
-    ...keys.map(({ column }) => column),
-    ...shown.map(({ column }) => column),
-  ])
-  const text = `${head} from ${source.sql} as v (${cells.map(({ name }) => name).join(', ')}) ${tail}`
+  const same = keys.map(() => 't.?? = v.??').join(' and ')
+  const returned = shown.map(() => 't.??').join(', ')
+  const sql =
+    `update ?? as t set ${sets.map((set) => set.sql).join(', ')} from ${source.sql} ` +
+    `where ${same} returning v.${PLACE}, ${returned}`
+  const { text, values } = nativeSql(
+    knex.raw(sql, [
+      model.tableName,
+      ...sets.flatMap((set) => set.bindings),
+      ...source.bindings,
+      ...keys.flatMap(({ column }, index) => [column, `k${index}`]),
+      ...shown.map(({ column }) => column),
+    ] as never),
+  )
   const types = new RememberingTypes(knex)
   const parsers = shown.map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
-  const found = await runStatement(knex, { text, name: undefined }, source.values)
+  const found = await runStatement(knex, { text, name: undefined }, values)
   const stored = found.map(([place, ...row]) => {
     const cells = row.map((cell, index) => (cell === null ? null : parsers[index]?.(cell)))
     const after = Object.fromEntries(shown.map(({ column }, index) => [column, cells[index]]))
-    return { change: changes[Number(place)] as RowChange, after }
+    return { change: changes[Number(place) - 1] as RowChange, after }
   })
   const rows = stored.map(({ after }) => after)
   const remember = types.of(
@@ -202,33 +209,8 @@ async function updatePart(
   return stored.map(({ change }, index) => [change, objects[index] as Model] as const)
 }
 
-/** A column of what the rows are changed by. */
-interface Cells {
-  readonly name: string
-  /** The type, as SQL writes it. */
-  readonly type: string | undefined
-  readonly values: readonly unknown[]
-}
-
-function asLists(cells: readonly Cells[]): CompiledSource {
-  const lists = cells.map(({ type }, index) => `$${index + 1}::${type}[]`)
-  return { sql: `unnest(${lists.join(', ')})`, values: cells.map(({ values }) => values) }
-}
-
-function asRows(cells: readonly Cells[]): CompiledSource {
-  const values: unknown[] = []
-  const rows = (cells[0]?.values ?? []).map((_, row) => {
-    // casts stand in the first row only: the others follow it
-    const marks = cells.map(({ type, values: own }) => `$${values.push(own[row])}${row === 0 ? `::${type}` : ''}`)
-    return `(${marks.join(', ')})`
-  })
-  return { sql: `(values ${rows.join(', ')})`, values }
-}
-
-interface CompiledSource {
-  readonly sql: string
-  readonly values: readonly unknown[]
-}
+/** A column that says whether a row changes another. */
+const FLAG = { type: 'bool', sqlType: 'boolean' } as Column
 
 /** As many items at once as a statement has room for. */
 function parts<Item>(items: readonly Item[], parameters: number): Item[][] {

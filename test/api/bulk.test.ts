@@ -411,7 +411,8 @@ describe('statements', () => {
         )
         await send('DELETE', '/api/books/bulk', ids)
       })
-      counts.push(texts.length)
+      // one item is written without a savepoint
+      counts.push(texts.filter((sql) => !sql.includes('SAVEPOINT')).length)
     }
     expect(new Set(counts).size).toBe(1)
   })

@@ -1,12 +1,11 @@
 /** Counts the related objects of several objects at once. */
 
 import { describeModel } from '../../models/describe-model.js'
-import { exactAt } from '../../models/exact-types.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement } from '../../postgres/run-statement.js'
+import { keyRows, PLACE, valuesOf } from '../../queryset/key-rows.js'
 import type { SqlPart } from '../../queryset/keyset.js'
-import { arrayCast } from '../../queryset/where-keys.js'
 import { stepThrough } from '../resolve-paths.js'
 import { joinOf } from '../step.js'
 import { countedRows } from './related-condition.js'
@@ -26,7 +25,6 @@ export interface ObjectsToCount {
 
 /** Names of no table and no column of the application's. */
 const KEYS = 'koa_viewsets_keys'
-const PLACE = 'koa_viewsets_place'
 const COUNTED = 'koa_viewsets_counted'
 
 /** How many related objects each owner has, in the order of the owners: by one statement. */
@@ -34,18 +32,12 @@ export async function countObjects(asked: ObjectsToCount): Promise<readonly numb
   const { model, relation, owners, knex } = asked
   const description = describeModel(model)
   const count = countSql(asked, KEYS)
-  const places: string[] = []
-  const values: unknown[][] = []
-  for (const property of description.relations.get(relation)?.ownerProperties ?? []) {
-    const column = description.columns.get(property)
-    places.push(column ? arrayCast(column) : '?')
-    values.push(owners.map((owner) => exactAt(owner, property) ?? null))
-  }
-  const columns = [...count.columns, PLACE]
-  const sql =
-    `select ${count.sql} ` +
-    `from unnest(${places.join(', ')}) with ordinality as ??(${columns.map(() => '??').join(', ')}) order by ??`
-  const compiled = nativeSql(knex.raw(sql, [...count.bindings, ...values, KEYS, ...columns, PLACE] as never))
+  const properties = description.relations.get(relation)?.ownerProperties ?? []
+  const columns = properties.map((property) => description.columns.get(property))
+  const values = owners.map((owner) => valuesOf(owner, properties))
+  const rows = keyRows({ columns, values, table: KEYS, names: count.columns })
+  const sql = `select ${count.sql} from ${rows.sql} order by ??`
+  const compiled = nativeSql(knex.raw(sql, [...count.bindings, ...rows.bindings, PLACE] as never))
   const found = await runStatement(knex, { text: compiled.text, name: undefined }, compiled.values)
   return found.map(([number]) => Number(number))
 }

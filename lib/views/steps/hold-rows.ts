@@ -52,24 +52,19 @@ const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
  * row that stays can still be referred to.
  */
 export async function holdRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
-  const held = await hold(view, wanted)
-  // another row may have taken a name that is not unique
-  if (wanted.key.unique) noteHeld(held.objects, knexOf(view))
-  return held
-}
-
-async function hold(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
-  const { secured, isView } = describeModel(view.plan.viewClass.modelClass())
-  if (isOneOfAll(view, wanted) && !secured && !isView) {
-    const model = view.plan.viewClass.modelClass()
-    const { columns } = describeModel(model)
+  const { model, columns, secured, isView } = view.plan.resource.model
+  const knex = knexOf(view)
+  if (isOneOfAll(view, wanted, knex) && !secured && !isView) {
     const row = await holdOne(model, wanted.key.columns, {
       values: wanted.keys[0] as KeyValues,
       terms: (wanted.terms ?? []).map(({ property }) => columns.get(property) as Column),
       lock: view.ctx.method === 'DELETE' ? 'update' : 'no key update',
-      knex: knexOf(view),
+      knex,
     })
-    return row ? { objects: [row.object], count: 1, texts: row.texts } : NONE
+    if (!row) return NONE
+    const objects = [row.object]
+    noteHeld(objects, knex)
+    return { objects, count: 1, texts: row.texts }
   }
   const query = visibleQuery(view)
   const conditions = watchConditions(query)
@@ -79,31 +74,37 @@ async function hold(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
     if (objects.length === 0) return NONE
     const isSettled = conditions.readOwnRow && !secured && !isView
     return {
-      objects: await settle(view, isSettled ? objects : readAll(query)),
+      objects: await settle(view, wanted, isSettled ? objects : readAll(query)),
       count: objects.length,
       texts: undefined,
     }
   }
   const rows = await holdKeys(view, wanted)
   if (rows.length === 0) return NONE
-  return { objects: await settle(view, readAll(query)), count: rows.length, texts: rows[0] }
+  return { objects: await settle(view, wanted, readAll(query)), count: rows.length, texts: rows[0] }
 }
 
 /** True for one row of the whole table: no condition but its key, and no order of locks. */
-function isOneOfAll(view: GenericView, { key, keys }: WantedRows): boolean {
+function isOneOfAll(view: GenericView, { key, keys }: WantedRows, knex: Queryable): boolean {
   return (
     keys.length === 1 &&
     key.unique &&
     view.plan.parents.length === 0 &&
     view.plan.viewClass.softDelete === null &&
     view.plan.resource.isWholeTable &&
-    holdsPlainly(view.plan.viewClass.modelClass(), knexOf(view))
+    holdsPlainly(view.plan.resource.model.model, knex)
   )
 }
 
 /** The objects that the rows are, unless the objects before them on the path are not there any more. @throws NotFound */
-async function settle(view: GenericView, found: readonly Model[] | Promise<Model[]>): Promise<readonly Model[]> {
+async function settle(
+  view: GenericView,
+  { key }: WantedRows,
+  found: readonly Model[] | Promise<Model[]>,
+): Promise<readonly Model[]> {
   const objects = await found
+  // another row may have taken a name that is not unique
+  if (key.unique) noteHeld(objects, knexOf(view))
   if (objects.length > 0) await confirmParentsAgain(view)
   return objects
 }

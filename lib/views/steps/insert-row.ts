@@ -1,6 +1,5 @@
 /** Creates an object by one statement, where nothing of the application stands between the input and the row. */
 
-import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { externalIds } from '../../ids/external-ids.js'
 import { ValidationError } from '../../kernel/errors.js'
@@ -12,12 +11,12 @@ import type { ModelClass } from '../../models/objection.js'
 import { toApiError } from '../../postgres/database-errors.js'
 import { subjectOf } from '../../postgres/failed-statement.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { Inserter } from '../../rows/inserter.js'
-import { constraintSubject } from '../../serializers/constraint-subject.js'
+import { Inserter, type RowValues } from '../../rows/inserter.js'
+import { placedRefusal } from '../../serializers/all-at-once.js'
 import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
-import { placeError } from '../../serializers/refused-item.js'
 import { propertyOf } from '../../serializers/split-writes.js'
 import { under } from '../../serializers/under.js'
+import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
@@ -82,7 +81,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
       try {
         return rowOf(serializer, inserter.model.model, item)
       } catch (error) {
-        throw toApiError(error, constraintSubject(serializer.plan, 'write', item, { view })) ?? error
+        throw inOwnTerms(serializer, item, error)
       }
     })
     if (row) values.push(row)
@@ -92,18 +91,24 @@ export async function insertRows(view: GenericView): Promise<unknown> {
     await serializer.save()
     return representSaved(view, serializer)
   }
-  const knex = view.knex as Queryable
   try {
     return await inserter.many(values)
   } catch (error) {
     if (!(toApiError(error, subjectOf('POST', view)) instanceof ValidationError)) throw error
     // a key that leads nowhere is reported for all items at once
     await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
-    const write = (item: Record<string, unknown>, trx: Queryable) => {
-      const one = view.getInputSerializer({ context: { ...view.getSerializerContext(), knex: trx as Knex } })
-      return one.create(item) as Promise<unknown>
+    const refused = {
+      items: values.map((row, position) => ({ row, data: items[position] ?? {}, path: [position] })),
+      knex: inserter.knex,
+      view,
+      write: (part: readonly { row: RowValues }[], trx: Queryable) =>
+        inserter.insert(
+          part.map(({ row }) => row),
+          trx,
+        ),
+      tell: (one: unknown, { data }: { data: Record<string, unknown> }) => inOwnTerms(serializer, data, one),
     }
-    throw await placeError(error, { items, knex, view, write })
+    throw await placedRefusal(refused, error)
   }
 }
 

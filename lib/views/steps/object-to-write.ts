@@ -11,9 +11,10 @@ import { type Column, mayKeep } from '../../models/model-description.js'
 import { isModelClass, modelOf } from '../../models/objection.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import { isHeld } from '../../queryset/held-rows.js'
 import { spelling } from '../../queryset/key-rows.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import type { ObjectLookup } from '../../rows/find-row.js'
+import type { ObjectLookup } from '../../rows/find-rows.js'
 import type { GenericView } from '../generic-view.js'
 import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
 import { applyBody } from './apply-body.js'
@@ -27,9 +28,6 @@ const INSUFFICIENT_PRIVILEGE = '42501'
 const MOST_CHOICES = 3
 const CHANGED = 'Object was changed by another request.'
 
-/** Objects whose rows are held until the transaction ends. */
-const HELD = new WeakSet<object>()
-
 /** @see GenericAPIView.getObjectToWrite */
 // biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
 export async function getObjectToWrite(view: GenericView): Promise<any> {
@@ -39,7 +37,8 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
     const found = (await view.getObject()) as object
     const object = view.plan.resource.overrides.lookup ? await holdChosen(view, found) : found
     // a lookup by a column that is not unique has read no version
-    if (ROW_VERSION.get(view.ctx) === undefined) await readNewVersion(view, object)
+    if (view.plan.viewClass.concurrency !== null && ROW_VERSION.get(view.ctx) === undefined)
+      await readNewVersion(view, object)
     checkConditions(view, object)
     const { patch } = view.body
     return patch === undefined ? object : await applyBody(view, patch, object)
@@ -79,7 +78,8 @@ export async function findObject(view: GenericView): Promise<Model> {
   const isVersioned = view.plan.viewClass.concurrency !== null
   const isHeld = view.holds || (isVersioned && transactionOf(view) !== undefined && !isSafeMethod(view.ctx.method))
   const found = await lookedUp(() => (isHeld ? holdObjects(view, lookup) : readVersioned(view, lookup)))
-  const object = found.find((one) => isNamed(one, lookup))
+  // an application's own query may find more
+  const object = view.plan.resource.isWholeTable ? found[0] : found.find((one) => isNamed(one, lookup))
   if (!object) throw new NotFound()
   return object
 }
@@ -105,7 +105,7 @@ async function readObjects(lookup: ObjectLookup): Promise<readonly Model[]> {
 /** @throws PermissionDenied the caller sees the row, and the database does not let it be written */
 async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   const { key, values } = lookup
-  const { lockable, secured } = describeModel(view.plan.viewClass.modelClass())
+  const { lockable, secured } = view.plan.resource.model
   if (refusesLocks(view)) return unheldObjects(view, lookup)
   if (!lockable) return readVersioned(view, lookup)
   const terms = key.unique ? view.plan.resource.versionTerms : []
@@ -113,7 +113,6 @@ async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<rea
     throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE ? new LockRefused(error) : error
   })
   if (texts && texts.length > 0) ROW_VERSION.set(view.ctx, versionOf(view, texts))
-  for (const object of objects) HELD.add(object)
   if (count > 0 || !secured) return objects
   // the table's policies for updates hide rows from locks, too
   return unheldObjects(view, lookup)
@@ -191,7 +190,7 @@ async function holdChosen(view: GenericView, chosen: object): Promise<object> {
     const chosenModel: unknown = modelOf(object)
     if (!isModelClass(chosenModel) || chosenModel.tableName !== model.tableName) return object
     const own = object as Model
-    if (HELD.has(own) || held === keyOf(own) || refusesLocks(view) || !lockable) return object
+    if (isHeld(own, transactionOf(view)) || held === keyOf(own) || refusesLocks(view) || !lockable) return object
     if (!key.every((column): column is Column => column !== undefined) || exactKey(own) == null) return object
     const texts = await holdRow(view, key, [exactKey(own)].flat())
     if (!texts) throw new NotFound()

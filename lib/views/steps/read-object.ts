@@ -2,12 +2,11 @@
 
 import { ROW_VERSION } from '../../caching/entity-tags.js'
 import type { KeyValues } from '../../fields/object-key.js'
-import { PathStart, type Where } from '../../filters/field-path.js'
+import { PathStart } from '../../filters/field-path.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
-import type { ModelDescription } from '../../models/model-description.js'
 import { readingError, toApiError } from '../../postgres/database-errors.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
-import { findRow, type ObjectLookup } from '../../rows/find-row.js'
+import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import { type ConditionKey, conditionKey, type RowAccess } from '../../rows/row-access.js'
 import type { GenericView } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
@@ -21,8 +20,9 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   if (resource.namesPerUser && !resource.overrides.lookup) requireOwner(view)
   const rows = objectRow(view)
   if (!rows) return readInstance(view)
-  const found = await lookedUp(() => findRow(rows, lookupOf(view), resource.versionTerms))
-  if (found === null) return readInstance(view)
+  const all = await lookedUp(() => findRows(rows, lookupOf(view), resource.versionTerms))
+  if (all === null) return readInstance(view)
+  const [found] = all
   if (found === undefined) throw new NotFound()
   if (resource.versionTerms.length > 0) {
     ROW_VERSION.set(view.ctx, versionOf(view, found.texts))
@@ -70,11 +70,6 @@ export function keyOnPath(view: GenericView): KeyValues {
   return values
 }
 
-/** The conditions on all objects of the request, as far as they are known without building a query. */
-function scopeKey(scope: Where | undefined, { model }: ModelDescription): ConditionKey | undefined {
-  return conditionKey(scope ? [scope(new PathStart(model.tableName))] : [])
-}
-
 /** What the path names: the key, its values, and a query for it. @throws NotFound when no row can have them */
 export function lookupOf(view: GenericView): ObjectLookup {
   return lookupBy(view, keyOnPath(view))
@@ -83,7 +78,12 @@ export function lookupOf(view: GenericView): ObjectLookup {
 /** How the object of the view is looked up that has these values as its key. */
 export function lookupBy(view: GenericView, values: KeyValues): ObjectLookup {
   const { lookup: key } = view.plan.resource
-  return { key, values, scope: wholeScope(view), query: () => whereKey(visibleQuery(view), key.columns, values) }
+  return {
+    key,
+    values,
+    scope: () => wholeScope(view),
+    query: () => whereKey(visibleQuery(view), key.columns, values),
+  }
 }
 
 /** How the objects of the view are looked up that have one of these keys, by one list for each column. */
@@ -93,11 +93,15 @@ export function lookupAny(view: GenericView, keys: readonly KeyValues[]): Object
   return {
     key: { columns, name: `${name}[]`, unique: true },
     values: columns.map((_, index) => keys.map((values) => values[index])),
-    scope: isTyped ? wholeScope(view) : undefined,
+    scope: () => (isTyped ? wholeScope(view) : undefined),
     query: () => whereAnyKey(visibleQuery(view), columns, keys),
   }
 }
 
+/** The conditions on all objects of the request, where they are known without building a query. */
 function wholeScope(view: GenericView): ConditionKey | undefined {
-  return view.plan.resource.isWholeTable ? scopeKey(view.scope(), view.plan.resource.model) : undefined
+  const { isWholeTable, model } = view.plan.resource
+  if (!isWholeTable) return undefined
+  const scope = view.scope()
+  return conditionKey(scope ? [scope(new PathStart(model.model.tableName))] : [])
 }

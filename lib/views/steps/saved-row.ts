@@ -7,7 +7,7 @@ import { readingError } from '../../postgres/database-errors.js'
 import { spelling } from '../../queryset/key-rows.js'
 import { isSpelledOnce } from '../../queryset/same-keys.js'
 import { type JsonText, jsonList } from '../../renderers/json-renderer.js'
-import { findRow, findRows } from '../../rows/find-row.js'
+import { findRows } from '../../rows/find-rows.js'
 import type { RowAccess } from '../../rows/row-access.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { actionNamed, takesMany } from '../actions.js'
@@ -58,7 +58,7 @@ export async function readSavedRows(
   if (keys.flat().some((value) => value === null || value === undefined)) return undefined
   try {
     if (Array.isArray(saved)) return await readList(view, access, keys)
-    const found = await findRow(access, lookupBy(view, keys[0] as unknown[]), versionTerms)
+    const [found] = (await findRows(access, lookupBy(view, keys[0] as unknown[]), versionTerms)) ?? []
     if (found && versionTerms.length > 0) ROW_VERSION.set(view.ctx, versionOf(view, found.texts))
     return found?.text
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Reads one object as a row, by a kept statement. */
+/** Reads objects by their keys as rows, by a kept statement. */
 
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
@@ -15,7 +15,7 @@ export interface ObjectLookup {
   readonly key: Pick<ObjectKey, 'name' | 'unique' | 'columns'>
   readonly values: KeyValues
   /** All conditions of the query but for the key, where these are known without building it. */
-  readonly scope: ConditionKey | undefined
+  scope(): ConditionKey | undefined
   query(): AnyQueryBuilder
 }
 
@@ -26,24 +26,14 @@ export interface FoundRow {
   readonly texts: readonly (string | null)[]
 }
 
-/** One object as JSON, with the strings of `terms`; undefined when there is none, null where its query needs instances. */
-export async function findRow(
-  access: RowAccess,
-  lookup: ObjectLookup,
-  terms: readonly OrderTerm[],
-): Promise<FoundRow | undefined | null> {
-  const found = await findRows(access, lookup, terms)
-  return found === null ? null : found[0]
-}
-
-/** All objects that a lookup leads to, in no order; null where its query needs instances. */
+/** The objects that a lookup leads to, as JSON with the strings of `terms`, in no order; null where its query needs instances. */
 export async function findRows(
   access: RowAccess,
   lookup: ObjectLookup,
   terms: readonly OrderTerm[],
 ): Promise<readonly FoundRow[] | null> {
   const { plan, knex, client, native, statements, model } = access
-  const { scope } = lookup
+  const scope = lookup.scope()
   const names = terms.map(({ property }) => property).join()
   const key = scope && !plan.varies ? `one|${native}|${lookup.key.name}|${names}|${scope.text}` : undefined
   const cached = key === undefined ? undefined : statements.get(key)
