@@ -13,8 +13,3 @@ export function noteHeld(held: Iterable<object>, knex: Queryable): void {
 export function isHeld(one: object, knex: Queryable | undefined): boolean {
   return knex !== undefined && holders.get(one) === knex
 }
-
-/** A list that is written from now on. */
-export function letGo(list: object): void {
-  holders.delete(list)
-}

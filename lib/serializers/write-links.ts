@@ -6,7 +6,7 @@ import { exactAt } from '../models/exact-types.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { isHeld, letGo } from '../queryset/held-rows.js'
+import { isHeld } from '../queryset/held-rows.js'
 import { keyRows } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
@@ -174,7 +174,6 @@ async function presentRows(
     if (!instance || (Array.isArray(list) && isHeld(list, knex))) return list as Model[]
     return undefined
   })
-  for (const list of known) if (list) letGo(list)
   const owners = sets.filter((_, index) => !known[index]).map(({ owner }) => owner)
   const read = await relatedKeys(owners, { relation, knex })
   let next = 0

@@ -15,7 +15,7 @@ import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { clearedColumns, ownColumns } from './own-columns.js'
 import { namesOfRows } from './row-keys.js'
-import type { NestedWrite } from './split-writes.js'
+import type { KeySet, NestedWrite } from './split-writes.js'
 import { type Path, placed, under } from './under.js'
 import { DECIDED, TARGET } from './validated-item.js'
 import { type KeyLink, relate, relatedQuery, replaceSets } from './write-links.js'
@@ -194,17 +194,24 @@ export async function writeAfter(serializer: AnySerializer, items: readonly Writ
     const sets = items.flatMap((item) => {
       const { writes, row, instance, path } = item
       const own = writes.sets.filter((set) => set.name === name)
-      const isAlone = own.length > 0 && writesOwnRowOnly(serializer, item)
-      return own.map((set) => ({ owner: row as Model, set, path: [...path, name], instance, isAlone }))
+      return own.map((set) => {
+        const isAlone = isWrittenAlone(serializer, item, set)
+        return { owner: row as Model, set, path: [...path, name], instance, isAlone }
+      })
     })
     await replaceSets(serializer, sets)
   }
 }
 
-/** True where the item's sets are written with its own row alone, and nothing else runs that could write links. */
-function writesOwnRowOnly({ plan, leavesRelated }: AnySerializer, { writes, instance }: WriteItem): boolean {
+/** True where nothing writes links of the set's relation but the set: of the item only its own row is written besides. */
+function isWrittenAlone(
+  { plan, leavesRelated }: AnySerializer,
+  { writes, instance }: WriteItem,
+  { relation }: KeySet,
+): boolean {
   const { model } = plan
   if (!model || leavesRelated !== true || writes.before.length + writes.after.length > 0) return false
+  if (writes.sets.filter((set) => set.relation.name === relation.name).length > 1) return false
   if (instance && Object.keys(writes.columns).length === 0) return true
   const event = instance ? 'update' : 'insert'
   const { triggers, isIndirect } = model
