@@ -28,7 +28,7 @@ import { allowedMethods } from './actions.js'
 import { markBuiltIn } from './built-in.js'
 import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
 import { describeOptions } from './steps/describe-options.js'
-import type { ActionMap, ParentLink, RegisteredRoute, View, ViewPolicies } from './view.js'
+import type { ActionMap, ParentLink, RegisteredRoute, ViewPolicies } from './view.js'
 import { methodsOf, type ViewHandler, viewHandler } from './view-handler.js'
 
 /**
@@ -40,7 +40,7 @@ import { methodsOf, type ViewHandler, viewHandler } from './view-handler.js'
  * }
  * router.get('/report', Report.asView())
  */
-export class APIView implements View {
+export class APIView {
   /** A sentence for people, in OPTIONS and OpenAPI. */
   static description = ''
   /**

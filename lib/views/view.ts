@@ -1,21 +1,19 @@
-/** What dispatch knows of a view, and how a view class is settled before any request. */
-import type { Knex } from 'knex'
+/** What a view is to those who route and answer by it: its class, its policies, and how a router has registered it. */
+
 import type { BaseAuthentication } from '../authentication/authentication.js'
-import type { SerializerContext } from '../fields/field.js'
 import type { Context } from '../http/context.js'
 import type { DatabaseOptions } from '../http/database-role.js'
 import type { IdempotencyRule } from '../idempotency/rule.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
-import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
+import type { Parser, TakenFiles } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
-import type { AfterCommitWork } from '../postgres/after-commit.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
-import type { SerializerPlan } from '../serializers/contract.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import type { ActionClass } from './action-options.js'
 import type { ActionPlan, ActionRoute } from './action-plan.js'
 import type { ActionMap } from './actions.js'
+import type { APIView } from './api-view.js'
 import type { GovernedClass } from './policies.js'
 import type { Reading } from './reading.js'
 
@@ -39,48 +37,8 @@ export interface ViewPolicies {
   readonly idempotency: IdempotencyRule | undefined
 }
 
-/** @internal One request's view. */
-export interface View {
-  readonly ctx: Context
-  /** What its action does, decided before any request. */
-  readonly plan: ActionPlan
-  /** The name of the method that answers. */
-  readonly action: string
-  readonly policies: ViewPolicies
-  /** The budget of throttles that have no scope of their own. */
-  readonly throttleScope: string | undefined
-  /** A request that writes runs in one transaction. */
-  readonly atomic: boolean
-  /** The renderer for this request, once it was chosen. */
-  renderer: BaseRenderer | undefined
-  /** The request's body, once it was read. */
-  body: ParsedBody
-  /** The pool of queries outside a transaction; undefined for the models' own. */
-  knex: Knex | undefined
-  /** The transaction of a request that writes; where it has a role or settings of its own, also where one that reads runs. */
-  trx: Knex.Transaction | undefined
-  /** What waits for the end of an action that has no transaction. */
-  readonly afterAction: AfterCommitWork[] | undefined
-  getKnex(): Knex | undefined | Promise<Knex | undefined>
-  /** Whether the action takes a body. */
-  readsBody(): boolean
-  /** What the input serializer has validated. */
-  validatedData: unknown
-  /** What serializers know of the request, where the view adds something. */
-  getSerializerContext?(): SerializerContext
-  /** The view sets of objects that this one's belong to, the outermost first. */
-  readonly parents: readonly ParentLink[]
-  /** What the view's objects refer to their parent by, once it was looked for. */
-  parentKey: readonly unknown[] | undefined
-  /** The fields of the objects that the action takes, for OPTIONS; undefined where it takes none. */
-  describeInput(): SerializerPlan | undefined
-  /** The value of an OPTIONS answer, or a promise of it. */
-  options(): unknown
-  /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */
-  finalizeResponse(): void
-  /** The answer for an error of the database, in terms of the client's fields. */
-  toError(error: unknown): unknown
-}
+/** One request's view. */
+export type View = APIView
 
 /** @internal A view set that another is nested in, and the path parameter that names its object. */
 export interface ParentLink {

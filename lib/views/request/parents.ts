@@ -186,7 +186,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
   const outer = parent.plan.parents.length > 0 ? openParent(parent) : undefined
   // else its own query says so
   if (outer && !(outer.plan.isPlain && isNarrowed(parent))) await enter(parent, outer, method)
-  const nested = (view as GenericView).viewClass as GenericView['viewClass'] | undefined
+  const nested = view.plan.resource?.view
   const model = parent.plan.viewClass.modelClass()
   const key = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model)
   const related = key?.related

@@ -136,7 +136,12 @@ function methodOf(view: View): (data?: unknown) => unknown {
 /** The body, validated for the action. @throws ValidationError */
 async function readInput(view: View, serializerClass: SerializerClass): Promise<unknown> {
   const { ctx, body, trx, knex } = view
-  const context = view.getSerializerContext?.() ?? { ctx, view, user: ctx.state['user'], knex: trx ?? knex }
+  const context = (view as Partial<GenericView>).getSerializerContext?.() ?? {
+    ctx,
+    view,
+    user: ctx.state['user'],
+    knex: trx ?? knex,
+  }
   const serializer = new serializerClass({ inputData: body.data, textual: body.textual, context })
   await serializer.isValid({ raiseException: true })
   view.validatedData = serializer.validatedData
