@@ -194,10 +194,12 @@ export class APIView {
     return allowedMethods(this.actionMap, { describes: this.policies.metadata !== undefined })
   }
 
+  /** Whether the request, where it writes, runs in one transaction. */
   get atomic(): boolean {
     return (this.constructor as typeof APIView).atomic
   }
 
+  /** The budget of throttles that have no scope of their own. */
   get throttleScope(): string | undefined {
     return (this.constructor as typeof APIView).throttleScope
   }
