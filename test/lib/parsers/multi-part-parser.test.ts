@@ -257,7 +257,7 @@ describe('a body in one-byte chunks', () => {
       const inUse = heapInUse()
       const sent = head + begin + '1\r\nx\r\n'.repeat(200_000)
       socket.write(sent)
-      await vi.waitFor(() => expect(open?.req.socket.bytesRead).toBe(sent.length), 5_000)
+      await vi.waitFor(() => expect(open?.req.socket.bytesRead).toBe(sent.length), 20_000)
       // an object for each of them would be 60 MB
       expect(heapInUse() - inUse).toBeLessThan(10 * MB)
       socket.destroy()
