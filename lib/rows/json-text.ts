@@ -62,8 +62,11 @@ const AS_IT_IS = "coalesce(??::text, 'null')"
 const IN_QUOTES = `coalesce('"' || ??::text || '"', 'null')`
 const AS_JSON = "coalesce(to_json(??)::text, 'null')"
 const BIGINT = `case when ?? between -${SAFE} and ${SAFE} then ??::text else ${IN_QUOTES} end`
-/** `to_json` writes NaN and the infinities as strings. */
-const FLOAT = `case when ?? between '-${LARGEST}'::float8 and '${LARGEST}'::float8 then ??::text else ${AS_JSON} end`
+/** As JavaScript spells them, so that all answers, and their tags, are the same; `to_json` writes NaN and the infinities as strings. */
+const FLOAT =
+  `case when abs(??) between 0.0001 and 999999 then ??::text when ?? = 0 then '0' ` +
+  `when ?? between '-${LARGEST}'::float8 and '${LARGEST}'::float8 then case when abs(??::text::float8) >= 1e21 then ??::text ` +
+  `when abs(??::text::float8) < 1e-6 then replace(??::text, 'e-0', 'e-') else ??::text::numeric::text end else ${AS_JSON} end`
 /** UTC with `Z` in place of the last quote; beyond the years 1 to 9999 as PostgreSQL writes it. */
 const TIMESTAMPTZ =
   `case when ?? >= ${FIRST}+00'::timestamptz and ?? < ${LAST}+00'::timestamptz then left(to_json(?? at time zone 'UTC')::text, -1) || 'Z"' ` +

@@ -25,11 +25,16 @@ const SAFE_DIGITS = 15
 
 const writersOf = oncePer<RowPlan, RowWriter[]>(() => [])
 
+/** NaN, Infinity and -Infinity are no JSON numbers; with an exponent PostgreSQL has a spelling of its own. */
+function writeFloat(text: string): string {
+  if (text === 'NaN' || text.endsWith('y')) return `"${text}"`
+  return text === '-0' || text.includes('e') ? String(Number(text)) : text
+}
+
 const CELLS: Readonly<Record<Exclude<CellKind, 'value' | 'id'>, CellWriter>> = {
   number: (text) => text,
   bigint: (text) => (text.length <= SAFE_DIGITS || Number.isSafeInteger(Number(text)) ? text : `"${text}"`),
-  // NaN, Infinity and -Infinity are no JSON numbers
-  float: (text) => (text === 'NaN' || text.endsWith('y') ? `"${text}"` : text),
+  float: writeFloat,
   boolean: (text) => (text === 't' ? 'true' : 'false'),
   quoted: (text) => `"${text}"`,
   text: quoteText,
