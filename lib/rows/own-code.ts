@@ -1,6 +1,5 @@
 /** Code of the application that looks at objects while they are written through a serializer, or that shows them then. */
 
-import { oncePerCatalogue } from '../models/describe-model.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -13,20 +12,8 @@ const METHODS = {
   update: ['isValid', 'validate', 'save', 'update', 'updateMany'],
 } as const
 
-const decided = oncePerCatalogue((_serializer: SerializerClass) => new Map<keyof typeof METHODS, string | null>())
-
 /** The first of it, as a sentence for `explain()`; null where there is none. */
 export function ownCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
-  const known = decided(serializer)
-  let found = known.get(writes)
-  if (found === undefined) {
-    found = find(serializer, writes)
-    known.set(writes, found)
-  }
-  return found
-}
-
-function find(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
   const { name, prototype } = serializer
   const own = prototype as Record<string, unknown>
   const ours = ModelSerializer.prototype as unknown as Record<string, unknown>

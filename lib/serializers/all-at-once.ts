@@ -30,12 +30,9 @@ interface Together<Item extends Placed, Result> {
  */
 export async function allAtOnce<Item extends Placed, Result>(together: Together<Item, Result>): Promise<Result> {
   const { items, knex, write } = together
-  const [first] = items
   try {
     // what stands at one place needs no search
-    if (first && commonPath(items).length === Math.max(...items.map(({ path }) => path.length)))
-      return await write(items, knex)
-    return await knex.transaction((trx) => write(items, trx))
+    return await (areAt(commonPath(items), items) ? write(items, knex) : knex.transaction((trx) => write(items, trx)))
   } catch (error) {
     throw await placedRefusal(together, error)
   }
@@ -51,8 +48,7 @@ export async function placedRefusal<Item extends Placed, Result>(
   const { tell = refusal } = together
   const [first] = items
   const path = commonPath(items)
-  if (first && path.length === Math.max(...items.map((item) => item.path.length)))
-    return placed(path, tell(error, first))
+  if (first && areAt(path, items)) return placed(path, tell(error, first))
   const general = refusal(error)
   if (!(general instanceof ValidationError)) return error
   const found = await firstRefused(together, error)
@@ -112,6 +108,10 @@ async function failureOf(knex: Queryable, work: (trx: Queryable) => Promise<unkn
 }
 
 class Undone extends Error {}
+
+function areAt(path: Path, items: readonly Placed[]): boolean {
+  return items.every((item) => item.path.length === path.length)
+}
 
 /** What all paths begin with. */
 function commonPath([first, ...others]: readonly Placed[]): Path {
