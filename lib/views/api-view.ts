@@ -255,7 +255,7 @@ export class APIView {
 
   /** The permissions on one object. @throws AuthenticationFailed, PermissionDenied */
   async checkObjectPermissions(object: object): Promise<void> {
-    await checkObjectPermissions(this.ctx, this, this.policies.permissions, object)
+    await checkObjectPermissions(this.ctx, this, this.plan.policies.permissions, object)
   }
 
   /**
@@ -263,7 +263,7 @@ export class APIView {
    * it to add to the headers: `super.finalizeResponse()` first. Errors that were thrown do not come this way.
    */
   finalizeResponse(): void {
-    const { authentication } = this.policies
+    const { authentication } = this.plan.policies
     // nobody is told apart
     if (authentication.length === 0 && !this.ctx.state['user']) return
     keepPrivate(this.ctx, authentication)

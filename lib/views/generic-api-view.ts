@@ -122,7 +122,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** @internal The condition that objects belong to the one before them on the path. */
   parentScope(): Where | undefined {
-    return this.parents.length > 0 ? parentScope(this) : undefined
+    return this.plan.parents.length > 0 ? parentScope(this) : undefined
   }
 
   /** @internal The conditions on all objects of the request: that they are not deleted, and whom they belong to. */
@@ -145,7 +145,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** The query with the conditions of all filter backends, in order. */
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
-    return filteredQuery(this.resource.filterView, this.ctx, query)
+    return filteredQuery(this.plan.resource.filterView, this.ctx, query)
   }
 
   /**
@@ -222,7 +222,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   /** A serializer that knows this request. */
   getSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
     const serializerClass = this.getSerializerClass()
-    const forced = this.parents.length > 0 ? forcedValues(this) : undefined
+    const forced = this.plan.parents.length > 0 ? forcedValues(this) : undefined
     return new serializerClass({ context: this.getSerializerContext(), forced, ...options }) as Serializer<M>
   }
 
@@ -230,7 +230,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   getInputSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
     const { data: inputData, textual, patch } = this.body
     if (patch !== undefined) throw notApplied(this)
-    if (this.parents.length === 0) return this.getSerializer({ inputData, textual, ...options })
+    if (this.plan.parents.length === 0) return this.getSerializer({ inputData, textual, ...options })
     // an application's own getSerializer() may know nothing of parents
     return this.getSerializer({ inputData, textual, forced: forcedValues(this), ...options })
   }
@@ -242,7 +242,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   override finalizeResponse(): void {
     const rowVersion = ROW_VERSION.get(this.ctx)
-    if (rowVersion !== undefined && showsObject(this.action)) addETag(this.ctx, rowVersion)
+    if (rowVersion !== undefined && showsObject(this.plan.action)) addETag(this.ctx, rowVersion)
     super.finalizeResponse()
   }
 
