@@ -63,7 +63,7 @@ import {
 import { operationOf } from '../support/operation-of.js'
 import { readProjectFile } from '../support/program.js'
 import { lint } from '../support/redocly.js'
-import { watchTurns } from '../support/turns.js'
+import { watchTurns, workedTime } from '../support/turns.js'
 
 useDescribedBooks()
 
@@ -132,9 +132,9 @@ describe('the document', () => {
     const longestOf = watchTurns()
     const served = await client.get('/openapi.json')
     const longest = longestOf()
-    const begun = performance.now()
+    const begun = workedTime()
     const document = JSON.stringify(many.getSchema())
-    const inOnePiece = performance.now() - begun
+    const inOnePiece = workedTime() - begun
     expect(served.text).toBe(document)
     expect(longest).toBeLessThan(inOnePiece / 2)
   })
