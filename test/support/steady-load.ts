@@ -2,7 +2,7 @@
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const PAUSE = 10
+const PAUSE = 30
 
 export interface Answer {
   readonly status: number

@@ -10,6 +10,7 @@ import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialSer
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const MB = 2 ** 20
+const UNKNOWN_PATHS = size(2_000, 10_000)
 
 let database: TrialDatabase
 
@@ -77,8 +78,8 @@ const cases: Record<string, () => Case> = {
     concurrency: 1,
     status: 201,
   }),
-  '10,000 paths that are none': () => ({
-    shots: Array.from({ length: 10_000 }, (_, n) => json(n % 2 === 0 ? 'GET' : 'OPTIONS', `/api/none-${n}/${n}`)),
+  [`${UNKNOWN_PATHS} paths that are none`]: () => ({
+    shots: Array.from({ length: UNKNOWN_PATHS }, (_, n) => json(n % 2 === 0 ? 'GET' : 'OPTIONS', `/api/none-${n}/${n}`)),
     limit: 5,
     concurrency: 16,
     status: 404,
