@@ -195,6 +195,7 @@ export { BaseVersioning, type VersioningOptions, type VersionParameter } from '.
 // Views and view sets
 export { type ActionDecorator, type ActionOptions, action } from './views/action.js'
 export type { AnswerSchema } from './views/action-options.js'
+export type { ActionPlan, GenericPlan } from './views/action-plan.js'
 export { APIView } from './views/api-view.js'
 export { GenericAPIView } from './views/generic-api-view.js'
 export type { FilterRelations, RelatedViewClass } from './views/generic-view-class.js'

@@ -49,7 +49,7 @@ export type ReadingWay =
   | { readonly way: 'rows' | 'native'; readonly because: null; readonly plan: RowPlan; readonly statements: Statements }
   | { readonly way: 'instances'; readonly because: string }
 
-/** What an action does. A request only reads it. */
+/** @internal What an action does. A request only reads it. */
 export class ActionPlan {
   /** The class that answers, with the statics of its action. */
   readonly viewClass: HandledClass
@@ -133,7 +133,7 @@ export class ActionPlan {
 
 const RETRIEVE: ActionMap = { get: 'retrieve' }
 
-/** What an action of a generic view does. */
+/** @internal What an action of a generic view does. */
 export class GenericPlan extends ActionPlan {
   declare readonly viewClass: HandledClass & GenericViewClass
   declare readonly resource: Resource

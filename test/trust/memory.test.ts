@@ -79,7 +79,9 @@ const cases: Record<string, () => Case> = {
     status: 201,
   }),
   [`${UNKNOWN_PATHS} paths that are none`]: () => ({
-    shots: Array.from({ length: UNKNOWN_PATHS }, (_, n) => json(n % 2 === 0 ? 'GET' : 'OPTIONS', `/api/none-${n}/${n}`)),
+    shots: Array.from({ length: UNKNOWN_PATHS }, (_, n) =>
+      json(n % 2 === 0 ? 'GET' : 'OPTIONS', `/api/none-${n}/${n}`),
+    ),
     limit: 5,
     concurrency: 16,
     status: 404,
