@@ -4,7 +4,7 @@
  */
 
 import type { TakenWrites } from '../models/catalogue.js'
-import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
@@ -33,21 +33,8 @@ export interface Writing {
   readonly isList: boolean
 }
 
-const decided = oncePerCatalogue((_serializer: SerializerClass) => new Map<string, StoredRows>())
-
-/** What is decided of writes through a serializer, asked once. */
+/** What is decided of writes through a serializer, before any of them. */
 export function storedRows(serializer: SerializerClass, writing: Writing): StoredRows {
-  const known = decided(serializer)
-  const key = `${writing.writes}|${writing.isList}`
-  let stored = known.get(key)
-  if (!stored) {
-    stored = decide(serializer, writing)
-    known.set(key, stored)
-  }
-  return stored
-}
-
-function decide(serializer: SerializerClass, writing: Writing): StoredRows {
   const plan = serializerPlan(serializer)
   const { model } = plan
   if (!model) return { because: null, deferred: [] }

@@ -133,6 +133,13 @@ export class ActionPlan {
 
 const RETRIEVE: ActionMap = { get: 'retrieve' }
 
+/** How the objects of one kind of answer are read. */
+interface AnswerReadings {
+  /** Why they are instances, whatever is shown of them. */
+  readonly because: string | null
+  readonly readings: WeakMap<SerializerClass, ReadingWay>
+}
+
 /** @internal What an action of a generic view does. */
 export class GenericPlan extends ActionPlan {
   declare readonly viewClass: HandledClass & GenericViewClass
@@ -143,7 +150,7 @@ export class GenericPlan extends ActionPlan {
   readonly isBulk: boolean
   /** The path names the object that it changes, which the package looks up. */
   readonly hasKey: boolean
-  readonly #readings = new Map<RowAnswer, WeakMap<SerializerClass, ReadingWay>>()
+  readonly #answers = new Map<RowAnswer, AnswerReadings>()
   #inserting: Way<'statement' | 'serializer'> | undefined
   #isPlain: boolean | undefined
 
@@ -161,11 +168,7 @@ export class GenericPlan extends ActionPlan {
    * @param shown the serializer class of the answer
    */
   reading(answer: RowAnswer, shown: SerializerClass): ReadingWay {
-    let readings = this.#readings.get(answer)
-    if (!readings) {
-      readings = new WeakMap()
-      this.#readings.set(answer, readings)
-    }
+    const { readings } = this.#readingsOf(answer)
     let way = readings.get(shown)
     if (!way) {
       way = this.#decideReading(answer, shown)
@@ -176,10 +179,19 @@ export class GenericPlan extends ActionPlan {
 
   /** Why an answer is made of instances, whatever it shows; null where it depends on what is shown. */
   needsInstances(answer: RowAnswer): string | null {
-    const overridden = this.#overridden(rowMethods(answer))
-    // code of the application's may look at what it gets; a stream is one whatever the form, and whoever asks for it
-    const isOther = answer !== 'stream' && this.action !== answer
-    return overridden ?? (isOther ? `${this.action}() is the application's own` : null)
+    return this.#readingsOf(answer).because
+  }
+
+  #readingsOf(answer: RowAnswer): AnswerReadings {
+    let known = this.#answers.get(answer)
+    if (!known) {
+      // code of the application's may look at what it gets; a stream is one whatever the form, and whoever asks for it
+      const isOther = answer !== 'stream' && this.action !== answer
+      const own = isOther ? `${this.action}() is the application's own` : null
+      known = { because: this.#overridden(rowMethods(answer)) ?? own, readings: new WeakMap() }
+      this.#answers.set(answer, known)
+    }
+    return known
   }
 
   #decideReading(answer: RowAnswer, shown: SerializerClass): ReadingWay {

@@ -42,6 +42,7 @@ export class Resource {
   /** The paginator keeps connections between requests. */
   readonly keepsConnections: boolean
   #answers: AnswerPlan | undefined
+  readonly #stored = new Map<WritingAction, (serializer: SerializerClass) => StoredRows>()
   #instance: object | undefined
   /** The total order of terms that a filter backend gives out again and again. */
   readonly totalOf = oncePer((terms: readonly OrderTerm[]) =>
@@ -248,10 +249,17 @@ export class Resource {
    * @param action one of those that come with the package
    */
   stored(action: WritingAction, serializer: SerializerClass): StoredRows {
-    const writes = action === 'create' || action === 'bulkCreate' ? 'insert' : 'update'
-    const stored = storedRows(serializer, { writes, isList: takesMany(action) })
-    const own = this.ownHook(action)
-    return own === null ? stored : { ...stored, because: own }
+    let known = this.#stored.get(action)
+    if (!known) {
+      const writes = action === 'create' || action === 'bulkCreate' ? 'insert' : 'update'
+      const own = this.ownHook(action)
+      known = oncePer((one) => {
+        const stored = storedRows(one, { writes, isList: takesMany(action) })
+        return own === null ? stored : { ...stored, because: own }
+      })
+      this.#stored.set(action, known)
+    }
+    return known(serializer)
   }
 
   /** An instance as every request gets one, with the fields that the application gives it. */
