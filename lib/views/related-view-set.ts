@@ -73,6 +73,15 @@ export function reachedViewSets(
 export function namedClass(named: unknown): RelatedViewClass | undefined {
   if (typeof named !== 'function') return undefined
   const isFunction = Object.getOwnPropertyDescriptor(named, 'prototype')?.writable !== false
-  const found: unknown = isFunction ? (named as () => unknown)() : named
+  const found = isFunction ? resultOf(named as () => unknown) : named
   return typeof found === 'function' && 'modelClass' in found ? (found as RelatedViewClass) : undefined
+}
+
+/** What a function returns; undefined where it throws, as for a name that is not there. */
+function resultOf(named: () => unknown): unknown {
+  try {
+    return named()
+  } catch {
+    return undefined
+  }
 }

@@ -450,12 +450,14 @@ describe('the SQL', () => {
 describe('declarations', () => {
   const prepared = (view: typeof Items) => new APIRouter().register('items', view, 'item').prepare()
   class NoMore extends Items {}
+  const never = undefined as unknown as { readonly seen: typeof Items }
 
   it.each([
     ['no relation', { nope: Reviews }, 'filterRelations["nope"] is no relation of Item'],
     ['no view set', { reviews: null }, 'filterRelations["reviews"] is no view set'],
     ['a model', { reviews: Review }, 'filterRelations["reviews"] is no view set'],
     ['a function of nothing', { reviews: () => undefined }, 'filterRelations["reviews"] is no view set'],
+    ['a function that throws', { reviews: () => never.seen }, 'filterRelations["reviews"] is no view set'],
     ['a view set of another model', { reviews: Tags }, 'a view set of Tag; name one of Review'],
   ])('that name %s are refused', async (_what, relations, message) => {
     class Wrong extends NoMore {
