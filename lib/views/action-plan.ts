@@ -163,7 +163,8 @@ export class GenericPlan extends ActionPlan {
   }
 
   /**
-   * How the objects of an answer are read, as far as classes say: the renderer and the connection of a request have a say, too.
+   * How the objects of an answer are read, as far as classes say. Of a request, the connection and the
+   * renderer have a say, too (`rowAccess()`), and its query (`RowAccess.canRead()`, by `listSource()` and `findRows()`).
    * @param answer what is answered: what the action itself answers, or a stream of it
    * @param shown the serializer class of the answer
    */

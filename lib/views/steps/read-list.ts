@@ -213,7 +213,7 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
     const options = { description, order, key: undefined, varied, query: () => query.clone(), bounds, once }
     return new RowList(rows, options)
   }
-  if (rows) tell?.('its query has hooks, selects, joins or groups of its own')
+  if (rows) tell?.('its query has hooks, selects, a graph or groups of its own')
   return new InstanceList({
     description,
     query,
