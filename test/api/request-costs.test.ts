@@ -23,6 +23,7 @@ import { JsonPatchParser } from '../../lib/patches/index.js'
 import { messageOf } from '../support/agent.js'
 import { serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+import { heapInUse } from '../support/heap.js'
 import { connectTo } from '../support/server.js'
 import { routerOf, serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
@@ -90,6 +91,20 @@ describe('names that nothing reads', () => {
     const { json } = await send('QUERY', '/wide?__proto__=1&constructor=1', {}, STRICT)
     expect(Object.keys(json.errors).sort()).toEqual(['__proto__', 'constructor'])
   })
+})
+
+it('keeps no long text of what a client selects', async () => {
+  const { send } = await serveViews({ wide: viewOf(Wide, WideSerializer, { queryMethod: true }) })
+  const select = async (count: number) => {
+    for (let number = 0; number < count; number++) {
+      const { status } = await send('QUERY', '/wide', { fields: `column_0,${number}${'x'.repeat(200_000)}` })
+      expect(status).toBe(200)
+    }
+  }
+  await select(5)
+  const before = heapInUse()
+  await select(50)
+  expect(heapInUse() - before).toBeLessThan(5_000_000)
 })
 
 describe('mistakes of a request', () => {

@@ -56,6 +56,8 @@ function selects({ plan: { action, resource } }: GenericView): boolean {
 
 /** What clients have asked of a serializer, by the texts of the parameters; they choose the combinations. */
 const MOST_SELECTIONS = 200
+/** The characters of a text that is kept: a body may bring one of a megabyte. */
+const LONGEST_SELECTION = 500
 const selectionsOf = oncePer((_plan: ActionPlan) =>
   oncePer((_serializer: SerializerClass) => new RecentMap<Selection | null>(MOST_SELECTIONS)),
 )
@@ -71,7 +73,7 @@ function readSelection(view: GenericView, query: QueryParameters): Selection | u
   let selection = known.get(key)
   if (selection === undefined) {
     selection = selectionFor(viewClass, { serializer, isStrict, asked }) ?? null
-    known.set(key, selection)
+    if (key.length <= LONGEST_SELECTION) known.set(key, selection)
   }
   return selection ?? undefined
 }
