@@ -8,8 +8,10 @@ const MOST_NAMES = 20
 /** How many of them are compared with the names that there are. */
 const MOST_COMPARED = 5
 
-/** A name that is shown again: characters that can be seen. */
+/** A name of a query that is shown again: characters that can be seen. */
 const PLAIN = /^[^\p{C}\p{Z}]{1,64}$/u
+/** How much of a name that stands where a field might is shown again. */
+const MOST_CHARACTERS = 64
 
 /** What is unknown, and whether a near miss takes the place of the list: agents read no long lists. */
 const KINDS = {
@@ -45,7 +47,7 @@ export class UnknownNames {
   note(name: string, errors: ErrorMessages): void {
     if (this.isFull) return
     const value = [this.message(name)]
-    const place = shownName(name)
+    const place = this.#kind === 'field' ? name.slice(0, MOST_CHARACTERS).toWellFormed() : shownName(name)
     // a name may be that of a member of all objects, or __proto__
     if (!Object.hasOwn(errors, place)) Object.defineProperty(errors, place, { ...MEMBER, value })
     this.#told++
@@ -70,7 +72,7 @@ export function unknownName(known: Iterable<string>): string {
   return new UnknownNames('name', () => known).message('')
 }
 
-/** Where what is wrong with a name stands. */
+/** Where what is wrong with a name of a query stands. */
 export function shownName(name: string): string {
   return PLAIN.test(name) ? name : 'non_field_errors'
 }

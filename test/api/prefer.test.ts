@@ -150,7 +150,7 @@ describe('handling=strict', () => {
     expect(refused.json).toEqual({
       detail: 'Validation failed',
       status: 400,
-      errors: { titel: ['Unknown field.'], non_field_errors: ['Unknown field.'], author: { nom: ['Unknown field.'] } },
+      errors: { titel: ['Unknown field.'], 'a b': ['Unknown field.'], author: { nom: ['Unknown field.'] } },
     })
     const words = [
       'first-name',
@@ -167,6 +167,12 @@ describe('handling=strict', () => {
       '%20',
       "it's",
       '#',
+      ' ',
+      '',
+      ' first name',
+      'a\tb\n',
+      'a\u00a0b',
+      'a\u200bb',
     ]
     const odd = await send(
       'POST',
@@ -175,8 +181,11 @@ describe('handling=strict', () => {
       STRICT,
     )
     expect(odd.json.errors).toEqual(Object.fromEntries(words.map((word) => [word, ['Unknown field.']])))
-    const bulk = await send('POST', '/books/bulk', [{ title: 'a' }, { title: 'b', x: 1 }], STRICT)
-    expect(bulk.json.errors).toEqual({ 1: { x: ['Unknown field.'] } })
+    const long = await send('POST', '/books', { title: 'a', ['long '.repeat(1000)]: 1, '\ud800': 1 }, STRICT)
+    const shown = { ['long '.repeat(13).slice(0, 64)]: ['Unknown field.'], '\ufffd': ['Unknown field.'] }
+    expect(long.json.errors).toEqual(shown)
+    const bulk = await send('POST', '/books/bulk', [{ title: 'a' }, { title: 'b', 'x y': 1 }], STRICT)
+    expect(bulk.json.errors).toEqual({ 1: { 'x y': ['Unknown field.'] } })
     expect(await titles()).toEqual([])
     expect((await send('POST', '/books', body)).status).toBe(201)
   })
