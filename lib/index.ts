@@ -177,8 +177,12 @@ export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { FieldMethods, Input, Output, Typed } from './serializers/types.js'
 // Throttling
 export type { Rate } from './throttling/rate.js'
-export { AnonRateThrottle, UserRateThrottle } from './throttling/rate-throttles.js'
-export { ScopedRateThrottle, type ScopedRateThrottleOptions } from './throttling/scoped-rate-throttle.js'
+export {
+  AnonRateThrottle,
+  ScopedRateThrottle,
+  type ScopedRateThrottleOptions,
+  UserRateThrottle,
+} from './throttling/rate-throttles.js'
 export { type CacheKey, type RateThrottleOptions, SimpleRateThrottle } from './throttling/simple-rate-throttle.js'
 export {
   BaseThrottle,

@@ -114,11 +114,11 @@ async function stop(): Promise<void> {
   // requests that come on open connections are still answered; those that come later get 503
   await Promise.race([closed, sleep(DRAIN_MILLISECONDS, undefined, { ref: false })])
   await atlas?.api.close()
-  DatabaseThrottle.close()
   const flush = setTimeout(() => server.closeAllConnections(), FLUSH_MILLISECONDS)
   await closed
   clearInterval(sweep)
   clearTimeout(flush)
+  DatabaseThrottle.close()
   await database?.stop()
 }
 

@@ -3,9 +3,8 @@ import type { Knex } from 'knex'
 import { createTable } from '../postgres/create-table.js'
 import { Sweeper } from '../postgres/sweeper.js'
 import { standardTypes } from '../postgres/type-parsers.js'
-import { RateLimiterRes, RateLimiterStoreAbstract } from './limiters.js'
 import type { Rate } from './rate.js'
-import { SharedStore, type SharedStoreOptions } from './shared-store.js'
+import { type Counter, SharedStore, type SharedStoreOptions } from './shared-store.js'
 
 const TABLE = 'koa_viewsets_throttles'
 
@@ -71,45 +70,15 @@ export class DatabaseStore extends SharedStore {
     this.#sweeper.stop()
   }
 
-  protected override createCounter(rate: Rate): DatabaseCounter {
-    return new DatabaseCounter(this.#knex, rate, async (bindings) => {
+  protected override counterOf({ limit, seconds }: Rate): Counter {
+    return async (key, points) => {
       this.#sweeper.use()
+      const counting = this.#knex.raw(COUNT, { key, points, limit, length: seconds * 1000 })
       // some time after we have, knex gives up the connection of a statement that hangs
-      const counting = this.#knex.raw(COUNT, bindings).options({ types: standardTypes })
-      return (await counting.timeout(2 * this.options.timeout)) as CountResult
-    })
-  }
-}
-
-interface CountResult {
-  readonly rows: readonly { readonly points: number; readonly wait: unknown }[]
-}
-
-/** A store of rate-limiter-flexible with a statement of ours, which does not depend on the clock of each process. */
-class DatabaseCounter extends RateLimiterStoreAbstract {
-  readonly #run: (bindings: Record<string, string | number>) => Promise<CountResult>
-  readonly #length: number
-
-  constructor(
-    knex: Knex,
-    { limit, seconds }: Rate,
-    run: (bindings: Record<string, string | number>) => Promise<CountResult>,
-  ) {
-    super({ storeClient: knex, keyPrefix: '', points: limit, duration: seconds })
-    this.#run = run
-    this.#length = seconds * 1000
-  }
-
-  /** Counts; called by `consume`. */
-  _upsert(key: string, points: number): Promise<CountResult> {
-    return this.#run({ key, points, limit: this.points, length: this.#length })
-  }
-
-  /** What `_upsert` has returned; called by `consume`. */
-  _getRateLimiterRes(_key: string, changed: number, { rows }: CountResult): InstanceType<typeof RateLimiterRes> {
-    const [row] = rows
-    if (!row) throw new Error('the statement returned no row')
-    const remaining = Math.max(this.points - row.points, 0)
-    return new RateLimiterRes(remaining, Math.max(Number(row.wait), 0), row.points, row.points === changed)
+      const { rows } = (await counting.options({ types: standardTypes }).timeout(2 * this.options.timeout)) as {
+        rows: readonly { readonly points: number; readonly wait: unknown }[]
+      }
+      return { used: Number(rows[0]?.points), wait: Math.max(Number(rows[0]?.wait), 0) }
+    }
   }
 }

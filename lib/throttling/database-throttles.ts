@@ -3,8 +3,7 @@ import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { DatabaseStore, ensureThrottleTable } from './database-store.js'
-import { AnonRateThrottle, UserRateThrottle } from './rate-throttles.js'
-import { ScopedRateThrottle } from './scoped-rate-throttle.js'
+import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'
 import type { ThrottleBackendOptions } from './shared-store.js'
 import { SimpleRateThrottle } from './simple-rate-throttle.js'
 import type { ThrottleStore } from './store.js'
@@ -18,6 +17,9 @@ function getBackend(): DatabaseStore {
     'database throttles have no backend; call DatabaseThrottle.setBackend(knex) before views and routes are registered',
   )
 }
+
+/** Counts in the backend of the moment. */
+const database: ThrottleStore = { limiter: (budget, rate) => getBackend().limiter(budget, rate) }
 
 /**
  * The base of an application's own throttles that count in PostgreSQL: one statement for each check, exact over all
@@ -56,41 +58,31 @@ export abstract class DatabaseThrottle extends SimpleRateThrottle {
     return getBackend().sweep()
   }
 
-  /** Stops that timer, which does not keep the process alive. */
+  /** Stops that timer, which does not keep the process alive, and forgets the backend: a request that is counted now is an error. */
   static close(): void {
     backend?.close()
+    backend = undefined
   }
 
-  protected override getStore(): ThrottleStore {
-    return getBackend()
-  }
+  override store: ThrottleStore = database
 }
 
 /** `AnonRateThrottle` with counts in PostgreSQL. */
 export class DatabaseAnonThrottle extends AnonRateThrottle {
   static override budget = 'anon'
-
-  protected override getStore(): ThrottleStore {
-    return getBackend()
-  }
+  override store: ThrottleStore = database
 }
 
 /** `UserRateThrottle` with counts in PostgreSQL. */
 export class DatabaseUserThrottle extends UserRateThrottle {
   static override budget = 'user'
-
-  protected override getStore(): ThrottleStore {
-    return getBackend()
-  }
+  override store: ThrottleStore = database
 }
 
 /** `ScopedRateThrottle` with counts in PostgreSQL. */
 export class DatabaseScopedThrottle extends ScopedRateThrottle {
   static override budget = 'scope'
-
-  protected override getStore(): ThrottleStore {
-    return getBackend()
-  }
+  override store: ThrottleStore = database
 }
 
 for (const made of [DatabaseAnonThrottle, DatabaseUserThrottle, DatabaseScopedThrottle]) takesOptions(made, {})

@@ -1,6 +1,6 @@
 /**
- * Counts in the memory of this process (promises H2, H7, H9). The one store that is not
- * rate-limiter-flexible's: that keeps every key, each with a timer, and reads a clock that can be set back.
+ * Counts in the memory of this process (promises H2, H7, H9). Not by rate-limiter-flexible: it keeps every key, each
+ * with a timer, and reads a clock that can be set back.
  */
 import { BoundedMap } from './bounded-map.js'
 import type { Rate } from './rate.js'

@@ -1,9 +1,8 @@
 /** Counts in Redis or Valkey, shared by all machines. */
-
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { ConfigurationError } from '../kernel/errors.js'
-import { RateLimiterRedis } from './limiters.js'
 import type { Rate } from './rate.js'
-import { SharedStore, type SharedStoreOptions } from './shared-store.js'
+import { type Counter, SharedStore, type SharedStoreOptions } from './shared-store.js'
 
 /** A client of ioredis or iovalkey. */
 interface IORedisClient {
@@ -56,8 +55,8 @@ export class RedisStore extends SharedStore {
     this.#client = { eval: evaluatorOf(client) }
   }
 
-  protected override createCounter({ limit, seconds }: Rate): InstanceType<typeof RateLimiterRedis> {
-    return new RateLimiterRedis({
+  protected override counterOf({ limit, seconds }: Rate): Counter {
+    const limiter = new RateLimiterRedis({
       storeClient: this.#client,
       useRedisPackage: true,
       customIncrTtlLuaScript: COUNT,
@@ -65,6 +64,14 @@ export class RedisStore extends SharedStore {
       points: limit,
       duration: seconds,
     })
+    return async (key, points) => {
+      const { consumedPoints, msBeforeNext } = await limiter.consume(key, points).catch((reason: unknown) => {
+        // beyond the limit
+        if (reason instanceof RateLimiterRes) return reason
+        throw reason
+      })
+      return { used: Number(consumedPoints), wait: Number(msBeforeNext) }
+    }
   }
 }
 

@@ -1,9 +1,8 @@
 /** Throttles that count in Redis or Valkey, so that all machines share the counts. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { AnonRateThrottle, UserRateThrottle } from './rate-throttles.js'
+import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'
 import { type RedisClient, RedisStore } from './redis-store.js'
-import { ScopedRateThrottle } from './scoped-rate-throttle.js'
 import type { ThrottleBackendOptions } from './shared-store.js'
 import { SimpleRateThrottle } from './simple-rate-throttle.js'
 import type { ThrottleStore } from './store.js'
@@ -17,6 +16,9 @@ function getBackend(): RedisStore {
     'Redis throttles have no backend; call RedisThrottle.setBackend(client) before views and routes are registered',
   )
 }
+
+/** Counts in the backend of the moment. */
+const redis: ThrottleStore = { limiter: (budget, rate) => getBackend().limiter(budget, rate) }
 
 /**
  * The base of an application's own throttles that count in Redis or Valkey: one script for each check, exact over all
@@ -33,36 +35,25 @@ export abstract class RedisThrottle extends SimpleRateThrottle {
     backend = new RedisStore(client, options)
   }
 
-  protected override getStore(): ThrottleStore {
-    return getBackend()
-  }
+  override store: ThrottleStore = redis
 }
 
 /** `AnonRateThrottle` with counts in Redis. */
 export class RedisAnonThrottle extends AnonRateThrottle {
   static override budget = 'anon'
-
-  protected override getStore(): ThrottleStore {
-    return getBackend()
-  }
+  override store: ThrottleStore = redis
 }
 
 /** `UserRateThrottle` with counts in Redis. */
 export class RedisUserThrottle extends UserRateThrottle {
   static override budget = 'user'
-
-  protected override getStore(): ThrottleStore {
-    return getBackend()
-  }
+  override store: ThrottleStore = redis
 }
 
 /** `ScopedRateThrottle` with counts in Redis. */
 export class RedisScopedThrottle extends ScopedRateThrottle {
   static override budget = 'scope'
-
-  protected override getStore(): ThrottleStore {
-    return getBackend()
-  }
+  override store: ThrottleStore = redis
 }
 
 for (const made of [RedisAnonThrottle, RedisUserThrottle, RedisScopedThrottle]) takesOptions(made, {})

@@ -1,8 +1,5 @@
 /** What stores outside of the process have in common: batches, a memory that takes over, and as few questions as possible. */
-import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import { BoundedMap } from './bounded-map.js'
-import { Gate } from './gate.js'
-import { RateLimiterRes } from './limiters.js'
 import { MemoryStore } from './memory-store.js'
 import { Outage } from './outage.js'
 import type { Rate } from './rate.js'
@@ -26,7 +23,10 @@ const REMEMBERED = 1000
 /** Refused callers remembered for each budget. */
 const MOST_REFUSED = 50_000
 
-/** A store outside of the process, by way of rate-limiter-flexible. */
+/** Counts so many requests of a key in the store; beyond the limit too. */
+export type Counter = (key: string, points: number) => Promise<ThrottleCount>
+
+/** A store outside of the process. */
 export abstract class SharedStore implements ThrottleStore {
   readonly options: Required<SharedStoreOptions>
   readonly outage: Outage
@@ -51,13 +51,14 @@ export abstract class SharedStore implements ThrottleStore {
   limiter(budget: string, rate: Rate): ThrottleLimiter {
     let limiter = this.#limiters.get(budget)
     if (!limiter) {
-      limiter = new SharedLimiter(this, this.createCounter(rate), this.memory.limiter(budget, rate), rate)
+      limiter = new SharedLimiter(this, this.counterOf(rate), this.memory.limiter(budget, rate), rate)
       this.#limiters.set(budget, limiter)
     }
     return limiter
   }
 
-  protected abstract createCounter(rate: Rate): RateLimiterAbstract
+  /** Asked once for each budget. */
+  protected abstract counterOf(rate: Rate): Counter
 }
 
 /** Requests of one key that are counted in one statement. */
@@ -79,7 +80,7 @@ interface Refusal {
  */
 class SharedLimiter implements ThrottleLimiter {
   readonly #store: SharedStore
-  readonly #counter: RateLimiterAbstract
+  readonly #counter: Counter
   readonly #memory: ThrottleLimiter
   readonly #limit: number
   readonly #running = new Map<string, Promise<unknown>>()
@@ -90,7 +91,7 @@ class SharedLimiter implements ThrottleLimiter {
     ({ forgetAt }, now) => now >= forgetAt,
   )
 
-  constructor(store: SharedStore, counter: RateLimiterAbstract, memory: ThrottleLimiter, { limit }: Rate) {
+  constructor(store: SharedStore, counter: Counter, memory: ThrottleLimiter, { limit }: Rate) {
     this.#store = store
     this.#counter = counter
     this.#memory = memory
@@ -157,14 +158,9 @@ class SharedLimiter implements ThrottleLimiter {
     return () => this.#memory.consume(key) as ThrottleCount
   }
 
-  /** What rate-limiter-flexible says, whether it fulfils or refuses. */
   async #consume(key: string, size: number): Promise<ThrottleCount> {
-    const { consumedPoints, msBeforeNext } = await this.#counter.consume(key, size).catch((reason: unknown) => {
-      if (reason instanceof RateLimiterRes) return reason
-      throw reason
-    })
-    const count = { used: Number(consumedPoints), wait: Math.ceil(Number(msBeforeNext)) }
-    if (Number.isFinite(count.used) && Number.isFinite(count.wait)) return count
+    const { used, wait } = await this.#counter(key, size)
+    if (Number.isFinite(used) && Number.isFinite(wait)) return { used, wait: Math.ceil(wait) }
     throw new Error('the answer is no count')
   }
 
@@ -187,6 +183,34 @@ class SharedLimiter implements ThrottleLimiter {
 
   #now(): number {
     return Math.ceil(this.#store.options.now())
+  }
+}
+
+/** Lets so many through at once; the others wait in order. */
+class Gate {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(places: number) {
+    this.#free = places
+  }
+
+  /** Returns when there is a place. */
+  async enter(): Promise<void> {
+    if (this.#free > 0) {
+      this.#free -= 1
+      return
+    }
+    await new Promise<void>((resolve) => {
+      this.#waiting.push(resolve)
+    })
+  }
+
+  /** Gives the place to the next one. */
+  leave(): void {
+    const next = this.#waiting.shift()
+    if (next) next()
+    else this.#free += 1
   }
 }
 

@@ -61,25 +61,20 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
 
   /** `N/period`. */
   rate = ''
-  /** The option wins over the attribute, which a subclass sets after this constructor. */
-  readonly #rate: string | undefined
-  readonly #store: ThrottleStore | undefined
+  /** What keeps the counts. */
+  store: ThrottleStore = SimpleRateThrottle.memory
+  /** Options win over the attributes, which a subclass sets after this constructor. */
+  readonly #options: RateThrottleOptions
   readonly #budgets = new Map<string | undefined, Budget>()
 
   constructor(options: RateThrottleOptions = {}) {
     super()
     takeOptions(this, options)
-    this.#rate = options.rate
-    this.#store = options.store
+    this.#options = options
   }
 
   /** Who is counted; null or undefined lets the request pass uncounted. */
   abstract getCacheKey(ctx: Context, view: ThrottledView): CacheKey | Promise<CacheKey>
-
-  /** The store of the counts. */
-  protected getStore(): ThrottleStore {
-    return SimpleRateThrottle.memory
-  }
 
   /** A second part of the budget's name, which splits it. */
   protected getScope(_view: Pick<ThrottledView, 'throttleScope'>): string | undefined {
@@ -103,16 +98,16 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
 
   override settle(where: string, view: Pick<ThrottledView, 'throttleScope'> = {}): void {
     const named = `${where}: ${this.constructor.name}`
-    this.#budgetFor(view, named)
+    const budget = this.#budgetFor(view, named)
     try {
-      void this.#counts
+      this.#limiterOf(budget)
     } catch (error) {
       throw error instanceof ConfigurationError ? new ConfigurationError(`${named}: ${error.message}`) : error
     }
   }
 
-  get #counts(): ThrottleStore {
-    return this.#store ?? this.getStore()
+  #limiterOf({ prefix, rate }: Budget): ThrottleLimiter {
+    return (this.#options.store ?? this.store).limiter(prefix, rate)
   }
 
   #count(
@@ -122,9 +117,10 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
   ): ThrottleState | undefined | Promise<ThrottleState | undefined> {
     const parts = this.#partsOf(caller)
     if (!parts) return undefined
-    const { rate, prefix } = this.#budgetFor(view)
-    const limiter = this.#counts.limiter(prefix, rate)
-    const key = keyOf(prefix, ...parts)
+    const budget = this.#budgetFor(view)
+    const { rate } = budget
+    const limiter = this.#limiterOf(budget)
+    const key = keyOf(budget.prefix, ...parts)
     const counted = COUNTED.get(ctx)
     const known = counted?.find((one) => one.limiter === limiter && one.key === key)
     if (known) return known.state
@@ -154,7 +150,7 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
           `${where}: the name of the class, which static budget replaces, and the scope must be printable ASCII characters`,
         )
       }
-      const rate = parseRate(this.#rate ?? this.rate, where)
+      const rate = parseRate(this.#options.rate ?? this.rate, where)
       const prefix = budgetOf(scope === undefined ? [className] : [className, scope], rate)
       budget = { rate, prefix, description: { name, ...rate } }
       this.#budgets.set(scope, budget)

@@ -19,6 +19,7 @@ import {
   DatabaseScopedThrottle,
   DatabaseThrottle,
   RedisUserThrottle,
+  type ThrottleStore,
 } from '../../lib/throttling/index.js'
 import { MemoryStore } from '../../lib/throttling/memory-store.js'
 import { type Client, serveApp } from '../support/client.js'
@@ -110,9 +111,7 @@ describe('a throttled view', () => {
       class Clocked extends AnonRateThrottle {
         static override budget = 'clocked'
         override rate = '2/minute'
-        protected override getStore() {
-          return place === 'memory' ? memory : shared
-        }
+        override store: ThrottleStore = place === 'memory' ? memory : shared
       }
       const wait = async (milliseconds: number) => {
         now += milliseconds

@@ -5,9 +5,8 @@ import type { Context } from '../../../lib/http/context.js'
 import { ConfigurationError, Throttled } from '../../../lib/kernel/errors.js'
 import { checkThrottles } from '../../../lib/throttling/check-throttles.js'
 import { DatabaseAnonThrottle, DatabaseThrottle } from '../../../lib/throttling/database-throttles.js'
-import { AnonRateThrottle, UserRateThrottle } from '../../../lib/throttling/rate-throttles.js'
+import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from '../../../lib/throttling/rate-throttles.js'
 import { RedisAnonThrottle, RedisThrottle } from '../../../lib/throttling/redis-throttles.js'
-import { ScopedRateThrottle } from '../../../lib/throttling/scoped-rate-throttle.js'
 import { settleThrottles } from '../../../lib/throttling/settle-throttles.js'
 import { type CacheKey, SimpleRateThrottle } from '../../../lib/throttling/simple-rate-throttle.js'
 import type { ThrottleStore } from '../../../lib/throttling/store.js'
@@ -51,7 +50,7 @@ function recorder(used = 1, wait = 60_000) {
 /** The key of one request, by a throttle whose store is replaced. */
 async function keyFor(throttle: SimpleRateThrottle, user?: unknown, view = VIEW, ip?: string): Promise<string[]> {
   const { keys, store } = recorder()
-  Object.defineProperty(throttle, 'getStore', { value: () => store })
+  throttle.store = store
   await checkThrottles(request(user, ip).ctx, view, [throttle])
   return keys
 }
@@ -235,6 +234,15 @@ describe('settleThrottles', () => {
     expect(() => RedisThrottle.setBackend(backend as never)).toThrow(ConfigurationError)
   })
 
+  it('asks for another backend once the one of the database was closed', () => {
+    DatabaseThrottle.setBackend({ raw() {} } as never)
+    expect(settleThrottles('V', [DatabaseAnonThrottle])).toHaveLength(1)
+    DatabaseThrottle.close()
+    expect(() => settleThrottles('V', [DatabaseAnonThrottle])).toThrow(
+      /call DatabaseThrottle\.setBackend\(knex\) before/,
+    )
+  })
+
   it('describes what each admits', () => {
     const list = [AnonRateThrottle, new ScopedRateThrottle({ rate: '10/m' })]
     const rates = settleThrottles('V', list).map((throttle) => throttle.rateFor({ throttleScope: 'uploads' }))
@@ -256,15 +264,13 @@ describe('the RateLimit headers', () => {
       this.#used = used
       this.#wait = wait
     }
-    protected override getStore(): ThrottleStore {
-      return {
-        limiter: () => ({
-          consume: () => {
-            this.asked += 1
-            return { used: this.#used, wait: this.#wait }
-          },
-        }),
-      }
+    override store: ThrottleStore = {
+      limiter: () => ({
+        consume: () => {
+          this.asked += 1
+          return { used: this.#used, wait: this.#wait }
+        },
+      }),
     }
   }
   class Report extends Fixed {
