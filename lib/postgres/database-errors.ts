@@ -132,9 +132,9 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['42602', invalidName],
   ['3F000', invalidName],
   ['XX000', invalidQuery],
+  ['23', check],
   ['23505', unique],
   ['23502', missingValue],
-  ['23514', check],
   ['23P01', excluded],
   ['44000', check],
   ['23503', reference],
@@ -178,6 +178,12 @@ const LOST_CONNECTION =
  */
 const GIVEN_VALUE = /\$\d+(?: = '\.\.\.')?$/
 
+/**
+ * `RAISE` in PL/pgSQL, with a code of the application's choice: what it says is about data. Codes that tell what to do, such
+ * as to try again, keep their meaning.
+ */
+const RAISE = 'exec_stmt_raise'
+
 /** A limit or an offset below zero. */
 const OF_PAGES: ReadonlySet<string> = new Set(['2201W', '2201X'])
 
@@ -189,7 +195,10 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
     return LOST_CONNECTION.test(error.message) ? unavailable(error, subject) : null
   }
   const answer = ANSWERS.get(error.code) ?? (error.code.length === 5 ? ANSWERS.get(error.code.slice(0, 2)) : undefined)
-  const answered = answer?.(error, subject) ?? null
+  const isOfData = error.code.startsWith('23')
+  const own = error.routine === RAISE ? raised : undefined
+  const answered =
+    (isOfData ? own?.(error, subject) : null) ?? answer?.(error, subject) ?? own?.(error, subject) ?? null
   const isGiven = GIVEN_VALUE.test(String(error['where']))
   if (answered instanceof ValidationError) {
     // a constraint of a table is violated by what a request has written, whatever its method

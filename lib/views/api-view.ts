@@ -100,7 +100,8 @@ export class APIView {
   static databaseSettings: DatabaseSettings = null
   /**
    * Answer 400 with the message of a `RAISE EXCEPTION` in a trigger, in place of a 500 that says nothing. The messages of
-   * all triggers that a write of the view sets off are then for its clients; `DETAIL` and `HINT` never are.
+   * all triggers that a write of the view sets off are then for its clients; `DETAIL` and `HINT` never are. A code that it
+   * is raised with changes that only where it has a meaning of its own: 40001 stays 503.
    * @default false
    */
   static exposeTriggerMessages = false

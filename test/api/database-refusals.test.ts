@@ -19,11 +19,18 @@ const SCHEMA = `
   create table tickets (id int primary key default nextval('few'), title text not null);
 
   create function refuse() returns trigger language plpgsql as $$ begin
+    if tg_op = 'DELETE' and old.title like 'code%' then
+      raise exception 'Kept' using errcode = right(old.title, 5);
+    end if;
     if tg_op = 'DELETE' then raise exception 'Paid orders stay — ask - % first', old.title; end if;
     if new.title like 'title%' then
       raise exception 'Sold out: %', new.title using column = 'title', table = 'orders', hint = 'hush', detail = 'hush';
     end if;
     if new.title like 'bad%' then raise exception E'No "%" - try later\\nor - never', new.title; end if;
+    if new.title like 'coded%' then
+      raise exception 'Not so' using errcode = right(new.title, 5), column = 'title', table = 'orders';
+    end if;
+    if new.quantity = 0 then raise integrity_constraint_violation using message = 'No - none'; end if;
     if new.title = 'zero' then new.quantity = 1 / (new.quantity - new.quantity); end if;
     return new;
   end $$;
@@ -271,6 +278,50 @@ describe('RAISE EXCEPTION in a trigger', () => {
     })
     expect(client.reported).toEqual([])
     expect(await Order.query().where('title', 'fine')).toEqual([])
+  })
+
+  const raisedBy = (code: string) => ({ title: `coded ${code}` })
+
+  it.each(['23000', '23514', '23P01', '23A42', '23ZZZ'])('is 400 with a code of integrity, %s', async (code) => {
+    const client = await serveOrders({})
+    const { id } = (await client.send('POST', '/orders', { title: `code ${code}` })).json
+    const wrong = { title: ['Invalid value.'] }
+    expect((await client.send('POST', '/orders', raisedBy(code))).json.errors).toEqual(wrong)
+    expect((await client.send('PATCH', `/orders/${id}`, raisedBy(code))).json.errors).toEqual(wrong)
+    expect((await client.send('POST', '/orders/bulk', [{ title: 'x' }, raisedBy(code)])).json.errors).toEqual({
+      1: wrong,
+    })
+    expect(await client.send('DELETE', `/orders/${id}`)).toMatchObject(NO_FIELD('Invalid value.'))
+    const open = await serveOrders({ exposeTriggerMessages: true })
+    expect((await open.send('PUT', `/orders/${id}`, raisedBy(code))).json.errors).toEqual({ title: ['Not so'] })
+    expect(await open.send('DELETE', `/orders/${id}`)).toMatchObject(NO_FIELD('Kept'))
+    expect([...client.reported, ...open.reported]).toEqual([])
+  })
+
+  it('stands under no field where it names none', async () => {
+    const Whole = viewOf(Order, serializerOf(Order, ['id', 'title', 'quantity']))
+    const Open = viewOf(Order, serializerOf(Order, ['id', 'title', 'quantity']), { exposeTriggerMessages: true })
+    const client = await serveViews({ orders: Whole, open: Open })
+    const none = { title: 'x', quantity: 0 }
+    expect(await client.send('POST', '/orders', none)).toMatchObject(NO_FIELD('Invalid value.'))
+    expect(await client.send('POST', '/open', none)).toMatchObject(NO_FIELD('No - none'))
+  })
+
+  it.each([
+    ['ZX001', 500, 400],
+    ['PT409', 500, 400],
+    ['22023', 500, 400],
+    ['40001', 503, 503],
+    ['23505', 400, 400],
+    ['23502', 400, 400],
+  ])('with the code %s is %i, and %i where it is shown', async (code, hidden, shown) => {
+    const client = await serveOrders({})
+    expect((await client.send('POST', '/orders', raisedBy(code))).status).toBe(hidden)
+    const open = await serveOrders({ exposeTriggerMessages: true })
+    const answer = await open.send('POST', '/orders', raisedBy(code))
+    expect(answer.status).toBe(shown)
+    expect(answer.json.errors).toEqual(shown === 400 ? { title: ['Not so'] } : undefined)
+    expect(open.reported).toHaveLength(shown === 503 ? 1 : 0)
   })
 
   it('stands under the field of its column, and never shows detail and hint', async () => {
