@@ -1,6 +1,7 @@
 /** Tells all processes of an application that its version is to be computed again (wire format, section 8). */
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
+import { within } from '../kernel/within.js'
 import { refreshAppVersion } from './app-version.js'
 
 const CHANNEL = 'koa_viewsets_cache_bust'
@@ -176,13 +177,4 @@ export class CacheBustChannel {
     this.#work = done.catch(() => {})
     return done
   }
-}
-
-/** Waits so long for an answer. @throws Error there was none */
-async function within<T>(milliseconds: number, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer')), milliseconds).unref()
-  })
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
 }

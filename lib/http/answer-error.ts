@@ -4,6 +4,7 @@ import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
 import { ApiError, boundedErrors, ClientGone, type ErrorMessages, NotFound } from '../kernel/errors.js'
 import { escapeControls } from '../kernel/one-line.js'
+import { warnOnce } from '../kernel/warn-once.js'
 import { isValidationGap, toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
 import { nativeError } from '../postgres/native-error.js'
@@ -144,19 +145,15 @@ function answerFor(error: unknown): Answer {
   }
 }
 
-const toldGaps = new Set<string>()
-
 /** A value that only PostgreSQL has refused: reported once for each kind of them and each route, and never shown. */
 function warnOfGap(ctx: Context, cause: Error): void {
   const { code, routine } = nativeError(cause)
   const route: unknown = ctx['_matchedRoute']
   const where = `${ctx.method} ${typeof route === 'string' ? route : ''}`.trimEnd()
   const gap = `SQLSTATE ${String(code)} of ${String(routine)}, ${where}`
-  if (toldGaps.has(gap)) return
-  toldGaps.add(gap)
-  process.emitWarning(
+  warnOnce(
+    'KOA_VIEWSETS_VALIDATION_GAP',
     `PostgreSQL refused a value that no field had refused (${gap}): give its field a stricter class, or a validator.`,
-    { code: 'KOA_VIEWSETS_VALIDATION_GAP' },
   )
 }
 

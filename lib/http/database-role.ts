@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import { AuthenticationFailed, ConfigurationError, PermissionDenied } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
+import { warnOnce } from '../kernel/warn-once.js'
 import {
   type LocalSettings,
   localSettings,
@@ -147,15 +148,11 @@ export function roleRefusal(ctx: Context, error: unknown): AuthenticationFailed 
   return own.routine === POLICY_CHECK ? new PermissionDenied(undefined, { cause: error }) : refusal(ctx, error)
 }
 
-let hasWarned = false
-
 /** Most often it is a mistake of the operator's, who would not learn it from a 403. */
 function warnOfRole({ code }: SettingsRefused): void {
-  if (hasWarned) return
-  hasWarned = true
-  process.emitWarning(
+  warnOnce(
+    'KOA_VIEWSETS_DATABASE_ROLE',
     `The database has refused the role or a setting of a request (SQLSTATE ${code}): ` +
       'CREATE the role of databaseRole, and GRANT it to the login of the connection; such requests are answered 401 or 403.',
-    { code: 'KOA_VIEWSETS_DATABASE_ROLE' },
   )
 }

@@ -12,7 +12,9 @@ export class TooLate extends Error {
 export async function within<Value>(milliseconds: number, work: PromiseLike<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TooLate(milliseconds)), milliseconds).unref()
+    const giveUp = () => reject(new TooLate(milliseconds))
+    // a process that was busy for so long first reads what has come meanwhile
+    timer = setTimeout(() => setImmediate(giveUp), milliseconds).unref()
   })
   try {
     return await Promise.race([work, late])

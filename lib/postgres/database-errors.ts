@@ -1,6 +1,7 @@
 /** What slips past validation: errors of PostgreSQL, pg, knex and Objection as answers for the client. */
 
 import { ApiError, BadRequest, PermissionDenied, ServiceUnavailable, ValidationError } from '../kernel/errors.js'
+import { warnOnce } from '../kernel/warn-once.js'
 import {
   type Answer,
   check,
@@ -14,7 +15,6 @@ import {
 } from './constraint-errors.js'
 import { type ConstraintSubject, subjectOf } from './failed-statement.js'
 import { warnOfMissingGrant } from './missing-grant.js'
-import { warnOfMissingValue } from './missing-value.js'
 import { type NativeError, nativeError } from './native-error.js'
 import { answerObjection } from './objection-errors.js'
 import { isColumnGone, isColumnNew, isTableGone } from './prepared-names.js'
@@ -102,7 +102,15 @@ const goneColumn: Answer = (cause, subject) => (isColumnGone(cause) ? unavailabl
 const missingValue: Answer = (cause, subject) => {
   if (isColumnNew(cause)) return unavailable(cause, subject)
   const answer = notNull(cause, subject)
-  if (answer) warnOfMissingValue(cause, answer)
+  const { table, column } = cause
+  // who asks can do nothing about a column that no field writes
+  if (typeof column === 'string' && Object.hasOwn(answer?.errors ?? {}, 'non_field_errors')) {
+    warnOnce(
+      'KOA_VIEWSETS_MISSING_VALUE',
+      `PostgreSQL has refused a row without a value of "${String(table)}"."${column}" (SQLSTATE 23502), a column that no ` +
+        'field of the serializer writes: give it by performCreate(), by a default of the column, or add it to fields.',
+    )
+  }
   return answer
 }
 const denied: Answer = (cause) => {

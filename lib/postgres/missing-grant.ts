@@ -1,23 +1,17 @@
 /** Tells the operator of a right that a login or role lacks: who asks is answered 401 or 403, as if it were refused on purpose. */
 
+import { warnOnce } from '../kernel/warn-once.js'
 import { type NativeError, nativeMessage } from './native-error.js'
 
 /** PostgreSQL's routine that looks for rights on tables, columns, sequences and functions. */
 const GRANT_CHECK = 'aclcheck_error'
-/** Each names a table or the like, so that there are few. */
-const MOST_WARNINGS = 50
-
-const told = new Set<string>()
 
 /** Warns once of each right that is missing; what policies and triggers refuse is no such error. */
 export function warnOfMissingGrant(error: NativeError): void {
   if (error.routine !== GRANT_CHECK) return
-  const reason = nativeMessage(error)
-  if (told.has(reason) || told.size >= MOST_WARNINGS) return
-  told.add(reason)
-  process.emitWarning(
-    `PostgreSQL has refused a statement (SQLSTATE 42501): ${reason}. Such requests are answered 401 or 403; ` +
+  warnOnce(
+    'KOA_VIEWSETS_MISSING_GRANT',
+    `PostgreSQL has refused a statement (SQLSTATE 42501): ${nativeMessage(error)}. Such requests are answered 401 or 403; ` +
       'where callers should have this right, GRANT it to their role, or to the login for what runs outside of it.',
-    { code: 'KOA_VIEWSETS_MISSING_GRANT' },
   )
 }

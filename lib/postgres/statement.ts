@@ -1,6 +1,7 @@
 /** SQL texts, the names they are prepared under on each connection, and what their errors say of names and connections. */
 
 import { createHash } from 'node:crypto'
+import { warnOnce } from '../kernel/warn-once.js'
 
 /** A SQL text in PostgreSQL's notation, and the name it is prepared under. */
 export interface Statement {
@@ -16,7 +17,6 @@ export const STALE = new Set(['0A000', '26000', '42P05', '42883'])
 /** The latter: it is not known there, or is already. */
 export const POOLED = new Set(['26000', '42P05'])
 const statements = new Map<string, Statement>()
-let hasWarned = false
 
 /** The statement of a SQL text; the same text is prepared once for each connection. */
 export function statementOf(text: string): Statement {
@@ -32,12 +32,10 @@ export function statementOf(text: string): Statement {
 
 /** Every shape of a list fails once in PostgreSQL before it is sent without a name: right, but slow, and noisy in its log. */
 export function warnOfPooler(): void {
-  if (hasWarned) return
-  hasWarned = true
-  process.emitWarning(
+  warnOnce(
+    'KOA_VIEWSETS_POOLER',
     'Named statements do not stay on their connections: a pooler hands these out by transaction. ' +
       'Set PREPARED_STATEMENTS=false, or configure({ preparedStatements: false }).',
-    { code: 'KOA_VIEWSETS_POOLER' },
   )
 }
 

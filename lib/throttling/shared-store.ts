@@ -1,4 +1,5 @@
 /** What stores outside of the process have in common: batches, a memory that takes over, and as few questions as possible. */
+import { within } from '../kernel/within.js'
 import { BoundedMap } from './bounded-map.js'
 import { MemoryStore } from './memory-store.js'
 import { Outage } from './outage.js'
@@ -211,21 +212,6 @@ class Gate {
     const next = this.#waiting.shift()
     if (next) next()
     else this.#free += 1
-  }
-}
-
-/** The promise's value, if it comes in time. @throws Error when it does not */
-async function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    const giveUp = () => reject(new Error(`no answer within ${milliseconds} ms`))
-    // a process that was busy for so long first reads what has come meanwhile
-    timer = setTimeout(() => setImmediate(giveUp), milliseconds)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 
