@@ -4,7 +4,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { rememberNames } from '../postgres/prepared-names.js'
+import { noteErrors, rememberNames } from '../postgres/prepared-names.js'
 import { shareTurns } from '../postgres/row-stream.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
@@ -94,6 +94,7 @@ export function describeBy(model: ModelClass, table: CatalogueTable, source?: ob
   rememberNames(
     table.nativeName,
     table.columns.map(({ nativeName }) => nativeName),
+    source,
   )
   known.set(model, { table, source })
   revision++
@@ -104,6 +105,7 @@ async function listenTo(knex: Queryable): Promise<void> {
   await checkSession(knex)
   shareTurns(knex)
   noteDatabase(knex)
+  noteErrors(knex, configOf(knex))
 }
 
 /** True where the model's catalogue was read of the database behind a knex, or not at all. */

@@ -47,176 +47,108 @@ interface Overridable {
   }
 }
 
-/** Each is true where no code of the application takes part, so that there is nothing to go round. */
-class Traits {
-  readonly #model: ModelClass
-  readonly #own: Overridable
-  readonly #base: Overridable
-  #plainQueries: boolean | undefined
-  #rowObstacle: string | null | undefined
-  #plainInput: boolean | undefined
-  #plainInserts: boolean | undefined
-  #plainUpdates: boolean | undefined
-  #plainChanges: boolean | undefined
-  #plainBulkDeletes: boolean | undefined
-  #plainDeletes: boolean | undefined
-  #namedRows: boolean | undefined
-
-  constructor(model: ModelClass) {
-    this.#model = model
-    this.#own = model as ModelClass & Overridable
-    this.#base = baseModel(model)
-  }
-
+/** What a model class adds to Objection's own. Each is true where no code of the application takes part, so that there is nothing to go round. */
+export interface ModelTraits {
   /** The model's queries are the same at every request: `query()` and the builder are Objection's. */
-  get plainQueries(): boolean {
-    this.#plainQueries ??= this.#keeps('query', 'QueryBuilder')
-    return this.#plainQueries
-  }
-
+  readonly plainQueries: boolean
   /** The model's database is what it was bound to: `knex()` is Objection's. */
-  get plainDatabase(): boolean {
-    return this.#keeps('knex')
-  }
-
+  readonly plainDatabase: boolean
   /** Finding rows runs no hooks of the class, which could leave out some. */
-  get plainFinds(): boolean {
-    return this.#keeps('beforeFind', 'afterFind')
-  }
-
+  readonly plainFinds: boolean
   /** Reading rows runs no find hooks, no accessors and no parsing of the model's own. */
-  get plainRows(): boolean {
-    return this.rowObstacle === undefined
-  }
-
+  readonly plainRows: boolean
   /** Why the model's rows need instances, as the end of a sentence; undefined where they do not. */
-  get rowObstacle(): string | undefined {
-    if (this.#rowObstacle === undefined) this.#rowObstacle = this.#findRowObstacle() ?? null
-    return this.#rowObstacle ?? undefined
-  }
-
-  #findRowObstacle(): string | undefined {
-    const name = modelName(this.#model)
-    const overridden =
-      this.#firstChanged('fromDatabaseJson', 'beforeFind', 'afterFind') ??
-      this.#firstOverridden('$afterFind', '$parseDatabaseJson', '$setDatabaseJson')
-    if (overridden !== undefined) return `${name} overrides ${overridden}()`
-    const accessor = accessorOf(this.#model, this.#base)
-    if (accessor !== undefined) return `${name} has an accessor for its column "${accessor}"`
-    if (hasJsonTexts(this.#model)) return `${name} reads JSON out of a column of another type`
-    return describeModel(this.#model).prepared ? undefined : `the catalogue of ${name} was not read`
-  }
-
+  readonly rowObstacle: string | undefined
   /** An instance made from values holds just these: no schema, no parsing, no values of the class's own. */
-  get plainInput(): boolean {
-    this.#plainInput ??= this.#takesPlainly()
-    return this.#plainInput
-  }
-
+  readonly plainInput: boolean
   /** Inserting a row runs no hooks and no formatting of the model's own. */
-  get plainInserts(): boolean {
-    this.#plainInserts ??=
-      this.plainQueries &&
-      this.#keeps('beforeInsert', 'afterInsert') &&
-      this.#inherits('$afterInsert', ...FORMATTING) &&
-      ownHook(this.#own.prototype.$beforeInsert) === this.#base.prototype.$beforeInsert
-    return this.#plainInserts
-  }
-
+  readonly plainInserts: boolean
   /** Updating a row runs nothing of the model's own that could add to the values. */
-  get plainUpdates(): boolean {
-    this.#plainUpdates ??=
-      this.plainQueries && this.#keeps('beforeUpdate') && this.#inherits('$beforeUpdate', ...FORMATTING)
-    return this.#plainUpdates
-  }
-
+  readonly plainUpdates: boolean
   /** Rows can be updated together: nothing of the model's own runs for each but its `$beforeUpdate`. */
-  get plainChanges(): boolean {
-    this.#plainChanges ??=
-      this.plainQueries &&
-      this.#keeps('beforeUpdate', 'afterUpdate', 'fromDatabaseJson') &&
-      this.#inherits('$afterUpdate', ...FORMATTING)
-    return this.#plainChanges
-  }
-
+  readonly plainChanges: boolean
   /** Nothing of the model's own runs once a row was inserted. */
-  get quietInserts(): boolean {
-    return this.#keeps('afterInsert') && this.#inherits('$afterInsert')
-  }
-
+  readonly quietInserts: boolean
   /** Nothing of the model's own runs once a row was updated. */
-  get quietUpdates(): boolean {
-    return this.#keeps('afterUpdate') && this.#inherits('$afterUpdate')
-  }
-
+  readonly quietUpdates: boolean
   /** Nothing of the model's own runs around the writes of a row. */
-  get quietWrites(): boolean {
-    return this.plainInserts && this.quietUpdates && this.#keeps('beforeUpdate') && this.#inherits('$beforeUpdate')
-  }
-
+  readonly quietWrites: boolean
   /** Rows can be deleted together: nothing of the model's own runs for each. */
-  get plainBulkDeletes(): boolean {
-    this.#plainBulkDeletes ??= this.#inherits('$beforeDelete', '$afterDelete')
-    return this.#plainBulkDeletes
-  }
-
+  readonly plainBulkDeletes: boolean
   /** Deleting a row runs no hook. */
-  get plainDeletes(): boolean {
-    this.#plainDeletes ??= this.plainQueries && this.plainBulkDeletes && this.#keeps('beforeDelete', 'afterDelete')
-    return this.#plainDeletes
-  }
-
+  readonly plainDeletes: boolean
   /** A statement of ours can name each row by its primary key, and each column. */
-  get namedRows(): boolean {
-    const { columns, primaryKey, prepared } = describeModel(this.#model)
-    this.#namedRows ??=
-      prepared &&
-      primaryKey.length > 0 &&
-      primaryKey.every((property) => columns.has(property)) &&
-      // knex takes a question mark for the place of a value, in names too
-      [...columns.values()].every(({ column }) => !column.includes('?'))
-    return this.#namedRows
-  }
-
-  /** The first of these statics that is not that of Objection. */
-  #firstChanged(...names: readonly (keyof Overridable)[]): string | undefined {
-    return names.find((name) => this.#own[name] !== this.#base[name])
-  }
-
-  /** The first of these methods of instances that is not that of Objection. */
-  #firstOverridden(...names: readonly (keyof Overridable['prototype'])[]): string | undefined {
-    return names.find((name) => this.#own.prototype[name] !== this.#base.prototype[name])
-  }
-
-  #keeps(...names: readonly (keyof Overridable)[]): boolean {
-    return this.#firstChanged(...names) === undefined
-  }
-
-  #inherits(...names: readonly (keyof Overridable['prototype'])[]): boolean {
-    return this.#firstOverridden(...names) === undefined
-  }
-
-  #takesPlainly(): boolean {
-    const { columns, relations } = describeModel(this.#model)
-    return (
-      this.#keeps('fromJson', 'getJsonSchema', 'getValidator', 'createValidator') &&
-      this.#inherits('$setJson', '$parseJson', '$validate', '$beforeValidate', '$afterValidate', '$set', '$setFast') &&
-      (this.#own.jsonSchema === undefined || this.#own.jsonSchema === null) &&
-      // Objection keeps names with a dollar to itself, and makes instances of what stands under a relation's name
-      [...columns.keys()].every((name) => !name.startsWith('$') && !relations.has(name)) &&
-      accessorOf(this.#model, this.#base) === undefined &&
-      Object.keys(new this.#model()).length === 0
-    )
-  }
+  readonly namedRows: boolean
 }
 
 const FORMATTING = ['$formatDatabaseJson', '$toDatabaseJson'] as const
 
-/** What a model class adds to Objection's own. */
-export type ModelTraits = Traits
+/** The traits of a model, until the catalogue is read again. */
+export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((model): ModelTraits => {
+  const own = model as ModelClass & Overridable
+  const base = baseModel(model)
+  const { columns, relations, primaryKey, prepared } = describeModel(model)
+  /** The first of these statics that is not that of Objection. */
+  const changed = (...names: readonly (keyof Overridable)[]) => names.find((name) => own[name] !== base[name])
+  /** The first of these methods of instances that is not that of Objection. */
+  const overridden = (...names: readonly (keyof Overridable['prototype'])[]) =>
+    names.find((name) => own.prototype[name] !== base.prototype[name])
+  const keeps = (...names: readonly (keyof Overridable)[]) => changed(...names) === undefined
+  const inherits = (...names: readonly (keyof Overridable['prototype'])[]) => overridden(...names) === undefined
 
-/** The traits of a model, asked once until the catalogue is read again. */
-export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((model) => new Traits(model))
+  const accessor = accessorOf(model, base)
+  const findRowObstacle = () => {
+    const name = modelName(model)
+    const method =
+      changed('fromDatabaseJson', 'beforeFind', 'afterFind') ??
+      overridden('$afterFind', '$parseDatabaseJson', '$setDatabaseJson')
+    if (method !== undefined) return `${name} overrides ${method}()`
+    if (accessor !== undefined) return `${name} has an accessor for its column "${accessor}"`
+    if (hasJsonTexts(model)) return `${name} reads JSON out of a column of another type`
+    return prepared ? undefined : `the catalogue of ${name} was not read`
+  }
+  const rowObstacle = findRowObstacle()
+  const plainQueries = keeps('query', 'QueryBuilder')
+  const plainInserts =
+    plainQueries &&
+    keeps('beforeInsert', 'afterInsert') &&
+    inherits('$afterInsert', ...FORMATTING) &&
+    ownHook(own.prototype.$beforeInsert) === base.prototype.$beforeInsert
+  const quietUpdates = keeps('afterUpdate') && inherits('$afterUpdate')
+  const plainBulkDeletes = inherits('$beforeDelete', '$afterDelete')
+  return {
+    plainQueries,
+    plainDatabase: keeps('knex'),
+    plainFinds: keeps('beforeFind', 'afterFind'),
+    plainRows: rowObstacle === undefined,
+    rowObstacle,
+    plainInput:
+      keeps('fromJson', 'getJsonSchema', 'getValidator', 'createValidator') &&
+      inherits('$setJson', '$parseJson', '$validate', '$beforeValidate', '$afterValidate', '$set', '$setFast') &&
+      (own.jsonSchema === undefined || own.jsonSchema === null) &&
+      // Objection keeps names with a dollar to itself, and makes instances of what stands under a relation's name
+      [...columns.keys()].every((name) => !name.startsWith('$') && !relations.has(name)) &&
+      accessor === undefined &&
+      Object.keys(new model()).length === 0,
+    plainInserts,
+    plainUpdates: plainQueries && keeps('beforeUpdate') && inherits('$beforeUpdate', ...FORMATTING),
+    plainChanges:
+      plainQueries &&
+      keeps('beforeUpdate', 'afterUpdate', 'fromDatabaseJson') &&
+      inherits('$afterUpdate', ...FORMATTING),
+    quietInserts: keeps('afterInsert') && inherits('$afterInsert'),
+    quietUpdates,
+    quietWrites: plainInserts && quietUpdates && keeps('beforeUpdate') && inherits('$beforeUpdate'),
+    plainBulkDeletes,
+    plainDeletes: plainQueries && plainBulkDeletes && keeps('beforeDelete', 'afterDelete'),
+    namedRows:
+      prepared &&
+      primaryKey.length > 0 &&
+      primaryKey.every((property) => columns.has(property)) &&
+      // knex takes a question mark for the place of a value, in names too
+      [...columns.values()].every(({ column }) => !column.includes('?')),
+  }
+})
 
 /** The first column that is read or written through a `get` or `set` of the application's class. */
 function accessorOf(model: ModelClass, base: Overridable): string | undefined {

@@ -1,35 +1,61 @@
 /**
- * What `prepare()` has read, by the names of the database: an error about one of them is about a schema that has changed since,
- * and no fault of the client or of the application's SQL. A migration was too early, or this process is too old.
+ * Columns and tables that `prepare()` has seen: an error about one of them is about a schema that has changed since, and no
+ * fault of the client or of the application's SQL. A migration was too early, or this process is too old.
  */
 
+import { firstTime, oncePer } from '../kernel/once-per.js'
 import { type NativeError, nativeMessage } from './native-error.js'
+import type { Queryable } from './pg-types.js'
 
-/** Columns by table, of all databases together. */
-const known = new Map<string, Set<string>>()
+/** Columns by table, both without schema. */
+type Names = Map<string, Set<string>>
 
-/** Remembers the columns of a table, both without schema. */
-export function rememberNames(table: string, columns: readonly string[]): void {
-  const names = known.get(table) ?? new Set()
-  for (const column of columns) names.add(column)
-  known.set(table, names)
+const namesIn = oncePer((_database: object): Names => new Map())
+/** Those of all databases together, for an error of which nobody has said where it comes from. */
+const ofAll: Names = new Map()
+/** The database that an error comes from. */
+const origins = new WeakMap<Error, object>()
+
+const isNew = firstTime()
+
+/** Remembers the columns of a table. @param database by what its pools and transactions have in common */
+export function rememberNames(table: string, columns: readonly string[], database?: object): void {
+  for (const known of [ofAll, ...(database ? [namesIn(database)] : [])]) {
+    known.set(table, new Set([...(known.get(table) ?? []), ...columns]))
+  }
+}
+
+/** Remembers of the errors of a database that they are its own: a table of one name has other columns elsewhere. */
+export function noteErrors(knex: Queryable, database: object): void {
+  const client = knex.client as { on(event: 'query-error', listener: (error: unknown) => void): void }
+  if (!isNew(client)) return
+  client.on('query-error', (error) => {
+    if (error instanceof Error) origins.set(error, database)
+  })
+}
+
+function namesFor(error: NativeError): Names {
+  const origin = origins.get(error)
+  const known = origin && namesIn(origin)
+  return known && known.size > 0 ? known : ofAll
 }
 
 /** True for a missing column that was there. */
 export function isColumnGone(error: NativeError): boolean {
   const message = nativeMessage(error)
-  return [...known.values()].some((columns) => [...columns].some((column) => names(message, column)))
+  return [...namesFor(error).values()].some((columns) => [...columns].some((column) => names(message, column)))
 }
 
 /** True for a missing table that was there; not where a statement refers to one that it does not select from. */
 export function isTableGone(error: NativeError): boolean {
   const message = nativeMessage(error)
-  return error.routine === 'parserOpenTable' && [...known.keys()].some((table) => names(message, table))
+  return error.routine === 'parserOpenTable' && [...namesFor(error).keys()].some((table) => names(message, table))
 }
 
 /** True for a column that must have a value, and that is newer than what is known. */
-export function isColumnNew({ table, column }: NativeError): boolean {
-  const columns = typeof table === 'string' ? known.get(table) : undefined
+export function isColumnNew(error: NativeError): boolean {
+  const { table, column } = error
+  const columns = typeof table === 'string' ? namesFor(error).get(table) : undefined
   return columns !== undefined && typeof column === 'string' && !columns.has(column)
 }
 

@@ -15,8 +15,8 @@ const SCHEMA = `
 
 const PATHS = ['rows', 'native', 'instances']
 
-async function old(): Promise<{ database: TestDatabase; client: Client; ask(): Promise<string[]> }> {
-  const database = await createDatabase({ schema: SCHEMA })
+async function old(schema = SCHEMA): Promise<{ database: TestDatabase; client: Client; ask(): Promise<string[]> }> {
+  const database = await createDatabase({ schema })
   onTestFinished(() => database.drop())
   class Note extends Model {
     static override tableName = 'notes'
@@ -139,6 +139,14 @@ describe('[I29] a process that knows the schema of before', () => {
     const { database, ask } = await old()
     await database.knex.raw(`alter table notes add extra text; update notes set extra = 'x'`)
     await database.knex.raw('alter table notes alter extra set not null')
+    expect(await ask()).toEqual(PATHS.map(() => '200 200 503 200'))
+  })
+
+  it('does so where another database of the process has such a column in a table of the same name', async () => {
+    const { database, ask } = await old()
+    await old(SCHEMA.replace('title text', `extra text not null default 'x', title text`))
+    await database.knex.raw(`alter table notes add extra text not null default 'x'`)
+    await database.knex.raw('alter table notes alter extra drop default')
     expect(await ask()).toEqual(PATHS.map(() => '200 200 503 200'))
   })
 
