@@ -157,12 +157,28 @@ function placeOf(root: unknown, container: object, key: string | number): string
   return String(key)
 }
 
-/** The body's parser refuses the same names; a string of a form has not been through it. */
+/** The body's parser refuses the same names, but for values that may be stored so; a string of a form has not been through it. */
 function checkKey(key: string, value: unknown): void {
   checkText(key)
-  const pollutes =
-    key === '__proto__' || (key === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype'))
-  if (pollutes) throw new ValidationError(NOT_JSON)
+  if (isForbidden(key, value)) throw new ValidationError(NOT_JSON)
+}
+
+/** True for a member that code which copies objects would take for a prototype. */
+export function isForbidden(key: string, value: unknown): boolean {
+  return key === '__proto__' || (key === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype'))
+}
+
+/** True where such a member stands in it, at any depth. */
+export function hasForbidden(root: unknown): boolean {
+  const values = [root]
+  for (const value of values) {
+    if (!isObject(value)) continue
+    for (const [key, inner] of Object.entries(value)) {
+      if (isForbidden(key, inner)) return true
+      values.push(inner)
+    }
+  }
+  return false
 }
 
 function isObject(value: unknown): value is object {

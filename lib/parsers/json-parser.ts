@@ -32,6 +32,7 @@ const LONG = 65_536
  *
  * Answers 400 `Malformed JSON` to what is no JSON, is not UTF-8, or has a key that reaches for a prototype
  * (`__proto__`, or `constructor` holding `prototype`), 400 beyond `depth` or `nodes`, and 413 beyond `limit` or `ratio`.
+ * Where an update of ours sends back a JSON value that is stored with such a key, it is taken as unchanged.
  * @example static override parserClasses = [new JSONParser({ limit: 10 * 1024 * 1024 })]
  */
 export class JSONParser implements Parser {
@@ -61,7 +62,7 @@ export class JSONParser implements Parser {
     try {
       data = text.length < LONG ? read(text) : await readLong(text)
     } catch (cause) {
-      throw malformed(cause)
+      throw this.#malformed(cause, () => keepNumerals(JSON.parse(withoutMark(text)), text))
     }
     // digits count as they are written: a column of JSON, or of numbers, has them all
     if (text.length + lengthOfExponents(text) > this.limit) throw tooLarge()
@@ -74,11 +75,30 @@ export class JSONParser implements Parser {
     try {
       if (typeof body === 'object' && body !== null) scan(body)
     } catch (cause) {
-      throw malformed(cause)
+      throw this.#malformed(cause, () => body)
     }
     // how long its text was is the affair of who has read it
     if (lengthOfExponentsIn(body) > this.limit) throw tooLarge()
     return { data: body, textual: false }
+  }
+
+  /** The parser's own message would repeat the input. */
+  #malformed(cause: unknown, data: () => unknown): BadRequest {
+    if (!(cause as Error).message.includes('forbidden prototype')) return new BadRequest(MALFORMED, { cause })
+    // what a parser of the application's makes of its bodies is not known here
+    return new ForbiddenKey(cause, this.constructor === JSONParser ? data : undefined)
+  }
+}
+
+/** A body with a key that reaches for a prototype. */
+export class ForbiddenKey extends BadRequest {
+  override readonly name = 'ForbiddenKey'
+  /** The body all the same, in which such keys are members like any other; undefined where it cannot be told. */
+  readonly data: (() => unknown) | undefined
+
+  constructor(cause: unknown, data: (() => unknown) | undefined) {
+    super(MALFORMED, { cause, errors: { non_field_errors: [...MESSAGES.forbidden_key] } })
+    this.data = data
   }
 }
 
@@ -89,7 +109,7 @@ function read(text: string): unknown {
 /** Reads a long JSON string in turns of the event loop: what is checked behind the reading may take as long as that. */
 async function readLong(text: string): Promise<unknown> {
   await nextTurn()
-  const data: unknown = JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
+  const data: unknown = JSON.parse(withoutMark(text))
   await nextTurn()
   if (isSuspect(text) && typeof data === 'object' && data !== null) {
     scan(data)
@@ -98,6 +118,10 @@ async function readLong(text: string): Promise<unknown> {
   const kept = await keepNumeralsInTurns(data, text)
   await nextTurn()
   return kept
+}
+
+function withoutMark(text: string): string {
+  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
 }
 
 function tooMuch({ depth, nodes }: JsonLimits, passed: keyof JsonLimits): BadRequest {
@@ -114,13 +138,4 @@ function isSuspect(text: string): boolean {
     text.includes('constructor') ||
     text.charCodeAt(0) === BYTE_ORDER_MARK
   )
-}
-
-/** The parser's own message would repeat the input. */
-function malformed(cause: unknown): BadRequest {
-  const isForbidden = (cause as Error).message.includes('forbidden prototype')
-  return new BadRequest(MALFORMED, {
-    cause,
-    ...(isForbidden && { errors: { non_field_errors: [...MESSAGES.forbidden_key] } }),
-  })
 }

@@ -1,8 +1,9 @@
 /** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
 
-import { formValues } from '../fields/json-text.js'
+import { formValues, hasForbidden } from '../fields/json-text.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
+import { MESSAGES } from '../kernel/messages.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
 import { isAsShown, isKept, keepUnchanged, UNCHANGED, type Updated } from './unchanged.js'
 
@@ -148,7 +149,7 @@ export function convert({ name, field }: BoundField, item: Item): unknown {
 /** Notes a field's error. Anything but a `ValidationError` is not the client's fault and rises. */
 export function fail(item: Item, name: string, error: unknown): void {
   if (!(error instanceof ValidationError)) throw error
-  refuse(item, name, error.messages)
+  refuse(item, name, hasForbidden(item.input[name]) ? [...MESSAGES.forbidden_key] : error.messages)
 }
 
 /** Notes what is wrong with a field, without an error and its stack. */

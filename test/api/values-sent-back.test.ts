@@ -17,7 +17,7 @@ import {
 } from 'koa-viewsets'
 import { JsonPatchParser } from 'koa-viewsets/patches'
 import { Model } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { connectTo } from '../support/server.js'
@@ -615,6 +615,96 @@ describe('what a caller was shown is unchanged when it comes back', () => {
     warned.mockRestore()
     expect(told).toHaveLength(1)
     expect(told[0]?.[0]).toMatch(/^Named: field "who" shows null for an object of Person whose "name" is null/)
+  })
+})
+
+describe('a stored key __proto__', () => {
+  const HOSTILE = '{"a": [{"__proto__": {"admin": true}}], "b": {"constructor": {"prototype": 1e2}}}'
+  const FORBIDDEN = ['The keys "__proto__", and "constructor" with a "prototype", are not allowed.']
+
+  class Named extends serializerOf(Odd, ['id', 'title', 'tree', 'trees']) {}
+  const ofShelf = new NestedSerializer(Named, { many: true })
+  const views = (statics: object = {}) => ({
+    odd: viewOf(Odd, Named, statics),
+    shelves: viewOf(Shelf, serializerOf(Shelf, ['id', 'name', 'things'], { things: ofShelf })),
+    shown: viewOf(Odd, Object.assign(serializerOf(Odd, ['id', 'title', 'tree']), { readOnlyFields: ['tree'] })),
+  })
+  const bodyOf = async (served: Client, path: string) => (await connectTo(served.port).send({ path })).text
+  const put = (served: Client, method: string, path: string, body: string) =>
+    connectTo(served.port).send({ method, path, body, headers: { 'Content-Type': 'application/json' } })
+  const rows = async () => (await database.knex.raw('select row_to_json(o)::text as row from odd o order by id')).rows
+
+  beforeEach(() =>
+    database.knex.raw(`
+      insert into shelves (name) values ('s');
+      insert into odd (shelf_id, title, tree, trees)
+      values (1, 'one', '${HOSTILE}', array['${HOSTILE}'::jsonb, '1']), (1, 'two', '{"a":1}', '{}')`),
+  )
+  afterEach(() => {
+    expect(Object.keys(Object.prototype)).toEqual([])
+    expect({}).not.toHaveProperty('admin')
+  })
+
+  it('is sent back with what was read, wherever it is shown, and the rest is written', async () => {
+    const served = await serveViews(views())
+    const before = await rows()
+    for (const path of ['/odd/1', '/shelves/1', '/shown/1']) {
+      const text = await bodyOf(served, path)
+      for (const method of ['PUT', 'PATCH']) {
+        const sent = await put(served, method, path, text)
+        expect([path, method, sent.status, sent.text]).toEqual([path, method, 200, text])
+      }
+      expect((await put(served, 'PATCH', path.replace('1', 'bulk'), `[${text}]`)).status).toBe(200)
+    }
+    expect(await rows()).toEqual(before)
+    const renamed = (await bodyOf(served, '/odd/1')).replace('"one"', '"uno"')
+    expect(await put(served, 'PUT', '/odd/1', renamed)).toMatchObject({ status: 200, text: renamed })
+    const relaxed = JSON.parse(await bodyOf(served, '/shelves/1')) as { things: unknown[] }
+    relaxed.things.reverse()
+    expect((await put(served, 'PUT', '/shelves/1', JSON.stringify(relaxed))).status).toBe(200)
+  })
+
+  it('is refused in what is stored nowhere, and where the application reads bodies itself', async () => {
+    const served = await serveViews(views())
+    const before = await rows()
+    const tree = `{"tree":${HOSTILE}}`
+    const named = { tree: FORBIDDEN }
+    const whole = { non_field_errors: FORBIDDEN }
+    const cases: readonly (readonly [string, string, string, object])[] = [
+      ['POST', '/odd', tree, whole],
+      ['POST', '/odd/bulk', `[${tree}]`, whole],
+      ['PATCH', '/odd/2', tree, named],
+      ['PATCH', '/odd/1', `{"tree":{"a":[{"__proto__":{"admin":false}}]}}`, named],
+      ['PATCH', '/odd/1', `{"trees":[{"__proto__":1}]}`, { trees: FORBIDDEN }],
+      ['PATCH', '/odd/1', `{"title":{"__proto__":1}}`, whole],
+      ['PATCH', '/odd/1', `{"__proto__":${HOSTILE}}`, whole],
+      ['PATCH', '/odd/1', `{"nothing":${HOSTILE}}`, whole],
+      ['PATCH', '/odd/bulk', `[{"id":2,"tree":${HOSTILE}}]`, { 0: named }],
+      ['PATCH', '/odd/bulk', `[{"id":1,"tree":${HOSTILE},"__proto__":{}}]`, whole],
+      ['PATCH', '/shelves/1', `{"things":[{"id":1},{"id":2,"tree":${HOSTILE}}]}`, { things: { 1: named } }],
+      ['PATCH', '/shelves/1', `{"things":[{"title":"x","tree":${HOSTILE}}]}`, { things: { 0: named } }],
+      ['PATCH', '/shelves/1', `{"things":[{"id":1,"__proto__":{}}]}`, whole],
+    ]
+    for (const [method, path, body, errors] of cases) {
+      const { status, json } = await put(served, method, path, body)
+      expect([body, status, json.errors]).toEqual([body, 400, errors])
+    }
+    expect(await rows()).toEqual(before)
+    const Own = class extends (views().odd as new () => object) {
+      async partialUpdate() {
+        return (this as unknown as { body: { data: unknown } }).body.data
+      }
+    }
+    const own = await serveViews({ odd: Own as never })
+    expect((await put(own, 'PATCH', '/odd/1', tree)).json.errors).toEqual(whole)
+  })
+
+  it('is sent back inside an envelope, and refused beside it', async () => {
+    const served = await serveViews(views({ envelope: { object: 'thing', list: 'things' } }))
+    const text = await bodyOf(served, '/odd/1')
+    expect(await put(served, 'PUT', '/odd/1', text)).toMatchObject({ status: 200, text })
+    const beside = `${text.slice(0, -1)},"more":${HOSTILE}}`
+    expect((await put(served, 'PUT', '/odd/1', beside)).json.errors).toEqual({ non_field_errors: FORBIDDEN })
   })
 })
 

@@ -46,19 +46,23 @@ function around(name: string, data: unknown, beside: Readonly<Record<string, unk
   return new JsonText(`{${JSON.stringify(name)}:`, ...data.pieces, ...members, '}')
 }
 
+/** The member of a body that holds what an action writes; undefined where the whole body does. */
+export function memberOfBody({ plan: { action, resource } }: GenericView): string | undefined {
+  const { envelope } = resource
+  const { writes, path } = actionNamed(action) ?? {}
+  if (!envelope || !writes) return undefined
+  const isList = takesMany(action)
+  if (!isList && !(path === 'list' || (path === 'detail' && writes === 'update'))) return undefined
+  return isList ? envelope.list : envelope.object
+}
+
 /**
  * Takes the body of an action out of its envelope. Forms and lists of operations have none.
  * @throws ValidationError the body has no such member
  */
 export function openBody(view: GenericView): void {
-  const { envelope } = view.plan.resource
   const { body } = view
-  const { action } = view.plan
-  const { writes, path } = actionNamed(action) ?? {}
-  if (!envelope || !writes || body.textual || body.patch === 'operations') return
-  const isList = takesMany(action)
-  if (!isList && !(path === 'list' || (path === 'detail' && writes === 'update'))) return
-  const name = isList ? envelope.list : envelope.object
+  const name = body.textual || body.patch === 'operations' ? undefined : memberOfBody(view)
   if (name === undefined) return
   const { data } = body
   const isObject = typeof data === 'object' && data !== null && !Array.isArray(data)

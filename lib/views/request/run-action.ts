@@ -5,7 +5,7 @@ import { formatOf, isSafeMethod, setFormat } from '../../http/context.js'
 import type { Preferences } from '../../http/prefer.js'
 import { callersKey } from '../../idempotency/rule.js'
 import { NotFound } from '../../kernel/errors.js'
-import { parseBody } from '../../parsers/parser.js'
+import { type ParsedBody, parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -26,6 +26,7 @@ import { onReplica } from './on-replica.js'
 import { checkParents } from './parents.js'
 import { handleStrictly, preferredAnswer } from './preferences.js'
 import { runOnce } from './run-once.js'
+import { bodyOfStored } from './stored-keys.js'
 
 /** What is done, for those who put other functions in their places (`traced-dispatch.ts`). */
 export const ACTION_STEPS = { parseBody, readQueryBody, call } as const
@@ -42,7 +43,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
   if (ctx.req.method === 'QUERY' && asksByBody(view)) {
     await steps.readQueryBody(view)
   } else if (policies.parsers.length > 0 && view.readsBody()) {
-    view.body = await steps.parseBody(ctx, policies.parsers, policies.files)
+    view.body = await readBody(view, steps)
     ;(ctx.request as { body?: unknown }).body = view.body.data
   }
   try {
@@ -78,6 +79,15 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
   } finally {
     const body = view.body
     if (body.dispose) await body.dispose()
+  }
+}
+
+async function readBody(view: View, steps: typeof ACTION_STEPS): Promise<ParsedBody> {
+  const { parsers, files } = view.plan.policies
+  try {
+    return await steps.parseBody(view.ctx, parsers, files)
+  } catch (error) {
+    return bodyOfStored(view, error)
   }
 }
 
