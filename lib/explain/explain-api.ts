@@ -1,8 +1,9 @@
 /** Explains a router's paths: all, those of a name, or the one that a request is for. */
 import type { Context } from '../http/context.js'
+import type { Endpoint } from '../views/endpoint.js'
 import { explainOperation } from './explain.js'
 import type { Explanation } from './explanation.js'
-import type { ExplainedEndpoint, ExplainOptions } from './subject.js'
+import type { ExplainOptions } from './subject.js'
 
 interface Asked {
   /** A route or a basename. @default all */
@@ -13,7 +14,7 @@ interface Asked {
 
 /** @throws Error no route has the name */
 export async function explainEndpoints(
-  endpoints: readonly ExplainedEndpoint[],
+  endpoints: readonly Endpoint[],
   { name, tools }: Asked,
 ): Promise<readonly Explanation[]> {
   const all = endpoints.flatMap((endpoint) =>
@@ -37,7 +38,7 @@ interface ExplainedRequest {
 
 /** Nothing where the path does not take the method. */
 export async function explainRequest(
-  endpoint: ExplainedEndpoint,
+  endpoint: Endpoint,
   { tools, ...asked }: ExplainedRequest,
 ): Promise<readonly Explanation[]> {
   const { method } = asked.ctx

@@ -3,30 +3,18 @@
 import type { Knex } from 'knex'
 import { authenticate } from '../authentication/authenticate.js'
 import { type Context, describingContext } from '../http/context.js'
-import type { DescribedEndpoint, DescribedOperation } from '../openapi/endpoint.js'
 import { isWatchable } from '../postgres/watch-statements.js'
 import { determineVersion } from '../versioning/determine-version.js'
 import { planOf } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
+import type { Endpoint, Operation } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
 
-/** One method of a path, as a router has it. */
-export interface ExplainedOperation extends DescribedOperation {
-  /** The route's name. */
-  readonly name: string
-}
-
-/** A path, with all methods it takes. */
-export interface ExplainedEndpoint extends DescribedEndpoint {
-  readonly path: string
-  readonly operations: ReadonlyMap<string, ExplainedOperation>
-}
-
 export interface ExplainOptions {
-  readonly endpoint: ExplainedEndpoint
-  readonly operation: ExplainedOperation
+  readonly endpoint: Endpoint
+  readonly operation: Operation
   /** The tools that call each operation, by its name in the document. */
   readonly tools: ReadonlyMap<string, readonly string[]>
   /** A request for this path; without one, nothing is called that depends on a request. */
@@ -69,7 +57,7 @@ function ownContext(ctx: Context, params: Readonly<Record<string, string>>): Con
   }) as Context
 }
 
-function sampleParams({ view, lookup, parents }: ExplainedEndpoint): Record<string, string> {
+function sampleParams({ view, lookup, parents }: Endpoint): Record<string, string> {
   const named = [
     ...parents.map(({ view: parent, param }) => [param, parent] as const),
     ...(lookup === undefined ? [] : [[lookup, view] as const]),

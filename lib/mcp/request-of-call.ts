@@ -5,8 +5,9 @@ import { type ErrorMessages, NotFound, ValidationError } from '../kernel/errors.
 import { writeJson } from '../kernel/json-numerals.js'
 import { buildPath } from '../kernel/path-pattern.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
+import type { Endpoint } from '../views/endpoint.js'
 import { parameterText } from '../views/steps/parameter-text.js'
-import type { CalledOperation, ToolEndpoint } from './tool.js'
+import type { CalledOperation } from './tool.js'
 
 /** What the options say of all requests. */
 export interface CallOptions {
@@ -15,7 +16,7 @@ export interface CallOptions {
   /** The `Idempotency-Key` that the client has sent for the whole message. */
   readonly idempotencyKey: string | undefined
   /** The path of the API that answers this one. */
-  readonly leadsTo: (path: string) => ToolEndpoint | undefined
+  readonly leadsTo: (path: string) => Endpoint | undefined
 }
 
 /** A header holds no more than this. */
@@ -89,7 +90,7 @@ function readText(given: object, name: string, errors: ErrorMessages): string | 
  * @throws NotFound
  */
 function pathOf(
-  endpoint: ToolEndpoint,
+  endpoint: Endpoint,
   params: Readonly<Record<string, unknown>>,
   leadsTo: CallOptions['leadsTo'],
 ): string {

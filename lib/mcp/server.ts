@@ -10,6 +10,7 @@ import { JSONParser } from '../parsers/json-parser.js'
 import { type Parser, parseBody } from '../parsers/parser.js'
 import { notPrepared } from '../router/prepare-for.js'
 import { RouteTable } from '../router/route-table.js'
+import type { Endpoint } from '../views/endpoint.js'
 import { callTool } from './call-tool.js'
 import {
   agreedRevision,
@@ -30,7 +31,7 @@ import type { SettledOptions } from './options.js'
 import { isAllowedOrigin } from './origin.js'
 import { Caller, type PermittedTool } from './permitted-tools.js'
 import type { ToolResult } from './result.js'
-import type { Tool, ToolAPI, ToolEndpoint } from './tool.js'
+import type { Tool, ToolAPI } from './tool.js'
 import { toolsOf } from './tools-of.js'
 
 /** The most sets of tools whose texts are kept: callers have few kinds of rights. */
@@ -47,7 +48,7 @@ export class ToolServer {
   #tools: ReadonlyMap<string, Tool> = new Map()
   /** What was listed, by the set of permitted tools. */
   readonly #listed = new Map<string, string>()
-  #paths = new RouteTable<ToolEndpoint>([])
+  #paths = new RouteTable<Endpoint>([])
 
   /** @throws {ConfigurationError} the router is prepared, and a tool is none */
   constructor(api: ToolAPI, options: SettledOptions) {
@@ -58,7 +59,7 @@ export class ToolServer {
     api.whenPrepared((endpoints, tools) => this.#compile(endpoints, tools))
   }
 
-  *#compile(endpoints: readonly ToolEndpoint[], named: Map<string, readonly string[]>): Steps<void> {
+  *#compile(endpoints: readonly Endpoint[], named: Map<string, readonly string[]>): Steps<void> {
     const { apiVersion } = this.#options
     this.#paths = new RouteTable(endpoints)
     // only 3.2 describes actions that are asked by QUERY

@@ -1,26 +1,7 @@
 /** A tool: what agents are told of it, and the operations of the API that it calls. */
 import type { Middleware } from '../http/context.js'
-import type { Segment } from '../kernel/path-pattern.js'
-import type { DescribedEndpoint, DescribedOperation } from '../openapi/endpoint.js'
 import type { Operation as DescribedAction, Schema } from '../openapi/types.js'
-import type { ActionMap } from '../views/actions.js'
-
-/** A path of the API, as far as tools are made of it. */
-export interface ToolEndpoint extends DescribedEndpoint {
-  /** The resource's path, without parameters and without that of the router: `authors/books`. */
-  readonly resource: string
-  /** What requests are matched by. */
-  readonly matched: readonly Segment[]
-  /** The action that answers each HTTP method. */
-  readonly actions: ActionMap
-  readonly operations: ReadonlyMap<string, ToolOperation>
-}
-
-/** A method of such a path. */
-export interface ToolOperation extends DescribedOperation {
-  /** The route's name. */
-  readonly name: string
-}
+import type { Endpoint, Operation } from '../views/endpoint.js'
 
 /** What an argument of a tool becomes. */
 export type ArgumentPlace =
@@ -31,8 +12,8 @@ export type ArgumentPlace =
 export interface CalledOperation {
   /** The name in the OpenAPI document. */
   readonly id: string
-  readonly endpoint: ToolEndpoint
-  readonly operation: ToolOperation
+  readonly endpoint: Endpoint
+  readonly operation: Operation
   readonly described: DescribedAction
   /** By the argument's name. */
   readonly places: ReadonlyMap<string, ArgumentPlace>
@@ -61,6 +42,6 @@ export interface ToolAPI {
   routes(): Middleware
   /** Takes the steps of what it is given once the catalogue was read, or now where it was, with the names of tools by those of operations, to be filled in. */
   whenPrepared(
-    use: (endpoints: readonly ToolEndpoint[], tools: Map<string, readonly string[]>) => Generator<undefined, void>,
+    use: (endpoints: readonly Endpoint[], tools: Map<string, readonly string[]>) => Generator<undefined, void>,
   ): void
 }

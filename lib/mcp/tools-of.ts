@@ -6,9 +6,10 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { documentedPath } from '../openapi/documented-path.js'
 import type { OpenAPIDocument, Schema } from '../openapi/types.js'
 import { insertsRows, takesQuery } from '../views/actions.js'
+import type { Endpoint, Operation } from '../views/endpoint.js'
 import { policiesOf } from '../views/policies.js'
 import type { SettledOptions } from './options.js'
-import type { CalledOperation, Tool, ToolEndpoint, ToolOperation } from './tool.js'
+import type { CalledOperation, Tool } from './tool.js'
 import { inputOf, outputOf, selfContained } from './tool-schema.js'
 
 /** A name that all clients take. */
@@ -22,12 +23,12 @@ const VERSION = 'version'
 
 /** What may be a tool: a method of a path. */
 interface Candidate {
-  readonly endpoint: ToolEndpoint
-  readonly operation: ToolOperation
+  readonly endpoint: Endpoint
+  readonly operation: Operation
 }
 
 export interface ToolSource {
-  readonly endpoints: readonly ToolEndpoint[]
+  readonly endpoints: readonly Endpoint[]
   readonly document: OpenAPIDocument
 }
 
@@ -60,7 +61,7 @@ export function toolsOf({ endpoints, document }: ToolSource, options: SettledOpt
 /** What an entry of `tools` names. */
 function candidatesOf(
   entry: string,
-  endpoints: readonly ToolEndpoint[],
+  endpoints: readonly Endpoint[],
 ): { found: readonly Candidate[]; isNamed: boolean } {
   const colon = entry.indexOf(':')
   const [resource, action] = colon === -1 ? [entry, undefined] : [entry.slice(0, colon), entry.slice(colon + 1)]

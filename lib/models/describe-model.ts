@@ -211,14 +211,31 @@ export function boundKnex(model: ModelClass): Queryable {
 
 const NO_EVENT = { insert: false, update: false, delete: false }
 
+/** What is assumed of a table before the catalogue was read. */
+const UNREAD: Omit<CatalogueTable, 'table' | 'nativeName'> = {
+  secured: false,
+  isView: false,
+  takes: { insert: true, update: true, delete: true },
+  isPartitioned: false,
+  hasHeirs: false,
+  lockable: true,
+  filtersInserts: false,
+  isIndirect: false,
+  triggers: { before: NO_EVENT, after: NO_EVENT, deferred: [] },
+  partitions: [],
+  columns: [],
+  constraints: [],
+}
+
 function describe(model: ModelClass, catalogue: CatalogueTable | undefined): ModelDescription {
+  const table = catalogue ?? UNREAD
   const schema = readModelSchema(model.jsonSchema)
   const primaryKey = primaryKeyOf(model)
   const relations = describeRelations(model)
   const property = (column: string) => model.columnNameToPropertyName(column)
-  const stored = new Map(catalogue?.columns.map((column) => [property(column.column), column]))
+  const stored = new Map(table.columns.map((column) => [property(column.column), column]))
   // those of a table are not those of its heirs, whose rows are its own, too
-  const uniqueKeys = (catalogue && !catalogue.hasHeirs ? catalogue.constraints : [])
+  const uniqueKeys = (table.hasHeirs ? [] : table.constraints)
     .filter(({ kind }) => kind === 'primary' || kind === 'unique')
     .map(({ columns: unique }) => unique.map(property))
   const unique = new Set(uniqueKeys.flatMap((key) => (key.length === 1 ? key : [])))
@@ -244,30 +261,30 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
   return {
     model,
     nativeName: catalogue?.nativeName ?? (model.tableName.split('.').at(-1) as string),
-    partitions: new Set(catalogue?.partitions),
+    partitions: new Set(table.partitions),
     columns,
     declared: schema.properties.size > 0 ? declared : names,
     primaryKey,
     relations,
-    constraints: new Map(catalogue?.constraints.map((c) => [c.name, c.columns.map(property)])),
-    referenced: new Set(catalogue?.columns.filter((c) => c.referenced).map((c) => property(c.column))),
-    cascading: new Set(catalogue?.columns.filter((c) => c.cascades).map((c) => property(c.column))),
+    constraints: new Map(table.constraints.map((c) => [c.name, c.columns.map(property)])),
+    referenced: new Set(table.columns.filter((c) => c.referenced).map((c) => property(c.column))),
+    cascading: new Set(table.columns.filter((c) => c.cascades).map((c) => property(c.column))),
     table: catalogue?.table,
-    secured: catalogue?.secured ?? false,
-    isView: catalogue?.isView ?? false,
-    takes: catalogue?.takes ?? { insert: true, update: true, delete: true },
-    isPartitioned: catalogue?.isPartitioned ?? false,
-    hasHeirs: catalogue?.hasHeirs ?? false,
+    secured: table.secured,
+    isView: table.isView,
+    takes: table.takes,
+    isPartitioned: table.isPartitioned,
+    hasHeirs: table.hasHeirs,
+    lockable: table.lockable,
+    filtersInserts: table.filtersInserts,
+    isIndirect: table.isIndirect,
+    triggers: table.triggers,
     uniqueKeys,
-    partialKeys: (catalogue?.constraints ?? []).flatMap(({ columns: unique, condition }) =>
+    partialKeys: table.constraints.flatMap(({ columns: unique, condition }) =>
       condition === null ? [] : [{ properties: unique.map(property), condition }],
     ),
-    lockable: catalogue?.lockable ?? true,
-    filtersInserts: catalogue?.filtersInserts ?? false,
-    isIndirect: catalogue?.isIndirect ?? false,
-    triggers: catalogue?.triggers ?? { before: NO_EVENT, after: NO_EVENT, deferred: [] },
     foreignKeys: new Map(
-      catalogue?.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
+      table.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
         kind === 'foreign' && own.length === 1 && target
           ? [
               [
@@ -278,7 +295,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
           : [],
       ),
     ),
-    references: (catalogue?.constraints ?? []).flatMap(({ columns: own, target, enforced, validated }) =>
+    references: table.constraints.flatMap(({ columns: own, target, enforced, validated }) =>
       target && enforced
         ? [
             {

@@ -1,60 +1,34 @@
 /** What is known of a model: its columns, keys and relations. */
 import type { PropertySchema } from '../kernel/json-schema.js'
-import type { IntervalPart, TakenWrites, Triggers } from './catalogue.js'
+import type { CatalogueColumn, TakenWrites, Triggers } from './catalogue.js'
 import type { Checked } from './check-constraint.js'
 import type { ModelClass, RelationKind } from './objection.js'
 
-/** A column of a model, as a serializer sees it. */
-export interface Column {
+/** What of a column is the catalogue's own. */
+type StoredColumn = Omit<
+  CatalogueColumn,
+  'sqlType' | 'oid' | 'notNull' | 'referenced' | 'cascades' | 'generated' | 'checks'
+>
+
+/** A column of a model, as a serializer sees it: as the catalogue has it, or what is assumed before that was read. */
+export interface Column extends StoredColumn {
   /** The name in the model's instances. */
   readonly property: string
-  /** The name that queries use. */
-  readonly column: string
-  /** The name in the database itself, which errors use; another one where knex has mappers of its own. */
-  readonly nativeName: string
-  /** The name that knex makes of `column`: the native one, unless its mappers do not find back. */
-  readonly writtenName: string
-  /** PostgreSQL's type name (`int4`, `timestamptz` …), `enum`, `array`, or `unknown`. */
-  readonly type: string
   /** The type as SQL writes it, for casts; undefined until the catalogue was read. */
   readonly sqlType: string | undefined
   /** The type's number, by which pg chooses a parser; undefined until the catalogue was read. */
   readonly oid: number | undefined
-  /** The collation by which texts may be equal that are not the same, as SQL writes it; undefined for all others. */
-  readonly collation: string | undefined
   readonly nullable: boolean
   /** The table may hold NULL, whatever the jsonSchema accepts. */
   readonly holdsNull: boolean
   /** A create must give it. */
   readonly required: boolean
-  /** The database or the model fills it in when it is missing. */
-  readonly hasDefault: boolean
   /** Filled by the database, never written by a client. */
   readonly auto: boolean
   /** Part of the primary key. */
   readonly primary: boolean
   /** Alone in a unique constraint. */
   readonly unique: boolean
-  readonly maxLength: number | undefined
-  /** All digits of a numeric; digits after the point of a time's or an interval's seconds. */
-  readonly precision: number | undefined
-  readonly scale: number | undefined
-  /** The smallest part that an interval keeps; undefined where it keeps all. */
-  readonly leastPart: IntervalPart | undefined
-  /** The values of an enum, or of an array's enum. */
-  readonly labels: readonly string[] | undefined
-  /** Type of an array's elements. */
-  readonly element: string | undefined
-  /** The column's own type is a domain over that one. */
-  readonly isDomain: boolean
-  /** PostgreSQL can order its values. */
-  readonly isOrdered: boolean
-  /** PostgreSQL can tell whether two of its values are equal. */
-  readonly isEquated: boolean
-  /** Only strings of the same characters are equal in its collation. */
-  readonly isDeterministic: boolean
-  /** One sequence fills it in, in the table and in those that inherit from it. */
-  readonly isCounted: boolean
   /** What CHECK constraints of the database ask of its values. */
   readonly checked: readonly Checked[]
   /** What the model's `jsonSchema` says of it. */

@@ -7,11 +7,11 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { type Expansion, expansionsOf } from '../serializers/select-fields.js'
 import type { Forced } from '../serializers/validated-item.js'
 import { takesWholeObjects } from '../views/actions.js'
+import type { Endpoint, Operation } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
 import { Components, type Expansions, type ForcedProperties } from './components.js'
 import { documentedPath } from './documented-path.js'
-import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
 import { describeOperation, ROOT_TAG } from './operations.js'
 import { shareParameters } from './shared-parameters.js'
 import type { InfoObject, License, OpenAPIDocument, PathItem, Server, Tag } from './types.js'
@@ -47,15 +47,12 @@ const VERSIONS = { '3.1': '3.1.0', '3.2': '3.2.0' } as const
  * Describes all paths. The same paths give the same document, byte for byte.
  * @throws {ConfigurationError} two serializers, operations or security schemes have one name; an unknown version of OpenAPI
  */
-export function buildDocument(endpoints: readonly DescribedEndpoint[], options: SchemaOptions = {}): OpenAPIDocument {
+export function buildDocument(endpoints: readonly Endpoint[], options: SchemaOptions = {}): OpenAPIDocument {
   return atOnce(documentSteps(endpoints, options))
 }
 
 /** The same step by step: of a thousand view sets it takes seconds. */
-export function* documentSteps(
-  endpoints: readonly DescribedEndpoint[],
-  options: SchemaOptions,
-): Steps<OpenAPIDocument> {
+export function* documentSteps(endpoints: readonly Endpoint[], options: SchemaOptions): Steps<OpenAPIDocument> {
   const version = VERSIONS[options.openapi ?? '3.1'] as OpenAPIDocument['openapi'] | undefined
   if (!version) throw new ConfigurationError(`OpenAPI: there is no openapi "${options.openapi}"; take 3.1 or 3.2`)
   const components = new Components(expansionsIn(endpoints), forcedIn(endpoints))
@@ -103,7 +100,7 @@ function infoOf(options: SchemaOptions): InfoObject {
 }
 
 /** A tag for each resource. */
-function tagsOf(endpoints: readonly DescribedEndpoint[]): readonly Tag[] {
+function tagsOf(endpoints: readonly Endpoint[]): readonly Tag[] {
   const tags = new Map<string, string>()
   for (const { kind, basename, view } of endpoints) {
     if (kind === 'root') tags.set(ROOT_TAG, view.description)
@@ -113,7 +110,7 @@ function tagsOf(endpoints: readonly DescribedEndpoint[]): readonly Tag[] {
 }
 
 /** What the views' `expandable` adds to their serializers. */
-function expansionsIn(endpoints: readonly DescribedEndpoint[]): Expansions {
+function expansionsIn(endpoints: readonly Endpoint[]): Expansions {
   const found = new Map<SerializerClass, Map<string, Map<Expansion, string>>>()
   for (const { view } of endpoints) {
     if (!(view.prototype instanceof GenericAPIView)) continue
@@ -129,7 +126,7 @@ function expansionsIn(endpoints: readonly DescribedEndpoint[]): Expansions {
 }
 
 /** The foreign keys to the objects that nested view sets have on their paths, where all that take them have. */
-function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
+function forcedIn(endpoints: readonly Endpoint[]): ForcedProperties {
   const found = new Map<SerializerClass, Forced>()
   for (const endpoint of endpoints) {
     const { view } = endpoint
@@ -145,11 +142,11 @@ function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
   return found
 }
 
-function takes(serializer: SerializerClass): (operation: DescribedOperation) => boolean {
+function takes(serializer: SerializerClass): (operation: Operation) => boolean {
   return ({ action, inputSerializer }) => takesWholeObjects(action) || inputSerializer === serializer
 }
 
-function forcedBy({ view, parents }: DescribedEndpoint): { properties: string[]; parent: ModelClass } | undefined {
+function forcedBy({ view, parents }: Endpoint): { properties: string[]; parent: ModelClass } | undefined {
   const link = parents.at(-1)
   const nested = view as typeof GenericAPIView & NestedViewClass
   if (!link || nested.parentLookupField === undefined) return undefined

@@ -5,11 +5,11 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { actionsOf } from '../views/action-options.js'
 import { listParameters } from '../views/action-parameters.js'
 import { showsFigures } from '../views/actions.js'
+import type { Endpoint } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
-import type { DescribedEndpoint } from './endpoint.js'
 import type { Parameter } from './types.js'
 import { nounOf } from './words.js'
 
@@ -17,7 +17,7 @@ import { nounOf } from './words.js'
 export const SELECTS_FIELDS = 'x-selects-fields'
 
 /** The parameters of a path, with the schema of their hints. */
-export function pathParameters({ segments, parents, basename, lookup, view }: DescribedEndpoint): readonly Parameter[] {
+export function pathParameters({ segments, parents, basename, lookup, view }: Endpoint): readonly Parameter[] {
   const owners = new Map<string, { readonly basename: string; readonly view: unknown }>(
     parents.map((parent) => [parent.param, parent]),
   )

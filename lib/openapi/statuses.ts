@@ -12,6 +12,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { expandedBy } from '../serializers/select-fields.js'
 import { actionClass } from '../views/action-options.js'
 import { actionNamed, changesMany, changesObject, namesNoObject, showsFigures } from '../views/actions.js'
+import type { Operation } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
@@ -20,7 +21,6 @@ import { reachedViewSets } from '../views/related-view-set.js'
 import { deletedParameters } from '../views/request/ask-deleted.js'
 import { selectionParameters } from '../views/steps/selection.js'
 import { pageDescription } from './aggregate-schema.js'
-import type { DescribedOperation } from './endpoint.js'
 import { permissionsOfParents } from './security.js'
 import type { Subject } from './subject.js'
 import type { Parameter } from './types.js'
@@ -124,7 +124,7 @@ function isQueryChecked({ endpoint, operation, view }: Subject, parameters: read
 }
 
 /** An update of nested objects meets those that another request has moved; a changed key, those that refer to it. */
-function mayConflict(serializer: SerializerClass | undefined, { action }: DescribedOperation): boolean {
+function mayConflict(serializer: SerializerClass | undefined, { action }: Operation): boolean {
   if (!serializer || actionNamed(action)?.writes !== 'update') return false
   const { model, writable } = serializerPlan(serializer)
   return writable.some(

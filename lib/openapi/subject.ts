@@ -3,13 +3,13 @@ import { describingContext } from '../http/context.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { planOf } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
+import type { Endpoint, Operation } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import type { Components } from './components.js'
-import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
 
 export interface OperationOptions {
-  readonly endpoint: DescribedEndpoint
-  readonly operation: DescribedOperation
+  readonly endpoint: Endpoint
+  readonly operation: Operation
   readonly components: Components
   /** The API version that is asked for, where views have versions. */
   readonly apiVersion: string | undefined
@@ -17,8 +17,8 @@ export interface OperationOptions {
 
 /** What an operation is described from. */
 export interface Subject {
-  readonly endpoint: DescribedEndpoint
-  readonly operation: DescribedOperation
+  readonly endpoint: Endpoint
+  readonly operation: Operation
   readonly components: Components
   /** A view of the class, as a request would have it. */
   readonly view: APIView
@@ -32,7 +32,7 @@ export function subjectOf({ endpoint, operation, components, apiVersion }: Opera
 }
 
 /** A view that answers nothing, made to ask it what it would do. */
-function openView({ view, route, method }: DescribedOperation, version: string | undefined): APIView {
+function openView({ view, route, method }: Operation, version: string | undefined): APIView {
   return view.open(describingContext({ method, version }), planOf(route))
 }
 

@@ -1,9 +1,9 @@
 /** The path of the API itself, as one endpoint among the others. */
 import { buildPath, type Segment } from '../kernel/path-pattern.js'
 import { documentedPath } from '../openapi/documented-path.js'
+import type { Endpoint } from '../views/endpoint.js'
 import type { Versioning } from '../views/statics.js'
 import { apiRoot } from './api-root.js'
-import type { Endpoint } from './endpoint.js'
 import type { Registration } from './registration.js'
 import { writePattern } from './route-table.js'
 

@@ -4,8 +4,8 @@ import { answerError } from '../http/answer-error.js'
 import { CLOSING, Closing } from '../http/closing.js'
 import { type Context, type Middleware, pathOf, setFormat } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import type { Endpoint } from '../views/endpoint.js'
 import type { ViewHandler } from '../views/view-handler.js'
-import type { Endpoint } from './endpoint.js'
 import type { FoundRoute, RouteTable } from './route-table.js'
 
 /** The requests that an API is answering, so that its end can wait for theirs. */

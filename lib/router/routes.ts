@@ -4,10 +4,8 @@ import { snakeCase } from '../kernel/naming.js'
 import { parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { type ActionClass, actionsOf } from '../views/action-options.js'
 import { actionNamed, actionsOn, isDeclared, withQuery } from '../views/actions.js'
+import type { RouteKind } from '../views/endpoint.js'
 import type { ActionMap } from '../views/view.js'
-
-/** What a path of a resource is for. */
-export type RouteKind = 'resource' | 'bulk' | 'action'
 
 /** A path of a resource, and which of the view set's methods answer on it. */
 export interface RouteTemplate {

@@ -1,12 +1,14 @@
-/** What a router knows of each of its paths: for routing, for names, and for the OpenAPI document. */
+/** Endpoints: what a router knows of each of its paths, for routing, names, the OpenAPI document, explanations and tools. */
 
 import type { Segment } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import type { ActionRoute } from '../views/action-plan.js'
-import type { ActionMap, ParentLink } from '../views/view.js'
-import type { ViewHandler } from '../views/view-handler.js'
-import type { ViewSetClass } from './registration.js'
-import type { RouteKind } from './routes.js'
+import type { ActionRoute } from './action-plan.js'
+import type { APIView } from './api-view.js'
+import type { ActionMap, ParentLink } from './view.js'
+import type { ViewHandler } from './view-handler.js'
+
+/** A list, an object or their bulk path; or an action. */
+export type RouteKind = 'resource' | 'bulk' | 'action'
 
 /** One method of a path. */
 export interface Operation {
@@ -19,7 +21,7 @@ export interface Operation {
   /** The name in the OpenAPI document (wire format, section 13). */
   readonly operationId: string
   /** The class that answers: its statics are those that hold for this action. */
-  readonly view: ViewSetClass
+  readonly view: typeof APIView
   /** Validates the body, for actions made by `action()`. */
   readonly inputSerializer: SerializerClass | undefined
   /** Describes the answer, for actions made by `action()`. */
@@ -35,7 +37,7 @@ export interface Endpoint {
   /** What the path stands for: a list, an object, its bulk path, an action, or the API root. */
   readonly kind: RouteKind | 'root'
   /** The class that answers, without what single actions change. */
-  readonly view: ViewSetClass
+  readonly view: typeof APIView
   /** The name that route names begin with. */
   readonly basename: string
   /** The resource's path, without parameters and without that of the router: `authors/books`; empty for the API root. */
