@@ -190,9 +190,8 @@ export {
   type ThrottleRate,
   type ThrottleState,
 } from './throttling/throttle.js'
-export { HeaderVersioning } from './versioning/header-versioning.js'
+export { HeaderVersioning, QueryParamVersioning } from './versioning/header-and-query-versioning.js'
 export type { VersionLifecycle } from './versioning/lifecycle.js'
-export { QueryParamVersioning } from './versioning/query-param-versioning.js'
 export { URLPathVersioning } from './versioning/url-path-versioning.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
 // Views and view sets

@@ -9,7 +9,7 @@ import { encodeAssetName, encodeSuffix, isAssetName, isHidden } from './asset-na
 import { contentHash } from './content-hash.js'
 import { isWithin } from './find-sources.js'
 import type { Manifest } from './manifest.js'
-import { loadManifest } from './read-manifest.js'
+import { loadManifest } from './manifest.js'
 import { currentGeneration, refresh } from './refresh.js'
 
 export interface StaticFilesOptions {

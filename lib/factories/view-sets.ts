@@ -30,9 +30,8 @@ import type { SoftDelete } from '../views/statics.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
 import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
-import type { CheckedExpansion } from './expansion-types.js'
 import type { MixedIn } from './mixin-types.js'
-import type { MixinStatics, PlainStatics } from './view-statics.js'
+import type { CheckedExpansion, MixinStatics, PlainStatics } from './view-statics.js'
 
 /** What a view set of a model declares: the statics of its class, and its mixins and actions. */
 export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics {

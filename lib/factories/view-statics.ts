@@ -1,5 +1,6 @@
 /** The statics of views that need no model to be checked, and those that mixins read. */
 import type { MeteringEngine } from '../metering/engine.js'
+import type { IsRelationPath, IsUntyped, Related, RelationName } from '../models/model-types.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 
 /** Statics of any generic view. */
@@ -74,3 +75,26 @@ export interface MixinStatics {
   /** NestedViewSetMixin: the foreign key to the objects it is nested in, or the relation of that key. */
   readonly parentLookupField?: string
 }
+
+/**
+ * Checks one of `expandable`. The number of a relation's objects stands under a name of its own, behind a path of relations
+ * where it is further away.
+ */
+export type CheckedExpansion<M, Path, Value> = Value extends {
+  readonly function: 'count'
+  readonly path: infer Relation
+}
+  ? IsCountedFrom<M, Path, Relation> extends true
+    ? unknown
+    : { readonly function: never }
+  : IsRelationPath<M, Path> extends true
+    ? unknown
+    : never
+
+type IsCountedFrom<M, Path, Relation> = Path extends `${infer Name}.${infer Rest}`
+  ? Name extends keyof M
+    ? IsCountedFrom<Related<M[Name]>, Rest, Relation>
+    : IsUntyped<M>
+  : Relation extends RelationName<M>
+    ? true
+    : false

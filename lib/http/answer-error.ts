@@ -1,15 +1,14 @@
 /** The only place that writes an error to the client: the JSON envelope and what a 401 asks for (wire format, section 6). */
-
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
 import { ApiError, boundedErrors, ClientGone, type ErrorMessages, NotFound } from '../kernel/errors.js'
 import { escapeControls } from '../kernel/one-line.js'
+import { setting } from '../kernel/settings.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { isValidationGap, toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
 import { nativeError } from '../postgres/native-error.js'
 import { type Context, isTargetError, RequestSlot } from './context.js'
-import { shapedError } from './error-shape.js'
 import { PROBLEM_TYPE, prefersProblem, problemOf } from './problem.js'
 import { shownDetail, shownErrors } from './shown-errors.js'
 
@@ -195,4 +194,18 @@ export async function runStep(ctx: Context, step: () => void | Promise<void>, ch
     answerError(ctx, toApiError(error, subjectOf(ctx.method)) ?? error, challenge)
     return false
   }
+}
+
+/** The body of an error; the package's own where the application says none. */
+function shapedError(ctx: Context, body: Readonly<Record<string, unknown>>, report: (error: unknown) => void): unknown {
+  const shape = setting('errorShape')
+  if (!shape) return body
+  try {
+    const shaped = shape.body(body as never, ctx)
+    if (typeof shaped === 'object' && shaped !== null && JSON.stringify(shaped) !== undefined) return shaped
+    report(new Error('configure({ errorShape }): body() has returned no object'))
+  } catch (error) {
+    report(error)
+  }
+  return body
 }

@@ -1,9 +1,9 @@
-/** The table that answers are kept in: found, read, written and swept. */
-
+/** The table that answers are kept in: created, found, read, written and swept. */
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
+import { createTable } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { Sweeper } from '../postgres/sweeper.js'
@@ -189,4 +189,48 @@ async function findTable(knex: Knex, name: string): Promise<IdempotencyTable> {
   throw new ConfigurationError(
     `idempotent: the login of the connections may not use the table "${name}"; GRANT SELECT, INSERT, UPDATE, DELETE on it`,
   )
+}
+
+/**
+ * Creates the table of kept answers where it is missing; every process may do so at its start. Only its owner may read it,
+ * whatever default privileges say.
+ * @param knex the database that the idempotent writes are in
+ * @example await ensureIdempotencyTable(knex)
+ */
+export async function ensureIdempotencyTable(knex: Knex): Promise<void> {
+  const table = tableName()
+  // an application may have its knex write names in another way
+  const name = quotedName(table)
+  await createTable(knex, name, async (trx) => {
+    await trx.raw(
+      `create table if not exists ${name} (
+        id bytea primary key,
+        key text not null,
+        caller text not null,
+        route text not null,
+        fingerprint bytea not null,
+        status smallint not null,
+        headers jsonb not null,
+        body bytea,
+        is_kept boolean not null,
+        created_at timestamptz not null default now(),
+        expires_at timestamptz not null
+      )`,
+    )
+    await trx.raw(`create index if not exists "${table.split('.').at(-1)}_expires_at" on ${name} (expires_at)`)
+    await trx.raw(
+      `create index if not exists "${table.split('.').at(-1)}_large" on ${name} (caller) where octet_length(body) > ${LARGE}`,
+    )
+    await revokeAll(trx, name)
+  })
+}
+
+/** What `ALTER DEFAULT PRIVILEGES` has granted, to roles of callers most of all. */
+async function revokeAll(trx: Knex.Transaction, name: string): Promise<void> {
+  const { rows } = await trx.raw<{ rows: readonly { grantee: string }[] }>(
+    `select distinct case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as grantee
+     from pg_class, aclexplode(relacl) where pg_class.oid = ?::regclass and grantee <> relowner`,
+    [name],
+  )
+  for (const { grantee } of rows) await trx.raw(`revoke all on ${name} from ${grantee}`)
 }

@@ -6,12 +6,10 @@ import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from '../models/objection.js'
 import type { EncodeContext, IDCodec, IDContext, IDValue } from './codec.js'
-import { EncodedCodec } from './encoded-codec.js'
 import type { IDSettings } from './id-config.js'
 import { randomId, Uuid7 } from './new-public-id.js'
-import { RawCodec } from './raw-codec.js'
+import { EncodedCodec, RawCodec, StoredCodec } from './open-codecs.js'
 import { SignedCodec } from './signed-codec.js'
-import { StoredCodec } from './stored-codec.js'
 
 /** A model with external ids, as the mixins make it; recognised by this method, whatever copy of the package made it. */
 export interface IdentifiedModel {

@@ -1,10 +1,10 @@
 /** Mode `signed`: a number that only we can have written, for one user and a time if so configured. */
 import { AuthenticationFailed } from '../kernel/errors.js'
-import { equalBytes } from '../kernel/signing.js'
+import { Hmac } from '../kernel/hmac.js'
+import { derive, equalBytes } from '../kernel/signing.js'
 import { callerId, type EncodeContext, type IDCodec, type IDContext, type IDValue } from './codec.js'
 import { toStored } from './integers.js'
 import { type EncodedOptions, KeyNumber } from './key-number.js'
-import { Signer } from './signer.js'
 
 export interface SignedOptions extends EncodedOptions {
   readonly table: string
@@ -124,4 +124,26 @@ function secondsOf(moment: Date | number): number {
   const seconds = typeof moment === 'number' ? moment : Math.floor(moment.getTime() / 1000)
   if (Number.isSafeInteger(seconds) && seconds >= 0) return seconds
   throw new TypeError('notBefore and notAfter take a Date or whole Unix seconds, from 1970 on')
+}
+
+/** Signs for one key and table. */
+export class Signer {
+  readonly #hmac: Hmac
+  readonly #length: number
+
+  /** @param bytes of the signature, 8 to 32 */
+  constructor(secret: string, table: string, bytes: number) {
+    this.#hmac = new Hmac(derive(secret, 'id/v1'), netstring(table))
+    this.#length = bytes * 2
+  }
+
+  /** @param user the user's id; undefined where ids are for everybody */
+  sign(text: string, user: string | undefined): string {
+    const parts = user === undefined ? netstring(text) : `${netstring(text)}4:user,${netstring(user)}`
+    return this.#hmac.hex(parts).slice(0, this.#length)
+  }
+}
+
+function netstring(text: string): string {
+  return `${Buffer.byteLength(text)}:${text},`
 }

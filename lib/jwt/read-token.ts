@@ -2,7 +2,6 @@
 import { isAlgorithm, type JWTAlgorithm } from './algorithms.js'
 import { invalidToken } from './bearer.js'
 import type { WantedKey } from './key-list.js'
-import { hasUniqueMembers } from './unique-members.js'
 
 /** Three parts of base64url (RFC 7515 section 7.1). An encrypted token has five, an unsigned one an empty third. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
@@ -57,4 +56,25 @@ export function typeName(type: string): string {
 function isOfType(typ: unknown, types: readonly string[] | undefined): boolean {
   if (typ === undefined) return types === undefined
   return typeof typ === 'string' && (types ?? USUAL_TYPES).includes(typeName(typ))
+}
+
+/** A string, or a character that JSON is built of. */
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/g
+
+/** True where each object in a valid JSON text has every name once, and none that is `__proto__`. */
+export function hasUniqueMembers(text: string): boolean {
+  const open: Set<string>[] = []
+  let last = ''
+  for (const [token] of text.matchAll(TOKENS)) {
+    if (token === '{' || token === '[') open.push(new Set())
+    else if (token === '}' || token === ']') open.pop()
+    else if (token === ':') {
+      const names = open.at(-1)
+      const name = JSON.parse(last) as string
+      if (name === '__proto__' || names?.has(name)) return false
+      names?.add(name)
+    }
+    last = token
+  }
+  return true
 }

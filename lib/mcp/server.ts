@@ -28,7 +28,6 @@ import {
   unknownMethod,
 } from './messages.js'
 import type { SettledOptions } from './options.js'
-import { isAllowedOrigin } from './origin.js'
 import { Caller, type PermittedTool } from './permitted-tools.js'
 import type { ToolResult } from './result.js'
 import type { Tool, ToolAPI } from './tool.js'
@@ -258,4 +257,12 @@ function objectOf(members: Members): string {
   return `{${Object.entries(members)
     .map(([name, json]) => `${JSON.stringify(name)}:${json}`)
     .join(',')}}`
+}
+
+const LOOPBACK = /^https?:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
+
+/** True without an `Origin`, of a page of this machine, and of the origins that are allowed. */
+function isAllowedOrigin({ req }: Context, allowed: ReadonlySet<string>): boolean {
+  const { origin } = req.headers
+  return origin === undefined || LOOPBACK.test(origin) || allowed.has(origin)
 }

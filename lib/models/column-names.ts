@@ -1,5 +1,6 @@
 /** Names of columns that PostgreSQL allows, and that knex, pg or Objection take for something else. */
 
+import { Model } from 'objection'
 import type { Column } from './model-description.js'
 
 /** What a name must not be, and why. */
@@ -39,4 +40,18 @@ const LOST: ReadonlySet<string> = new Set(['constructor', 'prototype'])
 /** True for a column that knex leaves out of its updates, without a word. */
 export function isLostOnUpdate(column: string): boolean {
   return LOST.has(column)
+}
+
+/** Why no property of a model can have the name of the column; undefined where one can. */
+export function propertyProblem(column: string): string | undefined {
+  const problem = nameProblem(column)
+  if (problem !== undefined) return problem
+  if (column === 'constructor') return 'instances of Objection cannot hold it'
+  if (column.includes('.')) return 'what stands before a dot is taken for a table or a relation'
+  if (column.startsWith('$') || column.includes(':')) {
+    return 'Objection does not write properties that begin with "$" or have a colon'
+  }
+  return column in Model.prototype || column === 'QueryBuilderType'
+    ? 'all models of Objection have a member of this name'
+    : undefined
 }

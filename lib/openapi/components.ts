@@ -1,5 +1,4 @@
 /** The shared parts of a document: schemas of serializers, envelopes, errors, and who may use them by which name. */
-
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldSchema } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'
@@ -14,7 +13,6 @@ import { isInline, schemaNameOf } from '../serializers/schema-name.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
 import { type Expansion, expandedBy } from '../serializers/select-fields.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
-import { embedded } from './embedded.js'
 import { inputValue, mayBeNull, outputValue, wordsOf } from './field-schema.js'
 import { isFile, type Side, sideOf, withoutFile } from './files.js'
 import type { Header, Reference, Response, Schema } from './types.js'
@@ -264,4 +262,46 @@ function sorted<T>(entries: ReadonlyMap<string, T>): Record<string, T> {
 function nameTaken(name: string, serializer: SerializerClass | undefined): ConfigurationError {
   const who = serializer ? `${serializer.name} and another serializer are` : 'two schemas are'
   return new ConfigurationError(`OpenAPI: ${who} called "${name}"; set static schemaName of one serializer`)
+}
+
+/** A schema that stands on its own, and what it defines, by the names of their components. */
+interface EmbeddedSchema {
+  readonly schema: Schema
+  readonly definitions: ReadonlyMap<string, Schema>
+}
+
+/**
+ * A JSON Schema as the component of this name: what it defines in `$defs` becomes components called after it, and references
+ * (`#`, `#/$defs/Node`) lead there.
+ */
+export function embedded(described: Schema, name: string): EmbeddedSchema {
+  const { $defs = {}, $id: _id, ...own } = described
+  const names = new Map(Object.keys($defs as object).map((key) => [key, `${name}.${key.replace(ODD, '_')}`]))
+  const definitions = Object.entries($defs as Record<string, Schema>).map(([key, schema]): [string, Schema] => [
+    names.get(key) as string,
+    pointed(schema, name, names) as Schema,
+  ])
+  return { schema: pointed(own, name, names) as Schema, definitions: new Map(definitions) }
+}
+
+/** What the name of a component cannot have. */
+const ODD = /[^A-Za-z0-9._-]/g
+const DEFINITION = /^#\/\$defs\/(?<key>[^/]+)/
+
+function pointed(value: unknown, name: string, names: ReadonlyMap<string, string>): unknown {
+  if (Array.isArray(value)) return value.map((item) => pointed(item, name, names))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([keyword, inner]: [string, unknown]) => {
+      const isReference = keyword === '$ref' && typeof inner === 'string' && inner.startsWith('#')
+      return [keyword, isReference ? target(inner, name, names) : pointed(inner, name, names)]
+    }),
+  )
+}
+
+function target(reference: string, name: string, names: ReadonlyMap<string, string>): string {
+  const escaped = DEFINITION.exec(reference)?.groups?.['key']
+  if (escaped === undefined) return reference.replace('#', `#/components/schemas/${name}`)
+  const key = decodeURIComponent(escaped).replaceAll('~1', '/').replaceAll('~0', '~')
+  return reference.replace(DEFINITION, () => `#/components/schemas/${names.get(key) ?? key}`)
 }

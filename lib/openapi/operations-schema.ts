@@ -1,6 +1,6 @@
 /** The body of a JSON patch (RFC 6902) as a document describes it. */
 import type { Parser } from '../parsers/parser.js'
-import { JsonPatchParser } from '../patches/json-patch-parser.js'
+import { JsonPatchParser } from '../patches/patch-parsers.js'
 import type { Components } from './components.js'
 import type { Schema } from './types.js'
 

@@ -2,7 +2,6 @@
 import { codeOfStatus, knownDetail } from '../kernel/details.js'
 import { setting } from '../kernel/settings.js'
 import type { Components } from './components.js'
-import { problemSchema } from './problem-schema.js'
 import type { Header, MediaType, Reference, Response, Schema } from './types.js'
 
 interface ErrorDescription {
@@ -265,4 +264,31 @@ export function success(
   { headers = {}, ...body }: Body & { readonly headers?: Record<string, Reference> } = {},
 ): Response {
   return { description, ...(Object.keys(headers).length > 0 && { headers }), ...body }
+}
+
+const described = (description: string): Schema => ({ type: 'string', description })
+
+/** The schema of a problem. */
+function problemSchema(components: Components): Reference {
+  const message = {
+    type: 'object',
+    properties: {
+      pointer: described('Where it stands in the body: the fragment of a JSON pointer.'),
+      parameter: described('The parameter of the query that it is about.'),
+      code: described('Stays the same whatever the words become.'),
+      detail: described('What is wrong.'),
+    },
+    required: ['code', 'detail'],
+  }
+  const properties = {
+    type: { type: 'string', format: 'uri-reference', description: 'What kind of problem it is.' },
+    title: described('What the status says.'),
+    status: { type: 'integer', description: 'The status of the answer.' },
+    detail: described('What is wrong.'),
+    code: described('What programs know it by.'),
+    instance: { type: 'string', format: 'uri', description: 'Names this answer.' },
+    errors: { type: 'array', items: message },
+  }
+  const required = ['type', 'title', 'status', 'detail', 'instance', 'code']
+  return components.schema('Problem', { type: 'object', properties, required })
 }

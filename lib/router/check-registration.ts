@@ -1,9 +1,13 @@
-/** What is wrong with a registration by itself: its prefix, its basename, and the paths that it would have. */
+/** Mistakes in registrations: the prefix and basename of one, and paths and names that two of them share. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { singularize } from '../kernel/naming.js'
 import { parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { quote } from '../kernel/quote.js'
-import { collectionOf } from './endpoints-of.js'
+import { URLPathVersioning } from '../versioning/url-path-versioning.js'
+import { actionsOf, classesOf } from '../views/action-options.js'
+import type { Endpoint } from '../views/endpoint.js'
+import { policiesOf } from '../views/policies.js'
+import { collectionOf, parentsOf } from './endpoints-of.js'
 import { isGeneric, lookupSegment } from './lookup-segment.js'
 import type { Registration, ViewSetClass } from './registration.js'
 import { writePattern } from './route-table.js'
@@ -50,4 +54,52 @@ export function checkPaths(registration: Registration, rootPrefix: readonly Segm
       throw new ConfigurationError(`${view.name}: ${part && `${part} does not fit: `}${(error as Error).message}`)
     }
   }
+}
+
+/** @throws {ConfigurationError} what names an object, or a part of an action, would be taken for the API version */
+export function checkVersionParameter(registration: Registration): void {
+  const { view } = registration
+  if (!classesOf(view).some((one) => policiesOf(one).versioning instanceof URLPathVersioning)) return
+  const own = routesOf(view).flatMap(({ detail, path }) => [...(detail ? [lookupSegment(view)] : []), ...path])
+  const names = own.flatMap((segment) => (segment.kind === 'param' ? [segment.name] : []))
+  const outer = parentsOf(registration).map(({ param }) => param)
+  if (![...names, ...outer].includes('version')) return
+  throw new ConfigurationError(
+    `${view.name}: URLPathVersioning would take the path parameter "version" for the API version; only a prefix may have it, so give the lookup of the nested router, lookupUrlKwarg or urlPath another name`,
+  )
+}
+
+/** @throws {ConfigurationError} two routes have the same path, the same name, or the same name in the OpenAPI document */
+export function checkEndpoints(endpoints: readonly Endpoint[]): void {
+  const taken = { path: new Map<string, Endpoint>(), name: new Map(), operationId: new Map() }
+  for (const endpoint of endpoints) {
+    const { segments, pattern, operations } = endpoint
+    // parameters of different names match the same paths
+    const shape = segments.map((segment) => (segment.kind === 'literal' ? segment : { ...segment, name: '' }))
+    const isAction = endpoint.kind === 'action' || taken.path.get(writePattern(shape))?.kind === 'action'
+    const other = isAction ? 'prefix, or its action another urlPath' : 'prefix'
+    claim(taken.path, writePattern(shape), endpoint, `have the path ${pattern}; give one of them another ${other}`)
+    for (const { name, operationId } of operations.values()) {
+      const fix = 'give one another basename, or its action another urlName'
+      // an action of several methods has one name
+      if (taken.name.get(name) !== endpoint) claim(taken.name, name, endpoint, `have the route name "${name}"; ${fix}`)
+      claim(taken.operationId, operationId, endpoint, `are called "${operationId}" in the OpenAPI document; ${fix}`)
+    }
+  }
+}
+
+/** The class that a path is of; with the actions and what the path ends in, where `action()` has made it. */
+function ownerOf({ kind, view, actions }: Endpoint): string {
+  if (kind !== 'action') return view.name
+  const described = Object.values(actions).map((action) => {
+    const { urlPath } = actionsOf(view).get(action) ?? {}
+    return `${view.name}.${action}() (urlPath "${urlPath}")`
+  })
+  return described.join(', ')
+}
+
+function claim(taken: Map<string, Endpoint>, key: string, endpoint: Endpoint, problem: string): void {
+  const other = taken.get(key)
+  if (other) throw new ConfigurationError(`${ownerOf(other)} and ${ownerOf(endpoint)} both ${problem}`)
+  taken.set(key, endpoint)
 }

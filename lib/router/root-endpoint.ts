@@ -1,9 +1,11 @@
 /** The path of the API itself, as one endpoint among the others. */
+
+import { requestPath } from '../http/context.js'
 import { buildPath, type Segment } from '../kernel/path-pattern.js'
 import { documentedPath } from '../openapi/documented-path.js'
+import { APIView } from '../views/api-view.js'
 import type { Endpoint } from '../views/endpoint.js'
 import type { Versioning } from '../views/statics.js'
-import { apiRoot } from './api-root.js'
 import type { Registration } from './registration.js'
 import { writePattern } from './route-table.js'
 
@@ -41,4 +43,18 @@ export function rootEndpoint(registrations: readonly Registration[], prefix: rea
 function commonVersioning(registrations: readonly Registration[]): Versioning {
   const [first = null, ...others] = new Set(registrations.map(({ view }) => view.versioningClass))
   return others.length === 0 ? first : null
+}
+
+/** A view that maps each basename to the path of its collection, as seen through whatever the router is mounted under. */
+function apiRoot(collections: () => ReadonlyMap<string, string>, versioning: Versioning): typeof APIView {
+  class APIRoot extends APIView {
+    static override description = 'The resources of this API.'
+    static override versioningClass = versioning
+
+    get(): Record<string, string> {
+      const base = requestPath(this.ctx.originalUrl).replace(/\/$/, '')
+      return Object.fromEntries([...collections()].map(([basename, collection]) => [basename, base + collection]))
+    }
+  }
+  return APIRoot
 }

@@ -1,14 +1,16 @@
 /** The base of all throttles with a rate and a key. */
+
+import { createHash } from 'node:crypto'
 import { type Caller, callerParts } from '../http/caller.js'
 import { type Context, RequestSlot } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { frame } from '../kernel/signing.js'
 import { MemoryStore } from './memory-store.js'
 import { parseRate, type Rate } from './rate.js'
 import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
 import { BaseThrottle, type ThrottledView, type ThrottleRate, type ThrottleState } from './throttle.js'
-import { budgetOf, keyOf } from './throttle-key.js'
 
 /** Options of throttles by a rate. */
 export interface RateThrottleOptions {
@@ -164,4 +166,23 @@ takesOptions<RateThrottleOptions>(SimpleRateThrottle, { rate: 'text', store: 're
 
 function stateOf({ used, wait }: ThrottleCount, { limit }: Rate): ThrottleState {
   return { allowed: used <= limit, remaining: Math.max(0, limit - used), wait: Math.max(0, wait) / 1000 }
+}
+
+/** Longer frames are hashed. */
+const MOST_BYTES = 200
+
+/** What all keys of one budget begin with: its name and its rate. */
+export function budgetOf(name: readonly string[], { limit, seconds }: Rate): string {
+  return frame(...name, `${limit}/${seconds}`).toString()
+}
+
+/**
+ * The key of one caller in a budget. Each part says how long it is, so no two callers share a key; a long frame is
+ * replaced by its hash, and so is one with a NUL, which PostgreSQL's text cannot hold.
+ * @example keyOf(budgetOf(['anon'], rate), 'ip', '203.0.113.7') // 'throttle:4:anon,8:100/3600,2:ip,11:203.0.113.7,'
+ */
+export function keyOf(budget: string, kind: string, caller: string): string {
+  const text = `${budget}${kind.length}:${kind},${Buffer.byteLength(caller)}:${caller},`
+  if (Buffer.byteLength(text) <= MOST_BYTES && !text.includes('\0')) return `throttle:${text}`
+  return `throttle:sha256:${createHash('sha256').update(text).digest('hex')}`
 }

@@ -234,7 +234,7 @@ const COSTS: readonly [
   [
     '| operations of a JSON patch',
     [
-      ['patches/json-patch-parser', 'operations', '100'],
+      ['patches/patch-parsers', 'operations', '100'],
       ['patches/json-patch', 'DEFAULT_MAX_COPIED', '1,048,576'],
     ],
     'api/request-costs',

@@ -1,6 +1,6 @@
 /** What the models of a schema are called and hold: names, properties, keys, relations. */
 import type { CatalogueColumn } from '../../models/catalogue.js'
-import { propertyProblem } from '../../models/member-names.js'
+import { propertyProblem } from '../../models/column-names.js'
 import { columnType, isForeignType } from './column-type.js'
 import { type EnumType, EnumTypes } from './enum-types.js'
 import { findRelations, type TableRelation } from './find-relations.js'

@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { createManifest, writeManifest } from '../../../lib/assets/manifest.js'
-import { loadManifest, parseManifest } from '../../../lib/assets/read-manifest.js'
+import { createManifest, loadManifest, parseManifest, writeManifest } from '../../../lib/assets/manifest.js'
 import { createFolder } from '../../support/files.js'
 
 const paths = new Map([

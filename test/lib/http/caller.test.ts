@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { callerOf } from '../../../lib/http/caller.js'
-import { canonicalAddress } from '../../../lib/http/client-address.js'
+import { callerOf, canonicalAddress } from '../../../lib/http/caller.js'
 import type { Context } from '../../../lib/http/context.js'
 
 describe('canonicalAddress', () => {

@@ -1,7 +1,6 @@
 /** The table of kept answers: what is over is deleted, by whoever comes first. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { ensureIdempotencyTable } from '../../../lib/idempotency/ensure-table.js'
-import { idempotencyTable, stopSweeping } from '../../../lib/idempotency/table.js'
+import { ensureIdempotencyTable, idempotencyTable, stopSweeping } from '../../../lib/idempotency/table.js'
 import { database, useLibrary } from '../../support/library.js'
 
 useLibrary()

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { Model } from 'objection'
 import { describe, expect, it } from 'vitest'
 import { Uuid7 } from '../../../lib/ids/new-public-id.js'
-import { Signer } from '../../../lib/ids/signer.js'
+import { Signer } from '../../../lib/ids/signed-codec.js'
 import { AuthenticationFailed, type IDConfig, IDMixin, type PublicIDConfig, PublicIDMixin } from '../../../lib/index.js'
 import { mac } from '../../../lib/kernel/signing.js'
 

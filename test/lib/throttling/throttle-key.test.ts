@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { budgetOf, keyOf } from '../../../lib/throttling/throttle-key.js'
+import { budgetOf, keyOf } from '../../../lib/throttling/simple-rate-throttle.js'
 
 const HOUR = 3600
 

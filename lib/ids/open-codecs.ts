@@ -1,7 +1,6 @@
-/** Modes `encoded` and `encoded_pk`: a number in an alphabet. It hides nothing from a patient reader. */
-
+/** Ids without a secret: keys in decimal or as a number in an alphabet, which hides nothing from a patient reader, and stored ids. */
 import type { EncodeContext, IDCodec, IDValue } from './codec.js'
-import { toStored } from './integers.js'
+import { readInteger, toInteger, toStored } from './integers.js'
 import { type EncodedOptions, KeyNumber } from './key-number.js'
 
 /** Writes keys as numbers in an alphabet. */
@@ -40,4 +39,43 @@ export class EncodedCodec implements IDCodec {
 export function refuseWindow({ notBefore, notAfter }: EncodeContext): void {
   if (notBefore === undefined && notAfter === undefined) return
   throw new TypeError('only signed ids take notBefore and notAfter')
+}
+
+/** Writes keys in decimal. */
+export class RawCodec implements IDCodec {
+  readonly perUser = false
+
+  encode(value: IDValue, context: EncodeContext): string {
+    refuseWindow(context)
+    return String(toInteger(value))
+  }
+
+  decode(text: string): number | string | undefined {
+    const integer = readInteger(text)
+    return integer === undefined ? undefined : toStored(integer)
+  }
+}
+
+const TEXT = /^[A-Za-z0-9_-]{1,64}$/
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Shows stored ids as they are, and reads what may be one. */
+export class StoredCodec implements IDCodec {
+  readonly perUser = false
+  readonly #isUuid: () => boolean
+
+  /** @param isUuid the ids are UUIDs; asked at each read, because it depends on the catalogue */
+  constructor(isUuid: () => boolean) {
+    this.#isUuid = isUuid
+  }
+
+  encode(value: IDValue, context: EncodeContext): string {
+    refuseWindow(context)
+    return String(value)
+  }
+
+  decode(text: string): string | undefined {
+    if (!this.#isUuid()) return TEXT.test(text) ? text : undefined
+    return UUID.test(text) ? text.toLowerCase() : undefined
+  }
 }

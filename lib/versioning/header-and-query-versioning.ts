@@ -1,9 +1,8 @@
-/** The version in the Accept header: `application/json; version=2.0`. */
-
-import type { Context } from '../http/context.js'
+/** The version in the Accept header, `application/json; version=2.0`, or in a parameter of the query, `?version=2.0`. */
+import { type Context, pathOf, queryOf } from '../http/context.js'
 import { ApiError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { BaseVersioning } from './versioning.js'
+import { BaseVersioning, type VersionParameter } from './versioning.js'
 
 /** One element of a list, or one part of an element; a quoted string hides the separators in it (RFC 9110 section 5.6). */
 const ELEMENTS = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g
@@ -62,3 +61,37 @@ function readParameters(element: string): Map<string, string> {
 function unquote(text: string): string {
   return text.startsWith('"') ? text.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1') : text
 }
+
+/**
+ * Takes the query parameter `version`; of repeated ones the last counts. A version that is not allowed is 404.
+ * @example static override versioningClass = new QueryParamVersioning({ allowedVersions: ['1.0', '2.0'] })
+ */
+export class QueryParamVersioning extends BaseVersioning {
+  override detectVersion(ctx: Context): string | undefined {
+    // where the target is no URL, Koa throws for its query, too
+    if (pathOf(ctx) === undefined) return undefined
+    const value = queryOf(ctx)['version']
+    return typeof value === 'string' ? value : value?.at(-1)
+  }
+
+  override parameters(): readonly VersionParameter[] {
+    const { defaultVersion, allowedVersions } = this
+    const values = allowedVersions.length > 0 ? { enum: [...allowedVersions] } : {}
+    // a default that is not allowed is one that no client may name
+    const isNamed = allowedVersions.length === 0 || allowedVersions.includes(defaultVersion)
+    return [
+      {
+        name: 'version',
+        description: 'The version of the API.',
+        schema: { type: 'string', ...values, ...(isNamed && { default: defaultVersion }) },
+      },
+    ]
+  }
+
+  override keepVersion(ctx: Context, path: string): string {
+    const asked = this.detectVersion(ctx)
+    return asked ? `${path}?version=${encodeURIComponent(asked)}` : path
+  }
+}
+
+takesOptions(QueryParamVersioning, {})
