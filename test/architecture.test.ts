@@ -27,6 +27,7 @@ const layers = [
   ['fields'],
   ['serializers'],
   ['filters'],
+  ['rules'],
   ['pagination'],
   ['rows'],
   ['aggregates'],

@@ -12,6 +12,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
+import { type Leading, leaveOutUnseen, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereKeys } from '../queryset/where-keys.js'
 import type { CompositeKey } from './composite-key.js'
 import { ExternalIdField } from './external-id-field.js'
@@ -41,6 +42,14 @@ export const AMBIGUOUS = Symbol('several objects')
 
 /** @internal The key of an object. */
 export type Key = number | string
+
+/** @internal Which objects are looked up for a field. */
+export interface Chosen {
+  /** The related property that is stored, where the relation says. */
+  readonly property?: string | undefined
+  /** The relation that leads to them. */
+  readonly leading?: Leading | undefined
+}
 
 type KeyOrKeys<Options> = Options extends { many: true } ? Key[] : Key
 
@@ -145,21 +154,20 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   /**
    * @internal Looks up keys in one query: for each the value that is stored, `AMBIGUOUS` where several objects have it, or
    * undefined.
-   * @param property the related property that is stored, where the relation says
    */
-  async find(keys: readonly unknown[], context: SerializerContext, property?: string): Promise<readonly unknown[]> {
+  async find(keys: readonly unknown[], context: SerializerContext, chosen: Chosen = {}): Promise<readonly unknown[]> {
     const model = this.relatedModel(context)
     const ids = model && this.idsOf(model)
-    if (!ids) return this.#findStored(keys, context, property)
+    if (!ids) return this.#findStored(keys, context, chosen)
     const values = keys.map((key) => ids.decode(key, context))
     const given = values.filter((value) => value !== undefined)
-    const stored = given.length > 0 ? await this.#findStored(given, context, property) : []
+    const stored = given.length > 0 ? await this.#findStored(given, context, chosen) : []
     let position = 0
     return values.map((value) => (value === undefined ? undefined : stored[position++]))
   }
 
-  async #findStored(keys: readonly unknown[], context: SerializerContext, property?: string) {
-    const query = this.#chosen(context)
+  async #findStored(keys: readonly unknown[], context: SerializerContext, { property, leading }: Chosen) {
+    const query = this.#chosen(context, leading)
     const model = query.modelClass() as ModelClass
     const storedProperty = property ?? this.storedProperty(model)
     const stored = describeModel(model).columns.get(storedProperty)
@@ -198,8 +206,12 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
    * @internal Those of some stored keys whose objects may be chosen here.
    * @param column the related column that is stored
    */
-  async seen(keys: readonly unknown[], context: SerializerContext, column: Column): Promise<readonly unknown[]> {
-    const query = this.#chosen(context)
+  async seen(
+    keys: readonly unknown[],
+    context: SerializerContext,
+    { column, leading }: { readonly column: Column; readonly leading: Leading | undefined },
+  ): Promise<readonly unknown[]> {
+    const query = this.#chosen(context, leading)
     const knex = query.knex() as Queryable
     const rows = await readColumns(whereKeys(query, column, keys), { key: column })
     const names = await namesOfKeys(
@@ -216,10 +228,11 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return this.#key ? keyText(this.#key.column, key) : String(key)
   }
 
-  /** The objects that may be chosen, without those that are deleted. */
-  #chosen(context: SerializerContext): AnyQueryBuilder {
+  /** The objects that may be chosen, without those that are deleted, and those that the caller does not see. */
+  #chosen(context: SerializerContext, leading: Leading | undefined): AnyQueryBuilder {
     const query = groupConditions(this.query(context))
     const model = query.modelClass() as ModelClass
+    leaveOutUnseen(query, visibleRowsIn(context)?.related(leading ?? { owner: model, relation: '', model }))
     const deleted = deletionOf(model)
     if (deleted === undefined) return query
     return query.whereNull(`${query.tableRefFor(model)}.${model.propertyNameToColumnName(deleted)}`)

@@ -3,7 +3,17 @@ import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { schemaOf } from '../queryset/schema-of.js'
+import { type VisibleRows, visibleRowsOf } from '../queryset/visible-rows.js'
 import { isNarrowed, joinOf, type Step } from './step.js'
+
+interface PathStartOptions {
+  /** The schema that the query reads, where the connection does not say; asked on the way to other tables only. */
+  readonly schema?: (() => string | undefined) | undefined
+  readonly depth?: number
+  readonly visible?: VisibleRows | undefined
+}
+
+const NO_SCHEMA = () => undefined
 
 /** The start of paths: the table that a condition is about, by the name that its query has for it. */
 export class PathStart {
@@ -11,12 +21,14 @@ export class PathStart {
   readonly table: string
   /** How many conditions on related objects stand around it. */
   readonly depth: number
+  /** Whose rows the way leads to; undefined for all there are. */
+  readonly visible: VisibleRows | undefined
   readonly #schema: () => string | undefined
 
-  /** @param schema the schema that the query reads, where the connection does not say; asked on the way to other tables only */
-  constructor(table: string, schema: () => string | undefined = () => undefined, depth = 0) {
+  constructor(table: string, { schema = NO_SCHEMA, depth = 0, visible }: PathStartOptions = {}) {
     this.table = table
     this.depth = depth
+    this.visible = visible
     this.#schema = schema
   }
 
@@ -27,7 +39,7 @@ export class PathStart {
       known ??= { schema: schemaOf(query) }
       return known.schema
     }
-    return new PathStart(query.tableRefFor(query.modelClass()), schema)
+    return new PathStart(query.tableRefFor(query.modelClass()), { schema, visible: visibleRowsOf(query) })
   }
 
   get schema(): string | undefined {
@@ -36,7 +48,7 @@ export class PathStart {
 
   /** The start of paths from the table of related objects, which is in a schema of its own, or where the connection says. */
   below(table: string, schema: string | undefined): PathStart {
-    return new PathStart(table, () => schema, this.depth + 1)
+    return new PathStart(table, { schema: () => schema, depth: this.depth + 1, visible: this.visible })
   }
 }
 
@@ -106,6 +118,7 @@ export class FieldPath {
         related: related(index + 1),
         through: '',
         schema: () => start.schema,
+        visible: start.visible,
       }),
     )
     const [first, ...others] = joins
@@ -131,7 +144,13 @@ export class FieldPath {
       const step = this.#steps[index]
       if (!step) return inner(owner)
       const name = related(index + 1)
-      const join = joinOf(step, { owner, related: name, through: `through ${index + 1}`, schema: () => start.schema })
+      const join = joinOf(step, {
+        owner,
+        related: name,
+        through: `through ${index + 1}`,
+        schema: () => start.schema,
+        visible: start.visible,
+      })
       return form(join.from, join.where, from(name, index + 1))
     }
     return from(start.table, 0)

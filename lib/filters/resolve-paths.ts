@@ -165,6 +165,7 @@ export function stepThrough(where: string, description: ModelDescription, name: 
   const { relatedModelClass: model, ownerProp, relatedProp } = relation
   const related = description.relations.get(name)
   const step = {
+    owner,
     name,
     single: related?.single === true,
     model,

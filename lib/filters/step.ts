@@ -7,6 +7,7 @@ import type { SqlPart } from '../queryset/keyset.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import { shownRows } from '../queryset/shown-rows.js'
+import { leaveOutUnseen, type RowCondition, seenTable, type VisibleRows } from '../queryset/visible-rows.js'
 
 /** A table on the way. */
 interface Source {
@@ -19,6 +20,8 @@ interface Source {
 
 /** A relation on the way, with the columns that join it. */
 export interface Step extends Source {
+  /** The model whose relation it is. */
+  readonly owner: ModelClass
   readonly name: string
   /** There is at most one related object for each owner. */
   readonly single: boolean
@@ -48,15 +51,22 @@ export interface JoinNames {
   readonly rows?: AnyQueryBuilder | undefined
   /** The schema of the related table, where that is another view set's to say. @default that of all */
   readonly relatedSchema?: (() => string | undefined) | undefined
+  /** Whose rows are read; undefined for all there are. */
+  readonly visible: VisibleRows | undefined
 }
 
 /** The tables that a step leads to, and the condition that a row of them belongs to one of its owner's. */
 export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
-  const { owner, related, through: alias } = names
-  const source = sourceOf(step, names, related)
+  const { owner, related, through: alias, visible } = names
+  const seen = visible?.related({ owner: step.owner, relation: step.name, model: step.model })
+  const source = sourceOf(step, { ...names, seen }, related)
   const { through } = step
   if (!through) return { from: source, where: equal(owner, related, step.join) }
-  const table = sourceOf(joinSource(through), { ...names, rows: undefined, relatedSchema: undefined }, alias)
+  const table = sourceOf(
+    joinSource(through),
+    { ...names, rows: undefined, relatedSchema: undefined, seen: undefined },
+    alias,
+  )
   const on = equal(alias, related, through.join)
   return {
     from: {
@@ -65,6 +75,11 @@ export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; 
     },
     where: equal(owner, alias, step.join),
   }
+}
+
+interface SeenNames extends JoinNames {
+  /** The related rows that the caller sees. */
+  readonly seen: RowCondition | undefined
 }
 
 /** True where a mapping, or a model's own `query()`, leaves out rows: the SQL is known only once it is built. */
@@ -81,18 +96,24 @@ function isWhole({ model, narrowing, deletedBy }: Source): boolean {
 }
 
 /** The related table, or a query for the part of it that the mapping and the model's own `query()` narrow it to. */
-function sourceOf(source: Source, names: JoinNames, alias: string): SqlPart {
+function sourceOf(source: Source, names: SeenNames, alias: string): SqlPart {
   const { model, narrowing, deletedBy } = source
-  const { rows, relatedSchema } = names
+  const { rows, relatedSchema, seen } = names
   // a queryset may be of a schema of its own
   const schema = relatedSchema ? relatedSchema() : rows && schemaOf(rows) !== undefined ? undefined : names.schema()
   if (!rows && isWhole(source)) {
+    if (seen) {
+      const { sql, bindings } = seenTable(model, seen, schema)
+      return { sql: `${sql} as ??`, bindings: [...bindings, alias] }
+    }
     return {
       sql: '?? as ??',
       bindings: [schema === undefined ? model.tableName : `${schema}.${model.tableName}`, alias],
     }
   }
   const query = shownBy(model, narrowed(rows ?? model.query(), narrowing))
+  // what another view set shows is what it sees
+  if (!rows) leaveOutUnseen(query, seen)
   if (deletedBy !== undefined) void query.whereNull(`${query.tableRefFor(query.modelClass())}.${deletedBy}`)
   return {
     sql: '? as ??',

@@ -9,6 +9,7 @@ import { isHeld, noteHeld } from './held-rows.js'
 import { COUNT, isPart, keepBeside, LIST, loadedBeside, narrowList, type RelatedList } from './related-lists.js'
 import { relatedRows } from './related-rows.js'
 import { keyOrder, orderBy } from './total-order.js'
+import type { VisibleRows } from './visible-rows.js'
 
 /** Relations to load, by name, and those to load with each. */
 export interface Relations {
@@ -40,6 +41,8 @@ export interface Loading {
    * narrowed perhaps, stays.
    */
   readonly parent?: AnyQueryBuilder
+  /** Whose related objects are loaded. @default those of whom that query is for */
+  readonly visible?: VisibleRows | undefined
   /** Counts related objects, where the graph asks for that. */
   readonly count?: Counter
 }
@@ -52,16 +55,25 @@ export interface Loading {
 export async function loadRelations(
   model: ModelClass,
   objects: readonly object[],
-  { relations, knex, parent, count }: Loading,
+  { relations, knex, parent, visible, count }: Loading,
 ): Promise<void> {
   const own = new Set(Object.keys((parent?.graphExpressionObject() ?? {}) as object))
-  await loadBesides(model, objects, { relations, knex, parent, count, path: [], isOwn: (name) => own.has(name) })
+  await loadBesides(model, objects, {
+    relations,
+    knex,
+    parent,
+    visible,
+    count,
+    path: [],
+    isOwn: (name) => own.has(name),
+  })
 }
 
 interface Besides {
   readonly relations: Relations
   readonly knex: Queryable | undefined
   readonly parent: AnyQueryBuilder | undefined
+  readonly visible: VisibleRows | undefined
   readonly count: Counter | undefined
   readonly path: readonly string[]
   /** True for a relation that the application's own graph may have loaded. */
@@ -71,7 +83,7 @@ interface Besides {
 async function loadBesides(
   model: ModelClass,
   objects: readonly object[],
-  { relations, knex, parent, count, path, isOwn }: Besides,
+  { relations, knex, parent, visible, count, path, isOwn }: Besides,
 ): Promise<void> {
   if (objects.length === 0) return
   const descriptions = describeModel(model).relations
@@ -88,12 +100,13 @@ async function loadBesides(
     const isLoaded = isOwn(name) && objects.every((object) => (object as Record<string, unknown>)[name] !== undefined)
     if (list && relation && isPart(list)) {
       if (isLoaded) throw loadedOtherwise(model, name)
-      await loadPart(model, objects, { key, list, relation, knex, parent })
-    } else if (!isLoaded && relation) await loadRelation(model, objects, { name, relation, list, knex, parent })
+      await loadPart(model, objects, { key, list, relation, knex, parent, visible })
+    } else if (!isLoaded && relation)
+      await loadRelation(model, objects, { name, relation, list, knex, parent, visible })
     if (relation && Object.keys(inner).length > 0) {
       // objects of one foreign key share what it leads to
       const related = [...new Set(list && isPart(list) ? partsOf(objects, key) : relatedOf(objects, name))]
-      const further = { relations: inner, knex, parent, count, path: [...path, name], isOwn: () => isLoaded }
+      const further = { relations: inner, knex, parent, visible, count, path: [...path, name], isOwn: () => isLoaded }
       await loadBesides(relation.model, related, further)
     }
   }
@@ -107,7 +120,7 @@ function loadedOtherwise(model: ModelClass, name: string): ConfigurationError {
   )
 }
 
-interface Related extends Pick<Besides, 'knex' | 'parent'> {
+interface Related extends Pick<Besides, 'knex' | 'parent' | 'visible'> {
   readonly name: string
   readonly relation: RelationDescription
   readonly list: RelatedList | undefined
@@ -140,7 +153,7 @@ async function loadRelation(model: ModelClass, objects: readonly object[], relat
   )
 }
 
-interface Part extends Pick<Besides, 'knex' | 'parent'> {
+interface Part extends Pick<Besides, 'knex' | 'parent' | 'visible'> {
   readonly key: string
   readonly list: RelatedList
   readonly relation: RelationDescription

@@ -7,6 +7,7 @@ import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { encloseAdded } from './group-conditions.js'
 import { type OwnerKeys, relatedTo } from './related-rows.js'
 import { keyOrder, type OrderTerm, orderBy, orderText } from './total-order.js'
+import { leaveOutUnseen, visibleRowsOf } from './visible-rows.js'
 
 /** How the objects of a relation to many are shown. */
 export interface RelatedList {
@@ -132,6 +133,7 @@ export function listQuery(
 ): AnyQueryBuilder {
   const { owner, relation, references, parent } = asked
   const query = relatedTo(owner, relation, references).childQueryOf(parent, { fork: true })
+  leaveOutUnseen(query, visibleRowsOf(parent)?.related({ owner, relation: relation.name, model: relation.model }))
   modifyList(query, list)
   if (relation.deletedBy !== undefined) {
     void query.whereNull(`${query.tableRefFor(query.modelClass())}.${relation.deletedBy}`)

@@ -12,6 +12,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { encloseBeside } from './group-conditions.js'
 import { areComparable, type KeyRows, keyRows, PLACE, spelling, valuesOf } from './key-rows.js'
 import { readExactly } from './read-exactly.js'
+import { leaveOutUnseen, type VisibleRows, visibleRowsOf } from './visible-rows.js'
 
 /** The objects whose related rows are read. */
 export interface Owners {
@@ -24,6 +25,8 @@ export interface RelatedReading {
   readonly knex: Queryable | undefined
   /** The query of the objects, whose schema and context hold for the related rows. */
   readonly parent?: AnyQueryBuilder | undefined
+  /** Whose rows are read. @default those of whom the query of the objects is for */
+  readonly visible?: VisibleRows | undefined
   /** Narrows and orders the query that reads the rows of all objects. */
   readonly narrow?: ((query: AnyQueryBuilder, keys: OwnerKeys) => unknown) | undefined
 }
@@ -89,7 +92,7 @@ async function readRows(
   columns: readonly (Column | undefined)[],
   values: readonly (readonly unknown[])[],
   { model, relation }: Owners,
-  { knex, parent, narrow }: RelatedReading,
+  { knex, parent, narrow, visible = visibleRowsOf(parent) }: RelatedReading,
 ): Promise<Model[][]> {
   const names = columns.map((_, index) => `${KEY}${index}`)
   const references = names.map((name) => `${KEYS}.${name}`)
@@ -99,6 +102,7 @@ async function readRows(
   if (parent) void query.childQueryOf(parent, { fork: true })
   if (knex) void query.transacting(knex as Knex.Transaction)
   void query.joinRaw(`cross join ${keys.sql}`, keys.bindings)
+  leaveOutUnseen(query, visible?.related({ owner: model, relation: relation.name, model: relation.model }))
   narrow?.(query, keys)
   const read = placed(query)
   await readExactly(query)

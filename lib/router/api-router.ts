@@ -111,9 +111,9 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * @example new APIRouter({ prefix: '/api' }).include(salesRoutes()).include(stockRoutes())
    */
   include<More extends object>(part: APIRouter<More>): APIRouter<Routes & More> {
-    const { prefix, database, replicas } = part.#options
+    const { prefix, database, replicas, rules } = part.#options
     const { databaseRole, databaseSettings } = database
-    if (prefix !== '' || databaseRole !== null || databaseSettings !== null || replicas) {
+    if (prefix !== '' || databaseRole !== null || databaseSettings !== null || replicas || rules) {
       throw new ConfigurationError(
         'APIRouter: include() takes routers without options; give them to the one that includes',
       )
@@ -349,7 +349,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   async #prepare(knex: Knex | undefined): Promise<void> {
-    this.#databases = await prepareViews(this.#viewClasses(), this.#registrations, knex)
+    this.#databases = await prepareViews(this.#viewClasses(), this.#registrations, { knex, rules: this.#options.rules })
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
     for (const use of this.#uses) await inTurns(use(table.endpoints, this.#tools))

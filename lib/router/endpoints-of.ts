@@ -3,6 +3,7 @@
 import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
 import type { Segment } from '../kernel/path-pattern.js'
 import { documentedPath } from '../openapi/documented-path.js'
+import type { RuleSet } from '../rules/rule-set.js'
 import { actionClass, actionsOf } from '../views/action-options.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
@@ -23,6 +24,8 @@ export interface EndpointOptions {
   readonly database?: DatabaseOptions
   /** Where requests read, beside the views' own database. */
   readonly replicas?: Reading | undefined
+  /** Who sees and writes which rows. */
+  readonly rules?: RuleSet | undefined
 }
 
 /** The endpoints of a registered view set. @throws {ConfigurationError} its actions do not go together */
@@ -66,7 +69,7 @@ function formatsOf(view: ViewSetClass): ReadonlySet<string> {
 function operationsOf(
   registration: Registration,
   { actions }: RouteTemplate,
-  { database: outer, replicas, parents }: EndpointOptions & { readonly parents: readonly ParentLink[] },
+  { database: outer, replicas, rules, parents }: EndpointOptions & { readonly parents: readonly ParentLink[] },
 ): ReadonlyMap<string, Operation> {
   const { view, basename } = registration
   const prefix = registration.parent
@@ -88,7 +91,7 @@ function operationsOf(
         name: `${basename}-${suffix}`,
         operationId: underscored(`${prefix}${basename}_${suffix}${several ? `_${lowered}` : ''}`),
         view: answering,
-        route: { view: answering, action, actions, basename, parents, database, replicas },
+        route: { view: answering, action, actions, basename, parents, database, replicas, rules },
         inputSerializer: described?.inputSerializer,
         outputSerializer: described?.outputSerializer,
         outputsList: described?.outputsList ?? false,

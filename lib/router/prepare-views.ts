@@ -4,6 +4,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly, setting } from '../kernel/settings.js'
 import { type PreparedDatabase, prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
+import type { RuleSet } from '../rules/rule-set.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
 import { prepareNested, prepareView } from './check-view.js'
 import { isGeneric } from './lookup-segment.js'
@@ -11,19 +12,19 @@ import type { Registration, ViewSetClass } from './registration.js'
 
 /**
  * @param views the registered classes, and those that answer single actions
- * @param knex where to read the catalogue; each model's own knex when missing
+ * @param options.knex where to read the catalogue; each model's own knex when missing
  * @returns the databases that were read
  * @throws {ConfigurationError} every mistake found, one a line
  */
 export async function prepareViews(
   views: readonly ViewSetClass[],
   registrations: readonly Registration[],
-  knex: Knex | undefined,
+  { knex, rules }: { readonly knex: Knex | undefined; readonly rules: RuleSet | undefined },
 ): Promise<readonly PreparedDatabase[]> {
   const models = new Set<ModelClass>(
     views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfActions(view)])),
   )
-  const databases = await prepareModels(models, knex)
+  const databases = await prepareModels(new Set([...models, ...(rules?.reached ?? [])]), knex)
   const mistakes = new Set<string>()
   const check = async (work: () => void | Promise<void>) => {
     try {
@@ -34,6 +35,7 @@ export async function prepareViews(
     }
   }
   for (const view of views) await check(() => prepareView(view, knex))
+  await check(() => rules?.check(models))
   await check(() => void [preparesStatements(), queriesPlainly()])
   // asked for by errors only, which a wrong value must not stop
   for (const name of ['errorCodes', 'problemDetails'] as const) await check(() => void setting(name))

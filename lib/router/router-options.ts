@@ -2,6 +2,7 @@
 import { type DatabaseOptions, type DatabaseRole, type DatabaseSettings, databaseScope } from '../http/database-role.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import { RuleSet, type Rules } from '../rules/rule-set.js'
 import type { Reading } from '../views/reading.js'
 
 /** Options of `APIRouter`. */
@@ -25,6 +26,11 @@ export interface APIRouterOptions {
   readonly closeTimeout?: number
   /** Where requests read: `new ReplicaSet({ primary, replicas })` of `koa-viewsets/replicas`. @default the views' own database */
   readonly replicas?: Reading
+  /**
+   * Which rows callers see and write, over all paths: `[rule(Book, { … })]`, or `{ models: […], default: 'deny' }`.
+   * @see docs/reference/rules.md @default []
+   */
+  readonly rules?: Rules
 }
 
 const OPTIONS = {
@@ -33,6 +39,7 @@ const OPTIONS = {
   databaseSettings: 'any',
   closeTimeout: 'size',
   replicas: 'any',
+  rules: 'any',
 } as const satisfies Record<keyof APIRouterOptions, Kind>
 
 /** What the options say of the path and of the database. @throws {ConfigurationError} one is unknown, or of another kind */
@@ -41,10 +48,12 @@ export function settleOptions(options: APIRouterOptions): {
   readonly database: DatabaseOptions
   readonly closeTimeout: number
   readonly replicas: Reading | undefined
+  readonly rules: RuleSet | undefined
 } {
   checkKinds('APIRouter', options, { kinds: OPTIONS })
   const { prefix = '', databaseRole = null, databaseSettings = null, closeTimeout = 10_000 } = options
   const database = { databaseRole, databaseSettings }
   databaseScope('APIRouter', database)
-  return { prefix, database, closeTimeout, replicas: options.replicas }
+  const rules = options.rules && new RuleSet(options.rules)
+  return { prefix, database, closeTimeout, replicas: options.replicas, rules }
 }

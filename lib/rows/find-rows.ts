@@ -35,7 +35,7 @@ export async function findRows(
   const { plan, knex, client, native, statements, model } = access
   const scope = lookup.scope()
   const names = terms.map(({ property }) => property).join()
-  const key = scope && !plan.varies ? `one|${native}|${lookup.key.name}|${names}|${scope.text}` : undefined
+  const key = scope && !access.varies ? `one|${native}|${lookup.key.name}|${names}|${scope.text}` : undefined
   const cached = key === undefined ? undefined : statements.get(key)
   if (scope && cached) {
     return write(access, await runStatement(knex, cached, [...scope.values, ...lookup.values], client), terms.length)

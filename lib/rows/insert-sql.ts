@@ -39,7 +39,7 @@ export function compileInsert(knex: Queryable, { plan, model, values, key }: Ins
   }
   if (!wrapped) return nativeSql(knex.raw(insert.sql, insert.bindings as never))
   const columns = outerColumns(selection)
-  const from = joinedTables(plan)
+  const from = joinedTables(plan, undefined)
   return nativeSql(
     knex.raw(
       `with ?? as (${insert.sql}) select ${keys.map(() => '??').join(', ')}, ${columns.sql} from ?? as ??${from.sql}`,
@@ -109,7 +109,7 @@ function insertText(knex: Queryable, { plan, model, names, source }: InsertParts
   const wrapped = plan.joins.length > 0
   const selection = { ...NO_LIST, plan, model }
   const returned = [...innerColumns(selection, wrapped)]
-  const quoted = (sql: string, bindings: readonly string[]) => nativeSql(knex.raw(sql, bindings as never)).text
+  const quoted = (sql: string, bindings: readonly unknown[]) => nativeSql(knex.raw(sql, bindings as never)).text
   const listed = names.length > 0 ? ` (${names.map(() => '??').join(', ')})` : ''
   const head = quoted(`insert into ??${listed}`, [model.model.tableName, ...names])
   const tail = quoted(
@@ -119,7 +119,7 @@ function insertText(knex: Queryable, { plan, model, names, source }: InsertParts
   const insert = `${head} ${source} ${tail}`
   if (!wrapped) return insert
   const columns = outerColumns(selection)
-  const from = joinedTables(plan)
+  const from = joinedTables(plan, undefined)
   const outer = quoted(
     // a join keeps no order
     `select ${columns.sql} from (select row_number() over () as ordinal, i.* from ${INSERTED} as i) as ??${from.sql} order by ??`,

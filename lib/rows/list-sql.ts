@@ -6,6 +6,7 @@
 import { describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { listQuery, orderList } from '../queryset/related-lists.js'
+import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { cellText, objectText, referenceOf } from './json-text.js'
 import type { InnerCount, InnerList, InnerRows, ListCell, RowPlan } from './row-shape.js'
 import { direction, innerColumns, joinedTables, LIST, type QueryPart } from './sql-parts.js'
@@ -73,8 +74,8 @@ function joinOn({ index, content: { keys } }: ListCell, made: QueryPart, plan: R
 }
 
 /** The keys of all owners, each once. */
-function keysOf({ keys }: InnerRows, { plan, source }: Outside, names: readonly string[]): QueryPart {
-  const tables = joinedTables(plan)
+function keysOf({ keys }: InnerRows, { plan, source, parent }: Outside, names: readonly string[]): QueryPart {
+  const tables = joinedTables(plan, visibleRowsOf(parent))
   return {
     sql: `(select distinct ${keys.map(() => '?? as ??').join(', ')} from ?? as ??${tables.sql}) as ??`,
     bindings: [
@@ -108,15 +109,18 @@ function rowsAsJson(list: InnerList, outside: Outside, index: number, before: Qu
   if (isNamed) before.push({ sql: `?? as materialized (${rows.sql})`, bindings: [source, ...rows.bindings] })
   before.push(...lists.before)
   const from = isNamed ? { sql: '??', bindings: [source] } : { sql: `(${rows.sql})`, bindings: rows.bindings }
-  return aggregated(list, from, lists.joins)
+  return aggregated(list, from, { lists: lists.joins, tables: joinedTables(plan, visibleRowsOf(outside.parent)) })
 }
 
-/** A row for each owner: its key, and the JSON of its list. */
-function aggregated(list: InnerList, from: QueryPart, lists: QueryPart): QueryPart {
+/** A row for each owner: its key, and the JSON of its list. @param joins what is joined to the rows of the lists */
+function aggregated(
+  list: InnerList,
+  from: QueryPart,
+  { tables, lists }: Readonly<Record<'tables' | 'lists', QueryPart>>,
+): QueryPart {
   const { plan, order, keys, isFlat } = list
   const [first] = plan.object.members
   const item = isFlat && first && 'cell' in first ? cellText(first.cell, plan) : objectText(plan.object, plan)
-  const tables = joinedTables(plan)
   const terms = order?.map((term, index) => `${LIST}.o${index} ${direction(term, false)}`) ?? [`${LIST}.n`]
   const own = keys.map((_, index) => `${LIST}.k${index}`).join(', ')
   return {

@@ -112,6 +112,8 @@ export interface RowAccessOptions {
   readonly native: boolean
   /** Counts related objects, where the plan shows their number. */
   readonly countSql: CountSql | undefined
+  /** The SQL of what is joined to the rows is another for each request. */
+  readonly varies: boolean
 }
 
 /**
@@ -127,10 +129,11 @@ export class RowAccess implements CellScope {
   readonly native: boolean
   readonly statements: StatementCache
   readonly countSql: CountSql | undefined
+  readonly varies: boolean
   readonly #makeContext: () => SerializerContext
   #context: SerializerContext | undefined
 
-  constructor({ model, plan, knex, statements, client, native, countSql, context }: RowAccessOptions) {
+  constructor({ model, plan, knex, statements, client, native, countSql, varies, context }: RowAccessOptions) {
     this.model = model
     this.plan = plan
     this.knex = knex
@@ -140,6 +143,7 @@ export class RowAccess implements CellScope {
     if (statements.config !== config) statements.choose(config)
     this.statements = statements.cache
     this.countSql = countSql
+    this.varies = varies
     this.#makeContext = context
     this.#context = undefined
   }

@@ -218,9 +218,9 @@ export class RowList implements ListSource {
 
   /** Runs the list: by a kept statement where its key has one, else by one made now. */
   #run<Row>(format: RowFormat<Row>, slice: WholeSlice, counted: Counted): Promise<Row[]> {
-    const { knex, native, client, statements, plan } = this.#access
+    const { knex, native, client, statements, varies } = this.#access
     const { varied } = this.#options
-    const key = plan.varies ? undefined : this.#options.key
+    const key = varies ? undefined : this.#options.key
     const { limit, offset, after, backwards, positions } = slice
     if (!key) {
       const { text, values } = this.#compile(slice, counted, this.#ranges(slice))

@@ -49,6 +49,7 @@ function compilePlan({ model }: ModelDescription, compileMembers: (collector: Co
   const object = { members: compileMembers(collector), key: undefined }
   const { columns, joins, lists } = collector
   return {
+    model,
     columns,
     joins,
     lists,

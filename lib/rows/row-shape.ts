@@ -98,6 +98,8 @@ export interface RowColumn {
 }
 
 export interface RowPlan {
+  /** The model of the rows. */
+  readonly model: ModelClass
   /** Some cells are written by code of fields, which may fail. */
   readonly runsFields: boolean
   /** PostgreSQL can write all of it as JSON. */

@@ -6,6 +6,7 @@ import type { AnyQueryBuilder } from '../models/objection.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { keysetTerms, positionOf } from '../queryset/keyset.js'
 import { type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
+import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { listText, referenceOf } from './json-text.js'
 import { type CountSql, type ListJoins, listJoins } from './list-sql.js'
 import type { RowPlan } from './row-shape.js'
@@ -100,7 +101,7 @@ export function pageParts(query: AnyQueryBuilder, selection: RowSelection): Page
   const lists = hasLists ? listJoins({ plan, source: PAGE, path: [], parent: query, count: countSql }) : NO_LISTS
   const before = [...counted.before, ...named, ...lists.before]
   const page = named.length > 0 ? NAMED_PAGE : counted.page
-  const tables = joinedTables(plan)
+  const tables = joinedTables(plan, visibleRowsOf(query))
   return {
     before:
       before.length === 0

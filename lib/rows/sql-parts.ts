@@ -3,6 +3,7 @@
 import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import type { OrderTerm } from '../queryset/total-order.js'
+import type { VisibleRows } from '../queryset/visible-rows.js'
 import type { RowJoin, RowPlan } from './row-shape.js'
 
 /** A piece of SQL whose bindings are identifiers. */
@@ -49,21 +50,23 @@ export function innerColumns({ plan, model, order }: OrderedPlan, wrapped: boole
   return needed
 }
 
-/** The tables that are joined to a list. */
-export function joinedTables(plan: RowPlan): Part {
-  const joins = plan.joins.map((join) => joinClause(join, plan))
+/** The tables that are joined to a list, with the rows that the caller sees. */
+export function joinedTables(plan: RowPlan, visible: VisibleRows | undefined): QueryPart {
+  const joins = plan.joins.map((join) => joinClause(join, plan, visible))
   return { sql: joins.map(({ sql }) => sql).join(''), bindings: joins.flatMap(({ bindings }) => bindings) }
 }
 
-function joinClause({ table, parent, relation }: RowJoin, plan: RowPlan): Part {
+function joinClause({ table, parent, relation }: RowJoin, plan: RowPlan, visible: VisibleRows | undefined): QueryPart {
   const related = describeModel(relation.model)
   const owner = plan.joins.find((join) => join.table === parent)?.relation.model
+  const leading = { owner: owner ?? plan.model, relation: relation.name, model: relation.model }
+  const seen = visible?.related(leading)?.where(`j${table}`)
   const keys = relation.ownerProperties.map((property, index) => [
     `j${table}.${related.columns.get(relation.relatedProperties[index] as string)?.column}`,
     owner ? `j${parent}.${describeModel(owner).columns.get(property)?.column}` : `${LIST}.k${table}_${index}`,
   ])
   return {
-    sql: ` left join ?? as ?? on ${keys.map(() => '?? = ??').join(' and ')}`,
-    bindings: [relation.model.tableName, `j${table}`, ...keys.flat()],
+    sql: ` left join ?? as ?? on ${keys.map(() => '?? = ??').join(' and ')}${seen ? ` and (${seen.sql})` : ''}`,
+    bindings: [relation.model.tableName, `j${table}`, ...keys.flat(), ...(seen?.bindings ?? [])],
   }
 }

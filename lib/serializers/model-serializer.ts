@@ -10,6 +10,7 @@ import type { RelationDescription } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
+import { visibleRowsIn } from '../queryset/visible-rows.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
 import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
@@ -123,7 +124,9 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
 
   async #writeOne(entry: WriteEntry): Promise<M> {
     const items = toItems(this, [entry])
-    return this.#atomically(items.some(hasRelated), async () => {
+    // what rules refuse of a row that was written is taken back
+    const isSeveral = items.some(hasRelated) || visibleRowsIn(this.context) !== undefined
+    return this.#atomically(isSeveral, async () => {
       const [row] = await writeTree(this, items)
       await this.#loadShown([row as M])
       return row as M
@@ -163,7 +166,11 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     const [first] = entries
     const isOwn = first !== undefined && this.#inOwnWay(first)
     // a list of new rows is one statement
-    const isSeveral = isOwn || first?.instance !== undefined || this.plan.nesting.length > 0
+    const isSeveral =
+      isOwn ||
+      first?.instance !== undefined ||
+      this.plan.nesting.length > 0 ||
+      visibleRowsIn(this.context) !== undefined
     return this.#atomically(isSeveral, async () => {
       const rows = await this.writeAll(entries)
       if (isOwn) return [...rows] as M[]
@@ -180,7 +187,8 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
 
   /** Loads what the output shows of related objects: one query for each relation, however many objects. */
   async #reload(instances: M[]): Promise<M[]> {
-    await loadRelations(this.#model, instances, { relations: this.plan.relations, knex: this.#knex })
+    const visible = visibleRowsIn(this.context)
+    await loadRelations(this.#model, instances, { relations: this.plan.relations, knex: this.#knex, visible })
     return instances
   }
 

@@ -5,11 +5,12 @@
 
 import { keyText } from '../fields/object-key.js'
 import { describeModel } from '../models/describe-model.js'
-import type { ModelDescription, Reference } from '../models/model-description.js'
+import { type ModelDescription, type Reference, relationOfKey } from '../models/model-description.js'
 import { quoteIdentifier } from '../models/table-reference.js'
 import { missingReference } from '../postgres/constraint-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
+import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, BoundField, WrittenReference } from './contract.js'
 import { forcedBy, type Item, isForced, refuse, type ValidationScope } from './validated-item.js'
@@ -65,10 +66,18 @@ export function checkReferences(
   const wanted = references.flatMap((reference) => {
     const { keys, secured } = reference
     const isFound = keys !== undefined && !(scope.trustKeys === true && trusted.has(keys))
-    if (isFound || !(secured || isRole)) return []
+    if (isFound || !(secured || isRole || seenThrough(serializer, reference))) return []
     return items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
   })
   return wanted.length === 0 ? undefined : refuseUnseen(serializer, knex, wanted)
+}
+
+/** The rows that the caller sees of those which a foreign key may lead to. */
+function seenThrough({ plan: { model }, context }: AnySerializer, { table, properties }: WrittenReference) {
+  const [property = ''] = properties
+  const relation = model && properties.length === 1 ? relationOfKey(model, property) : undefined
+  const leading = model && relation && { owner: model.model, relation: relation.name, model: relation.model }
+  return visibleRowsIn(context)?.ofTable(table, leading)
 }
 
 /** The key that an item asks for; undefined where the client sets none, or leaves what is stored. */
@@ -101,14 +110,14 @@ async function refuseUnseen(serializer: AnySerializer, knex: Queryable, wanted: 
   const size = Math.floor(MOST_PARAMETERS / most)
   for (let start = 0; start < wanted.length; start += size) {
     const asked = wanted.slice(start, start + size)
-    const { sql, bindings } = lookUp(asked)
+    const { sql, bindings } = lookUp(serializer, asked)
     const { rows } = await knex.raw<{ rows: readonly { n: string }[] }>(sql, bindings as never)
     for (const { n } of rows) refuseKey(serializer, asked[Number(n)] as Wanted)
   }
 }
 
 /** The statement that finds the numbers of the keys that lead to no row. */
-function lookUp(wanted: readonly Wanted[]): { sql: string; bindings: unknown[] } {
+function lookUp(serializer: AnySerializer, wanted: readonly Wanted[]): { sql: string; bindings: unknown[] } {
   const bindings: unknown[] = []
   const statements = [...new Set(wanted.map(({ reference }) => reference))].map((reference) => {
     const { parts, nativeNames, target } = reference
@@ -122,8 +131,10 @@ function lookUp(wanted: readonly Wanted[]): { sql: string; bindings: unknown[] }
       return `(t.${escaped(quoteIdentifier(name))} = k.c${index}${isOpen ? ` or k.c${index} is null` : ''})`
     })
     const names = nativeNames.map((_, index) => `c${index}`).join(', ')
+    const seen = seenThrough(serializer, reference)?.where('t')
+    if (seen) bindings.push(...seen.bindings)
     return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names})
-      where not exists (select from ${escaped(target)} as t where ${conditions.join(' and ')})`
+      where not exists (select from ${escaped(target)} as t where ${conditions.join(' and ')}${seen ? ` and (${seen.sql})` : ''})`
   })
   return { sql: statements.join(' union all '), bindings }
 }

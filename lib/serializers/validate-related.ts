@@ -10,6 +10,7 @@ import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { isModelClass, modelOf } from '../models/objection.js'
 import { loadRelations } from '../queryset/load-relations.js'
+import { type Leading, visibleRowsIn } from '../queryset/visible-rows.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { isAsShown, keepUnchanged, leaveOut, type ShownLink, shownLinks } from './unchanged.js'
 import {
@@ -105,12 +106,23 @@ export async function validateRelated(
   }
   const unknown = new Set(asked.flatMap(({ keys, held }) => keys.filter((key) => held.get(key)?.length === 0)))
   const stored = bound.relation?.relatedProperties[0]
-  const values = unknown.size > 0 ? await field.find([...unknown], context, stored) : []
+  const values =
+    unknown.size > 0
+      ? await field.find([...unknown], context, { property: stored, leading: leadingOf(serializer, bound) })
+      : []
   const found = new Map([...unknown].map((key, index) => [key, heldBy(bound, values[index])]))
   for (const one of asked) {
     settle(bound, field, one, found)
     if (ids) keepGiven(one.item, bound.name, one.keys)
   }
+}
+
+/** The relation that a field of a serializer stands for. */
+export function leadingOf(
+  { plan: { model } }: AnySerializer,
+  { relation }: Pick<BoundField, 'relation'>,
+): Leading | undefined {
+  return model && relation && { owner: model.model, relation: relation.name, model: relation.model }
 }
 
 /** The key of a row that was found, as the field's own column holds it. */
@@ -183,7 +195,8 @@ async function loadShown(
   const missing = objects.filter((object) => (object as Record<string, unknown>)[relation.name] === undefined)
   const model: unknown = missing[0] && modelOf(missing[0])
   if (!isModelClass(model)) return
-  await loadRelations(model, missing, { relations: { [relation.name]: {} }, knex: context.knex })
+  const visible = visibleRowsIn(context)
+  await loadRelations(model, missing, { relations: { [relation.name]: {} }, knex: context.knex, visible })
 }
 
 /** Keeps what is stored where the input is what was shown. */

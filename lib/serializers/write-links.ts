@@ -10,13 +10,16 @@ import { isHeld } from '../queryset/held-rows.js'
 import { keyRows } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
+import { type RowWrite, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
+import { checkNamed } from './check-written.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, relatedKeys } from './lock-rows.js'
 import { namesOfRows } from './row-keys.js'
 import type { KeySet } from './split-writes.js'
 import { type Path, under } from './under.js'
+import { leadingOf } from './validate-related.js'
 import { knexOf } from './write-rows.js'
 
 type Row = Model & Record<string, unknown>
@@ -41,6 +44,7 @@ export async function relate(
   if (through?.isPlain) {
     const write = (part: readonly KeyLink[], trx: Queryable) => insertLinks(through, relation, part, trx)
     if (links.length > 0) await allAtOnce({ items: links, knex, write, view: serializer.context.view })
+    await checkLinks(serializer, relation, links, 'create')
     return
   }
   for (const own of byOwner(links)) {
@@ -51,6 +55,7 @@ export async function relate(
       }
     })
   }
+  await checkLinks(serializer, relation, links, 'create')
 }
 
 async function insertLinks(
@@ -149,18 +154,36 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   const nameOf = new Map(values.map((value, index) => [value, names[index] as KeyName]))
   const changes = sets.map((one, index) => changesOf(one, present[index] ?? [], nameOf))
   const unwanted = changes.flatMap(({ unwanted }) => unwanted)
+  const removed: KeyLink[] = []
   if (unwanted.length > 0) {
     const keys = [...new Map(unwanted.map(({ key: [key] }) => [nameOf.get(key), key])).values()]
     const seen = column ? await seenKeys(serializer, { field, relation, keys, column }) : undefined
     const shown = seen && new Set(seen.map((key) => nameOf.get(key)))
-    const removed = shown ? unwanted.filter(({ key: [key] }) => shown.has(nameOf.get(key))) : unwanted
+    removed.push(...(shown ? unwanted.filter(({ key: [key] }) => shown.has(nameOf.get(key))) : unwanted))
+  }
+  const added = changes.flatMap((change) => change.added)
+  if (removed.length > 0) {
+    await checkLinks(serializer, relation, removed, 'delete')
     await unrelate(relation, removed, knex)
   }
-  await relate(
-    serializer,
-    relation,
-    changes.flatMap(({ added }) => added),
-  )
+  await relate(serializer, relation, added)
+}
+
+/** Refuses links whose rows in the join table the caller may not make or delete. @throws PermissionDenied */
+async function checkLinks(
+  serializer: AnySerializer,
+  { through, ownerProperties }: RelationDescription,
+  links: readonly KeyLink[],
+  write: RowWrite,
+): Promise<void> {
+  if (!through || !visibleRowsIn(serializer.context)?.written(through.model, write)) return
+  const { model } = through
+  const columns = [...through.ownerProperties, ...through.relatedProperties].map((property) => {
+    const column = model.propertyNameToColumnName(property)
+    return describeModel(model).columns.get(property) ?? ({ property, column } as Column)
+  })
+  const keys = links.map(({ owner, key }) => [...ownerProperties.map((name) => exactAt(owner, name)), ...key])
+  await checkNamed(serializer.context, { model, columns, keys }, write, knexOf(serializer))
 }
 
 /** What the owner of each set is related to: read where nobody has, since the owner is held. */
@@ -193,11 +216,14 @@ function changesOf({ owner, set, path }: OwnedSet, present: readonly unknown[], 
 
 /** Those of the related keys that the caller may choose, which no deleted object's are; undefined where these are all that the relation itself has shown. */
 async function seenKeys(
-  { context }: AnySerializer,
+  serializer: AnySerializer,
   { field, relation, keys, column }: Omit<KeySet, 'name'> & { column: Column },
 ): Promise<readonly unknown[] | undefined> {
-  const isWhole = field.options.queryset === relation.model && relation.deletedBy === undefined
-  return isWhole ? undefined : field.seen(keys, context, column)
+  const { context } = serializer
+  const leading = leadingOf(serializer, { relation })
+  const isSeen = leading === undefined || visibleRowsIn(context)?.related(leading) === undefined
+  const isWhole = field.options.queryset === relation.model && relation.deletedBy === undefined && isSeen
+  return isWhole ? undefined : field.seen(keys, context, { column, leading })
 }
 
 async function unrelate(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable): Promise<void> {

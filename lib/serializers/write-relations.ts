@@ -10,6 +10,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { modelOf } from '../models/objection.js'
 import { areSame } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
+import { checkBefore, checkRows } from './check-written.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -233,6 +234,10 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
     return
   }
   const nulls = Object.fromEntries(cleared.map((property) => [property, null]))
+  const detached = relation.through
+    ? []
+    : items.flatMap(({ item }) => ((item.instance as Row)[relation.name] as Model | null) ?? [])
+  await checkBefore(serializer.context, detached, 'update', knexOf(serializer))
   await allAtOnce({
     items,
     knex: knexOf(serializer),
@@ -245,6 +250,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
       await query
     },
   })
+  await checkRows(serializer.context, detached, 'update', knexOf(serializer))
 }
 
 async function writeRelated(serializer: AnySerializer, child: AnySerializer, asked: readonly Asked[]): Promise<void> {

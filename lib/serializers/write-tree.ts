@@ -1,10 +1,13 @@
 /** Writes objects with all that is nested in them: each level of each table by one statement. */
 import type { Model } from 'objection'
+import { visibleRowsIn } from '../queryset/visible-rows.js'
+import { checkBefore, checkRows } from './check-written.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
 import { splitWrites, type Writes } from './split-writes.js'
 import { placed } from './under.js'
 import { type WriteItem, writeOwnRows } from './write-own-rows.js'
 import { writeAfter, writeBefore } from './write-relations.js'
+import { knexOf } from './write-rows.js'
 
 /** Sorts the data of objects by where it is written. @throws {ConfigurationError} */
 export function toItems(serializer: AnySerializer, entries: readonly WriteEntry[]): WriteItem[] {
@@ -32,12 +35,31 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
     if (writes.before.length > 0) hasBefore = true
     if (writes.after.length + writes.sets.length > 0) hasAfter = true
   }
+  const visible = visibleRowsIn(serializer.context)
+  if (visible) await checkStored(serializer, items)
   if (hasBefore) await writeBefore(serializer, items)
   await writeOwnRows(serializer, items)
   if (hasAfter) await writeAfter(serializer, items)
+  if (visible) await checkResult(serializer, items)
   const rows: Model[] = []
   for (const { row } of items) rows.push(row as Model)
   return rows
+}
+
+/** Refuses to change rows that are not the caller's to change. @throws PermissionDenied */
+function checkStored(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
+  const changed = items.filter(({ writes }) => Object.keys(writes.columns).length > 0 || writes.hasRelated)
+  const stored = changed.flatMap(({ instance }) => instance ?? [])
+  return checkBefore(serializer.context, stored, 'update', knexOf(serializer))
+}
+
+/** Refuses rows that the caller may not have made, or not have made into what they are now. @throws PermissionDenied */
+async function checkResult(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
+  const { context } = serializer
+  const rowsOf = (isNew: boolean) =>
+    items.flatMap(({ instance, row }) => ((instance === undefined) === isNew && row ? row : []))
+  await checkRows(context, rowsOf(true), 'create', knexOf(serializer))
+  await checkRows(context, rowsOf(false), 'update', knexOf(serializer))
 }
 
 /**

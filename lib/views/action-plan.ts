@@ -9,6 +9,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { insertObstacle } from '../rows/inserter.js'
 import type { Statements } from '../rows/row-access.js'
 import type { RowPlan } from '../rows/row-shape.js'
+import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { type ActionClass, type AnswerSchema, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
 import { type ActionMap, actionNamed, changesObject, takesMany } from './actions.js'
@@ -35,6 +36,8 @@ export interface ActionRoute {
   readonly database?: DatabaseScope | undefined
   /** Where requests read, beside the view's own database. */
   readonly replicas?: Reading | undefined
+  /** Who sees and writes which rows. */
+  readonly rules?: RuleSet | undefined
 }
 
 /** How a step is done, and why not in the fastest way; null where it is. */
@@ -59,6 +62,7 @@ export class ActionPlan {
   readonly parents: readonly ParentLink[]
   readonly database: DatabaseScope | undefined
   readonly replicas: Reading | undefined
+  readonly rules: RuleSet | undefined
   readonly policies: ViewPolicies
   /** What the renderers write. */
   readonly formats: ReadonlySet<string>
@@ -78,7 +82,7 @@ export class ActionPlan {
    * @throws {ConfigurationError} a policy list holds something else
    */
   constructor(route: ActionRoute, permissions?: ViewPolicies['permissions']) {
-    const { view, action, actions, basename, parents = [], database, replicas } = route
+    const { view, action, actions, basename, parents = [], database, replicas, rules } = route
     const own = takesPatches(view, action) ? policiesOf(view) : withoutPatches(policiesOf(view))
     this.viewClass = view
     this.action = action
@@ -87,6 +91,7 @@ export class ActionPlan {
     this.parents = parents
     this.database = database
     this.replicas = replicas
+    this.rules = rules
     this.policies = permissions ? { ...own, permissions } : own
     this.formats = new Set(own.renderers.map(({ format }) => format))
     this.inputSerializer = actionsOf(view).get(action)?.inputSerializer
@@ -117,6 +122,7 @@ export class ActionPlan {
       actions: RETRIEVE,
       basename: link.basename,
       parents: this.parents.slice(0, -1),
+      rules: this.rules,
     }) as GenericPlan
     return this.#parent
   }
@@ -228,6 +234,7 @@ export class GenericPlan extends ActionPlan {
     const { name, concurrency, serializerClass } = this.viewClass
     if (action !== 'create' && action !== 'bulkCreate') return `${action}() is the application's own`
     if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
+    if (this.rules) return 'rules of the API say which rows may be written'
     const overridden = this.#overridden([action]) ?? resource.ownHook(action) ?? this.#overridden(INPUT)
     if (overridden !== null) return overridden
     if (!serializerClass) return `${name} has no serializerClass`

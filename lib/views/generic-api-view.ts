@@ -17,6 +17,7 @@ import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
+import { seenBy, type VisibleRows } from '../queryset/visible-rows.js'
 import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
@@ -27,6 +28,7 @@ import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import { GenericStatics } from './generic-statics.js'
 import { forcedValues, parentScope } from './request/parents.js'
+import { ruledRows, visibleRowsFor } from './request/visible-rows.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
@@ -114,8 +116,11 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     if (!(queryset || model)) throw new ConfigurationError(`${name}: set static model, or override getQueryset()`)
     let query = (queryset ? queryset() : model?.query(knex)) as AnyQueryBuilder
     if (queryset && knex) query = query.transacting(knex as Knex.Transaction)
-    const { deletedScope } = this
+    const { deletedScope, plan, visibleRows } = this
     if (deletedScope) addWhere(query, deletedScope)
+    const ruled = plan?.rules && ruledRows(this)
+    if (ruled) addWhere(query, ruled)
+    seenBy(query, visibleRows)
     // what code of the application's reads by it has its microseconds, too; the package's own steps see to that themselves
     return (this.resource.overrides.has(this.action) ? readExactly(query) : query) as unknown as QueryBuilder<M>
   }
@@ -125,12 +130,20 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     return this.plan.parents.length > 0 ? parentScope(this) : undefined
   }
 
-  /** @internal The conditions on all objects of the request: that they are not deleted, and whom they belong to. */
+  /** @internal The conditions on all objects of the request: that they are not deleted, what rules say, and whom they belong to. */
   scope(): Where | undefined {
-    const { deletedScope } = this
+    const { deletedScope, plan } = this
     const parents = this.parentScope()
-    if (!(deletedScope && parents)) return deletedScope ?? parents
-    return (start) => every([deletedScope(start), parents(start)])
+    const ruled = plan.rules && ruledRows(this)
+    if (!ruled && !(deletedScope && parents)) return deletedScope ?? parents
+    const conditions = [deletedScope, ruled, parents].filter((one): one is Where => one !== undefined)
+    return (start) => every(conditions.map((condition) => condition(start)))
+  }
+
+  /** @internal What the caller sees and may write of all models; undefined where only querysets say so. */
+  get visibleRows(): VisibleRows | undefined {
+    const plan = this.plan as GenericPlan | undefined
+    return plan?.rules && visibleRowsFor(this)
   }
 
   /** @internal Which rows the request is about, of a view set that only marks them as deleted. */
@@ -199,7 +212,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
    */
   async loadRelated(objects: readonly object[], knex: Queryable | undefined = this.trx ?? this.knex): Promise<void> {
     const { relations } = serializerPlan(this.getSerializerClass())
-    const parent = this.getQueryset() as unknown as AnyQueryBuilder
+    const parent = seenBy(this.getQueryset() as unknown as AnyQueryBuilder, this.visibleRows)
     await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent })
   }
 

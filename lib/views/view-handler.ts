@@ -119,7 +119,7 @@ function acceptedQuery(route: ActionRoute | undefined): string | undefined {
 function routesByMethod(
   view: HandledClass,
   actions: ActionMap,
-  { basename, parents, database: outer, replicas, routes }: RegisteredRoute,
+  { basename, parents, database: outer, replicas, rules, routes }: RegisteredRoute,
 ): ReadonlyMap<string, ActionRoute> {
   const byMethod = new Map<string, ActionRoute>()
   for (const [method, action] of Object.entries(actions)) {
@@ -133,7 +133,16 @@ function routesByMethod(
     const route =
       known?.action === action
         ? known
-        : { view: own, action, actions, basename, parents, database: databaseScope(own.name, own, outer), replicas }
+        : {
+            view: own,
+            action,
+            actions,
+            basename,
+            parents,
+            database: databaseScope(own.name, own, outer),
+            replicas,
+            rules,
+          }
     policiesOf(own)
     byMethod.set(name, route)
   }
@@ -144,7 +153,7 @@ function routesByMethod(
   const describing = first?.view ?? view
   if (policiesOf(describing).metadata) {
     // OPTIONS asks no database
-    byMethod.set('OPTIONS', { view: describing, action: 'metadata', actions, basename, parents })
+    byMethod.set('OPTIONS', { view: describing, action: 'metadata', actions, basename, parents, rules })
   }
   return byMethod
 }

@@ -8,6 +8,7 @@ import type { BaseMetadata } from '../metadata/metadata.js'
 import type { Parser, TakenFiles } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
+import type { RuleSet } from '../rules/rule-set.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import type { ActionClass } from './action-options.js'
@@ -74,6 +75,8 @@ export interface RegisteredRoute {
   readonly database?: DatabaseOptions | undefined
   /** Where requests read, beside the database of the view. */
   readonly replicas?: Reading | undefined
+  /** Who sees and writes which rows. */
+  readonly rules?: RuleSet | undefined
   /** @internal The routes that a router has made of the path's methods, by their names in upper case. */
   readonly routes?: ReadonlyMap<string, ActionRoute> | undefined
 }

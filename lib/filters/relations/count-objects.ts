@@ -6,6 +6,7 @@ import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement } from '../../postgres/run-statement.js'
 import { keyRows, PLACE, valuesOf } from '../../queryset/key-rows.js'
 import type { SqlPart } from '../../queryset/keyset.js'
+import type { VisibleRows } from '../../queryset/visible-rows.js'
 import { stepThrough } from '../resolve-paths.js'
 import { joinOf } from '../step.js'
 import { countedRows } from './related-condition.js'
@@ -21,6 +22,8 @@ export interface ObjectsToCount {
   readonly rows: AnyQueryBuilder | undefined
   /** The schema of these, where that is another view set's to say. */
   readonly relatedSchema: (() => string | undefined) | undefined
+  /** Whose rows are counted. */
+  readonly visible: VisibleRows | undefined
 }
 
 /** Names of no table and no column of the application's. */
@@ -44,11 +47,11 @@ export async function countObjects(asked: ObjectsToCount): Promise<readonly numb
 
 /** The SQL of the number for one owner, and the columns of the owner that it reads. */
 export function countSql(
-  { model, relation, knex, schema, rows, relatedSchema }: Omit<ObjectsToCount, 'owners'>,
+  { model, relation, knex, schema, rows, relatedSchema, visible }: Omit<ObjectsToCount, 'owners'>,
   owner: string,
 ): SqlPart & { readonly columns: readonly string[] } {
   const step = stepThrough(model.name, describeModel(model), relation)
-  const names = { owner, related: COUNTED, through: `${COUNTED}_through`, schema, rows, relatedSchema }
+  const names = { owner, related: COUNTED, through: `${COUNTED}_through`, schema, rows, relatedSchema, visible }
   const { from, where } = joinOf(step, names)
   const counted = countedRows(step, COUNTED)
   const bindings = [...counted.bindings, ...from.bindings, ...where.bindings]

@@ -69,6 +69,7 @@ function tables({ step, relation }: AskedRelation, { start: outer, ctx }: Asking
     ...joinOf(step, {
       ...names,
       schema: () => outer.schema,
+      visible: outer.visible,
       relatedSchema: () => schema,
       rows,
     }),

@@ -12,6 +12,7 @@ import type { AnyQueryBuilder } from '../../models/objection.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import { isShaped } from '../../queryset/count-rows.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
+import type { RuleSet } from '../../rules/rule-set.js'
 import { type ActionRoute, planOf } from '../action-plan.js'
 import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
@@ -48,19 +49,24 @@ const NONE: ReadonlySet<string> = new Set()
 
 const LIST = { get: 'list' }
 
-const listOf = oncePer((view: RelatedViewClass): ActionRoute => ({ view, action: 'list', actions: LIST }))
+const routesOf = oncePer((view: RelatedViewClass) => {
+  const make = (rules?: RuleSet): ActionRoute => ({ view, action: 'list', actions: LIST, rules })
+  return { unruled: make(), ruled: oncePer((rules: RuleSet) => make(rules)) }
+})
 
-function openList(viewClass: RelatedViewClass, { ctx }: GenericView): GenericView {
-  return viewClass.open(withoutParameters(ctx), planOf(listOf(viewClass))) as GenericView
+/** The view of a list, under the rules of the view that asks. */
+function openList(viewClass: RelatedViewClass, { ctx, plan: { rules } }: GenericView): GenericView {
+  const { unruled, ruled } = routesOf(viewClass)
+  return viewClass.open(withoutParameters(ctx), planOf(rules ? ruled(rules) : unruled)) as GenericView
 }
 
 /** The query of the objects that a view's list would show; undefined for all rows of the table. */
 function visibleRows(view: GenericView, { knex, trx }: GenericView): AnyQueryBuilder | undefined {
   const { resource, viewClass } = view.plan
-  if (viewClass.softDelete === null && resource.isWholeTable && resource.isQuiet && !resource.overrides.filtering)
-    return undefined
   Object.assign(view, { knex, trx })
-  const declared = askedQuery(view, view.scope())
+  const scope = view.scope()
+  if (!scope && resource.isWholeTable && resource.isQuiet && !resource.overrides.filtering) return undefined
+  const declared = askedQuery(view, scope)
   checkQueryset(view, declared)
   const query = groupConditions(view.filterQueryset(declared))
   refuseHooks(viewClass.name, query)

@@ -2,6 +2,7 @@
 
 import { quoteIdentifier, toReference } from '../../models/table-reference.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import { areReadable, checkRows } from '../../serializers/check-written.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { DeferredTriggers } from '../../serializers/stored-rows.js'
@@ -9,7 +10,7 @@ import type { GenericView } from '../generic-view.js'
 import type { WritingAction } from '../overrides.js'
 import { readNewVersion } from './concurrency.js'
 import { readSavedRows, savedRows } from './saved-row.js'
-import { loadShown, representSaved } from './selection.js'
+import { isRowOf, loadShown, representSaved } from './selection.js'
 
 /**
  * Saves by the work of an action, and returns the written form of what the serializer has saved: read again where relations
@@ -27,6 +28,10 @@ export async function answerSaved(
   const { because, deferred } = view.plan.resource.stored(action, serializer.constructor as SerializerClass)
   if (deferred.length > 0) await runDeferred(view, deferred)
   const { obj } = serializer
+  if (view.visibleRows && !(await mayShow(view, serializer, action))) {
+    view.ctx.append('Preference-Applied', 'return=minimal')
+    return undefined
+  }
   if (rows && typeof obj === 'object' && obj !== null) {
     const text = await readSavedRows(view, rows.access, obj)
     if (text) return text
@@ -35,6 +40,25 @@ export async function answerSaved(
   // of a list there is no version
   if (!serializer.many) await readNewVersion(view, serializer.obj)
   return representSaved(view, serializer, because !== null)
+}
+
+/**
+ * Whether the caller may read what was written. What code of the application has written, or triggers have changed when the
+ * transaction's work was done, is checked here once more.
+ * @throws PermissionDenied the rows are none that the caller may have written
+ */
+async function mayShow(view: GenericView, serializer: Serializer, action: WritingAction): Promise<boolean> {
+  const { resource, viewClass } = view.plan
+  const model = viewClass.modelClass()
+  const rows = [serializer.obj].flat().filter((one): one is object => typeof one === 'object' && one !== null)
+  const own = rows.filter((one) => isRowOf(model, one))
+  const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
+  const { deferred } = resource.stored(action, serializer.constructor as SerializerClass)
+  if (deferred.length > 0 || resource.ownHook(action) !== null) {
+    const write = action === 'create' || action === 'bulkCreate' ? 'create' : 'update'
+    await checkRows({ view }, own, write, knex)
+  }
+  return areReadable({ view }, own, knex)
 }
 
 /**

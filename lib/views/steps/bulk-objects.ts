@@ -30,6 +30,7 @@ import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
+import { checkRowWrite } from './check-row-write.js'
 import { markAllDeleted } from './delete-softly.js'
 import { holdRows } from './hold-rows.js'
 import { writesUnseen } from './unseen-writes.js'
@@ -114,6 +115,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
     return object ? [object] : []
   })
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
+  await checkRowWrite(view, objects)
   if (!writesUnseen(view)) await view.loadRelated(objects)
   if (view.plan.resource.guardsObjects) for (const object of objects) await view.checkObjectPermissions(object)
   return objects

@@ -38,6 +38,7 @@ function toCount(
     knex: knex ?? (model.knex() as Queryable),
     schema: () => schemaOf(parent),
     rows,
+    visible: view.visibleRows,
     relatedSchema: shown && (() => rows && schemaOf(rows)),
   }
 }

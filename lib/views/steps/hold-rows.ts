@@ -89,9 +89,8 @@ function isOneOfAll(view: GenericView, { key, keys }: WantedRows, knex: Queryabl
   return (
     keys.length === 1 &&
     key.unique &&
-    view.plan.parents.length === 0 &&
-    view.plan.viewClass.softDelete === null &&
     view.plan.resource.isWholeTable &&
+    view.scope() === undefined &&
     holdsPlainly(view.plan.resource.model.model, knex)
   )
 }

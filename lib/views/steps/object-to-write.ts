@@ -18,6 +18,7 @@ import type { ObjectLookup } from '../../rows/find-rows.js'
 import type { GenericView } from '../generic-view.js'
 import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
 import { applyBody } from './apply-body.js'
+import { checkRowWrite } from './check-row-write.js'
 import { checkConditions, readNewVersion, readVersionOf, versionOf } from './concurrency.js'
 import { holdRow, holdRows } from './hold-rows.js'
 import { lookedUp, lookupOf } from './read-object.js'
@@ -40,6 +41,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
     if (view.plan.viewClass.concurrency !== null && ROW_VERSION.get(view.ctx) === undefined)
       await readNewVersion(view, object)
     checkConditions(view, object)
+    await checkRowWrite(view, [object])
     const { patch } = view.body
     return patch === undefined ? object : await applyBody(view, patch, object)
   } finally {

@@ -253,7 +253,8 @@ function describedList(
   const { resource } = listing
   if (!resource.describesLists) return undefined
   const { tableName } = resource.model.model
-  const start = new PathStart(tableName)
+  const visible = listing.view.visibleRows
+  const start = new PathStart(tableName, { visible })
   const parts: SqlPart[] = []
   let expensive = false
   for (const { where, change, varied, guarded, expensive: isExpensive } of asked) {
@@ -264,8 +265,8 @@ function describedList(
   const conditions = conditionKey(scope ? [scope(start), ...parts] : parts)
   if (!conditions) return undefined
   const order = wantedOrder(listing, undefined)
-  // the SQL of a narrowed relation is known only once it is built
-  if (order.some(({ related }) => related?.narrowed)) return undefined
+  // the SQL of a narrowed relation is known only once it is built, that of rules is another for each caller
+  if (order.some(({ related }) => related && (visible || related.narrowed))) return undefined
   return { order, parts, key: { text: tableName + conditions.text, values: conditions.values, expensive } }
 }
 

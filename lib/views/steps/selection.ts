@@ -10,7 +10,9 @@ import { type AnyQueryBuilder, isModelClass, type ModelClass, modelOf } from '..
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
+import { seenBy } from '../../queryset/visible-rows.js'
 import { RowAccess } from '../../rows/row-access.js'
+import { isWrapped } from '../../rows/row-sql.js'
 import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
@@ -213,7 +215,7 @@ async function loadExpanded(view: GenericView, objects: readonly object[]): Prom
 
 async function load(view: GenericView, objects: readonly object[], loading: Loading): Promise<void> {
   const { knex = view.trx ?? view.knex } = loading
-  const parent = view.getQueryset() as AnyQueryBuilder
+  const parent = seenBy(view.getQueryset() as AnyQueryBuilder, view.visibleRows)
   const count = counterOf(view, parent)
   await loadRelations(view.plan.viewClass.modelClass(), objects, { ...loading, knex, parent, count })
 }
@@ -300,6 +302,7 @@ export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAcce
     client: view.ctx.req.socket,
     native: way === 'native',
     countSql: plan.varies ? countSqlOf(view) : undefined,
+    varies: plan.varies || (view.visibleRows !== undefined && isWrapped(plan)),
     context: () => view.getSerializerContext(),
   })
 }

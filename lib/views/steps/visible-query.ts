@@ -8,6 +8,7 @@ import type { AnyQueryBuilder } from '../../models/objection.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { computedColumns, shownRows } from '../../queryset/shown-rows.js'
+import { seenBy } from '../../queryset/visible-rows.js'
 import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 
@@ -17,7 +18,7 @@ import type { GenericView } from '../generic-view.js'
  * @throws NotFound paths name objects by what it computes
  */
 export function visibleQuery(view: GenericView): AnyQueryBuilder {
-  const query = view.getQueryset() as AnyQueryBuilder
+  const query = seenBy(view.getQueryset() as AnyQueryBuilder, view.visibleRows)
   const visible = view.plan.resource.isWholeTable ? query : groupConditions(query)
   checkQueryset(view, visible)
   refuseComputedLookup(view, visible)
@@ -57,7 +58,7 @@ export function listQuery(
  */
 export function askedQuery(view: GenericView, scope: Where | undefined): AnyQueryBuilder {
   const { resource } = view.plan
-  const objects = view.getQueryset() as AnyQueryBuilder
+  const objects = seenBy(view.getQueryset() as AnyQueryBuilder, view.visibleRows)
   if (resource.isWholeTable) return objects
   const query = groupConditions(objects)
   if (readsWholeRows(query)) return query

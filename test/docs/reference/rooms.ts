@@ -119,6 +119,12 @@ export const ROOMS: readonly Room[] = [
     doors: ['koa-viewsets/plugins'],
   },
   {
+    file: 'rules',
+    title: 'Rules',
+    intro: 'Who may read and write which rows: [rules](../rules.md).',
+    doors: ['koa-viewsets/rules'],
+  },
+  {
     file: 'operation',
     title: 'Metering, replicas, idempotency and tracing',
     intro:

@@ -1,0 +1,209 @@
+/** The SQL of conditions of rules. */
+
+import type { FieldPath, PathStart } from '../filters/field-path.js'
+import { SEPARATOR } from '../filters/json-key.js'
+import { type Lookup, Operand } from '../filters/lookups.js'
+import { lookupsOf } from '../filters/lookups-of.js'
+import { resolvePaths, stepThrough } from '../filters/resolve-paths.js'
+import { joinOf } from '../filters/step.js'
+import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { quote } from '../kernel/quote.js'
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
+import { type ModelClass, modelName } from '../models/objection.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import type { RowCondition } from '../queryset/visible-rows.js'
+import { type Condition, RawCondition, readable } from './conditions.js'
+
+/**
+ * A condition, as SQL that is true of exactly those rows of which it certainly holds, or certainly does not. Of what is
+ * unknown neither is true: that is how an `undefined` value matches nothing, whatever stands around it.
+ */
+export type Certain = (start: PathStart, holds: boolean) => SqlPart
+
+/** What a condition is about. */
+export interface ConditionScope {
+  /** Whose rule it is, for messages. */
+  readonly where: string
+  readonly model: ModelDescription
+  /** The rows of a model that the caller may read, by its rule; undefined for all of them. */
+  readonly readable: (model: ModelClass) => RowCondition | undefined
+}
+
+/** @throws {ConfigurationError} it names no column or relation, or asks what cannot be asked of a column */
+export function compileCondition(condition: Condition, scope: ConditionScope): Certain {
+  if (typeof condition === 'boolean') return (_start, holds) => (condition === holds ? TRUE : FALSE)
+  if (condition === readable) return certain(ruleOf(scope))
+  if (condition instanceof RawCondition) return compileRaw(condition, scope)
+  if (typeof condition !== 'object' || condition === null || Array.isArray(condition)) {
+    throw wrong(scope, `has ${quote(String(condition))} in the place of a condition; give an object, true or false`)
+  }
+  const parts = Object.entries(condition).map(([name, value]) => compilePart(name, value, scope))
+  return join(parts, true)
+}
+
+const TRUE: SqlPart = { sql: 'true', bindings: [] }
+const FALSE: SqlPart = { sql: 'false', bindings: [] }
+const UNKNOWN: Certain = () => FALSE
+
+const RELATED = /^(any|none)\((\w+)\)$/
+
+function compilePart(name: string, value: unknown, scope: ConditionScope): Certain {
+  const [, kind, relation] = RELATED.exec(name) ?? []
+  if (relation !== undefined) return compileRelated(relation, kind === 'any', value as Condition, scope)
+  if (name === 'not') {
+    const inner = compileCondition(value as Condition, scope)
+    return (start, holds) => inner(start, !holds)
+  }
+  if ((name === 'and' || name === 'or') && Array.isArray(value)) {
+    const parts = value.map((part: Condition) => compileCondition(part, scope))
+    return join(parts, name === 'and')
+  }
+  return compileComparison(name, value, scope)
+}
+
+/** All of the parts, or one of them. */
+function join(parts: readonly Certain[], all: boolean): Certain {
+  const [first] = parts
+  if (first && parts.length === 1) return first
+  return (start, holds) => {
+    if (parts.length === 0) return all === holds ? TRUE : FALSE
+    const made = parts.map((part) => part(start, holds))
+    const word = all === holds ? ' and ' : ' or '
+    return { sql: `(${made.map(({ sql }) => sql).join(word)})`, bindings: made.flatMap(({ bindings }) => bindings) }
+  }
+}
+
+/** A condition that holds of a row, or does not: NULL is neither, and so does not hold. */
+function certain(condition: RowCondition | undefined): Certain {
+  if (!condition) return (_start, holds) => (holds ? TRUE : FALSE)
+  return (start, holds) => {
+    const { sql, bindings } = condition.where(start.table, () => start.schema)
+    return { sql: holds ? `(${sql})` : `(${sql}) is not true`, bindings }
+  }
+}
+
+function ruleOf({ model, readable: rows }: ConditionScope): RowCondition | undefined {
+  return rows(model.model)
+}
+
+/** The SQL stands in a query of its own, where columns need no table before them. */
+function compileRaw({ strings, values }: RawCondition, { where, model }: ConditionScope): Certain {
+  if (values.some(isUnknown)) return UNKNOWN
+  const key = model.primaryKey.map((property) => model.columns.get(property)?.column ?? property)
+  if (key.length === 0) throw new ConfigurationError(`${where}: a condition in SQL needs a primary key`)
+  const text = strings.map((part) => part.replaceAll('?', '\\?')).join('?')
+  return certain({
+    where(table, schema) {
+      const own = schema?.()
+      const name = own === undefined ? model.model.tableName : `${own}.${model.model.tableName}`
+      const marks = key.map(() => '??').join(', ')
+      return {
+        sql: `(${marks}) in (select ${marks} from ?? where ${text})`,
+        bindings: [...key.map((column) => `${table}.${column}`), ...key, name, ...values],
+      }
+    },
+  })
+}
+
+function compileRelated(name: string, isAny: boolean, condition: Condition, scope: ConditionScope): Certain {
+  const relation = scope.model.relations.get(name)
+  if (!relation) {
+    throw wrong(scope, `asks about ${quote(name)}, which is no relation of ${modelName(scope.model.model)}`)
+  }
+  const step = stepThrough(scope.where, scope.model, name)
+  const inner = compileCondition(condition, { ...scope, model: describeModel(relation.model) })
+  return (start, holds) => {
+    const related = start.below(`rule ${start.depth + 1}`, start.schema)
+    const { from, where } = joinOf(step, {
+      owner: start.table,
+      related: related.table,
+      through: `${related.table} through`,
+      schema: () => start.schema,
+      visible: undefined,
+    })
+    const isThere = isAny === holds
+    const part = inner(related, isThere)
+    const sql = isThere ? part.sql : `(${part.sql}) is not true`
+    return {
+      sql: `${isThere ? '' : 'not '}exists (select 1 from ${from.sql} where ${where.sql} and ${sql})`,
+      bindings: [...from.bindings, ...where.bindings, ...part.bindings],
+    }
+  }
+}
+
+function compileComparison(name: string, value: unknown, scope: ConditionScope): Certain {
+  const { path, suffix } = resolve(name, scope)
+  const operand = new Operand(path.column)
+  const asked = readComparison(suffix, value, { operand, scope, name })
+  if (asked === undefined) return UNKNOWN
+  const { text, values, isNegated } = asked
+  return (start, holds) => {
+    const part = path.where(start, (reference) => ({ sql: text, bindings: [reference, ...values] }))
+    return holds === isNegated ? { ...part, sql: `(${part.sql}) is not true` } : part
+  }
+}
+
+/** The column that a name leads to, and the lookup behind it: `stock__gte`. */
+function resolve(name: string, { where, model }: ConditionScope): { path: FieldPath; suffix: string } {
+  const attempt = (path: string) => resolvePaths(where, model, [path])[0] as FieldPath
+  const at = name.lastIndexOf(SEPARATOR)
+  try {
+    return { path: attempt(name), suffix: 'exact' }
+  } catch (error) {
+    if (at === -1 || !(error instanceof ConfigurationError)) throw error
+    return { path: attempt(name.slice(0, at)), suffix: name.slice(at + SEPARATOR.length) }
+  }
+}
+
+interface Comparison {
+  /** SQL with `??` for the column, and a mark for each value. */
+  readonly text: string
+  readonly values: readonly unknown[]
+  readonly isNegated: boolean
+}
+
+interface Comparing {
+  readonly operand: Operand
+  readonly scope: ConditionScope
+  readonly name: string
+}
+
+/** Undefined for what is unknown: it asks for a value that is not there, or that the column cannot hold. */
+function readComparison(suffix: string, value: unknown, comparing: Comparing): Comparison | undefined {
+  const { operand, scope, name } = comparing
+  if ([value].flat().some(isUnknown)) return undefined
+  if (suffix === 'isnull') return { text: '?? is null', values: [], isNegated: value === false }
+  const lookup = new Map(lookupsOf(operand)).get(suffix)
+  if (!lookup) {
+    const names = ['isnull', ...lookupsOf(operand).map(([one]) => one)].join(', ')
+    throw wrong(scope, `asks for ${quote(name)}; the lookups of ${operand.column.property} are ${names}; else use sql`)
+  }
+  const isNegated = lookup.negated === true
+  if (value === null) return lookup.equal && !lookup.several ? { text: '?? is null', values: [], isNegated } : undefined
+  const values = valuesOf(lookup, value, operand)
+  return values && { text: lookup.sql(operand), values, isNegated }
+}
+
+function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly unknown[] | undefined {
+  const list = [value].flat()
+  try {
+    if (lookup.isPattern) return lookup.values(String(value), operand, {})
+    // a value that the column cannot hold is in no row, and an error of PostgreSQL
+    for (const one of list) if (typeof one === 'string') operand.read(one)
+    if (lookup.equal) return lookup.several ? [list] : [value]
+    if (lookup.ordered) return lookup.several ? list : [value]
+    return lookup.values(list.join(','), operand, {})
+  } catch (error) {
+    if (error instanceof ValidationError) return undefined
+    throw error
+  }
+}
+
+function isUnknown(value: unknown): boolean {
+  return value === undefined || (typeof value === 'number' && Number.isNaN(value))
+}
+
+function wrong({ where }: ConditionScope, problem: string): ConfigurationError {
+  return new ConfigurationError(`${where} ${problem}`)
+}

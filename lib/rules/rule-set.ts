@@ -1,0 +1,166 @@
+/** The rules of an API, and what they say of one request. */
+
+import { PathStart } from '../filters/field-path.js'
+import type { Context } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
+import { describeModel } from '../models/describe-model.js'
+import { type ModelClass, modelName } from '../models/objection.js'
+import type { RowCondition } from '../queryset/visible-rows.js'
+import { type Certain, compileCondition } from './compile-condition.js'
+import { ModelRule, type RuleAction, type RuleCaller, type RuleCondition } from './rule.js'
+
+/** The rules of an API: a list, or an object that also says what holds of models without one. */
+export type Rules = readonly ModelRule[] | RulesOptions
+
+/** Rules, and what holds of models without one. */
+export interface RulesOptions {
+  /** The rules, one of each model. @default [] */
+  readonly models?: readonly ModelRule[]
+  /** `deny`: a model of the API without a rule is an error of `prepare()`. @default 'allow' */
+  readonly default?: 'allow' | 'deny'
+}
+
+/** @internal The rules of an API, by the tables of their models. */
+export class RuleSet {
+  /** Models need a rule. */
+  readonly denies: boolean
+  readonly #rules: ReadonlyMap<string, ModelRule>
+  readonly #requests = new WeakMap<object, RequestRules>()
+
+  /** @throws {ConfigurationError} one is no rule, or two are of one model */
+  constructor(rules: Rules) {
+    const { models = [], default: byDefault = 'allow' } = isList(rules) ? { models: rules } : rules
+    if (!isList(rules)) checkKinds('rules', rules, { kinds: { models: 'list', default: 'any' } })
+    if (byDefault !== 'allow' && byDefault !== 'deny') {
+      throw new ConfigurationError("rules: default is neither 'allow' nor 'deny'")
+    }
+    const byTable = new Map<string, ModelRule>()
+    for (const one of models) {
+      if (!(one instanceof ModelRule))
+        throw new ConfigurationError('rules: one of them is none; make it by rule(Model, { … })')
+      const { tableName } = one.model
+      if (byTable.has(tableName))
+        throw new ConfigurationError(`rules: two are of ${modelName(one.model)}; make them one`)
+      byTable.set(tableName, one)
+    }
+    this.denies = byDefault === 'deny'
+    this.#rules = byTable
+  }
+
+  /** The models that have rules. */
+  get models(): readonly ModelClass[] {
+    return [...this.#rules.values()].map(({ model }) => model)
+  }
+
+  ruleOf({ tableName }: ModelClass): ModelRule | undefined {
+    return this.#rules.get(tableName)
+  }
+
+  /** Models whose columns conditions may be about: those with rules, and those that their relations lead to. */
+  get reached(): readonly ModelClass[] {
+    const related = this.models.flatMap((model) =>
+      Object.values(model.getRelations()).map(({ relatedModelClass }) => relatedModelClass as ModelClass),
+    )
+    return [...new Set([...this.models, ...related])]
+  }
+
+  /**
+   * Finds mistakes of conditions before any request, as far as an anonymous caller's show them.
+   * @param models all models of the API
+   * @throws {ConfigurationError} a condition is none, or a model needs a rule
+   */
+  check(models: Iterable<ModelClass>): void {
+    const without = this.denies ? [...models].filter((model) => !this.ruleOf(model)) : []
+    if (without.length > 0) {
+      const names = [...new Set(without.map(modelName))].join(', ')
+      throw new ConfigurationError(
+        `rules: ${names} ${without.length === 1 ? 'has' : 'have'} no rule, and the default is to deny; add rule(Model, { read: true }) for what all may see`,
+      )
+    }
+    const rules = new RequestRules(this, { user: undefined, ctx: NO_REQUEST })
+    for (const model of this.models) {
+      for (const action of ACTIONS) {
+        try {
+          rules.rows(model, action)?.where(model.tableName)
+        } catch (error) {
+          // a function of the caller may need one
+          if (error instanceof ConfigurationError) throw error
+        }
+      }
+    }
+  }
+
+  /** What the rules say of a request; they are asked once, when the first query needs to know. */
+  of(ctx: Context): RequestRules {
+    const key = ctx.req
+    let known = this.#requests.get(key)
+    if (!known) {
+      known = new RequestRules(this, { user: ctx.state['user'], ctx })
+      this.#requests.set(key, known)
+    }
+    return known
+  }
+}
+
+const ACTIONS: readonly RuleAction[] = ['read', 'create', 'update', 'delete']
+/** Who asks before any request. */
+const NO_REQUEST = { state: {} } as unknown as Context
+
+function isList(rules: Rules): rules is readonly ModelRule[] {
+  return Array.isArray(rules)
+}
+
+/** @internal The rules as they are for one caller. */
+export class RequestRules {
+  readonly #rules: RuleSet
+  readonly #caller: RuleCaller
+  readonly #known = new Map<string, RowCondition | null | undefined>()
+
+  constructor(rules: RuleSet, caller: RuleCaller) {
+    this.#rules = rules
+    this.#caller = caller
+  }
+
+  /** The models that have rules. */
+  get models(): readonly ModelClass[] {
+    return this.#rules.models
+  }
+
+  /**
+   * The rows of a model on which a rule allows an action; undefined for all of them.
+   * @throws {ConfigurationError} the rule has made what is no condition, or leads to itself
+   */
+  rows(model: ModelClass, action: RuleAction): RowCondition | undefined {
+    const condition = this.#rules.ruleOf(model)?.conditionOf(action)
+    if (condition === undefined) return undefined
+    const name = `${action} ${model.tableName}`
+    const where = `rule(${modelName(model)}).${action}`
+    const known = this.#known.get(name)
+    if (known === null) throw new ConfigurationError(`${where} leads to itself by "readable"; name the rows themselves`)
+    if (known !== undefined || this.#known.has(name)) return known
+    this.#known.set(name, null)
+    try {
+      const rows = this.#compile(condition, where, model)
+      this.#known.set(name, rows)
+      return rows
+    } catch (error) {
+      this.#known.delete(name)
+      throw error
+    }
+  }
+
+  #compile(condition: RuleCondition, where: string, model: ModelClass): RowCondition | undefined {
+    const made = typeof condition === 'function' ? condition(this.#caller) : condition
+    if (made instanceof Promise) {
+      throw new ConfigurationError(`${where} is async; read what it needs before, into ctx.state`)
+    }
+    if (made === true) return undefined
+    const scope = { where, model: describeModel(model), readable: (one: ModelClass) => this.rows(one, 'read') }
+    return conditionOn(compileCondition(made ?? false, scope))
+  }
+}
+
+function conditionOn(condition: Certain): RowCondition {
+  return { where: (table, schema) => condition(new PathStart(table, { schema }), true) }
+}

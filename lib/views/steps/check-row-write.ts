@@ -1,0 +1,22 @@
+/** Refuses to change or delete rows that a caller may only read, by the rules of the API. */
+
+import type { Queryable } from '../../postgres/pg-types.js'
+import type { RowWrite } from '../../queryset/visible-rows.js'
+import { checkBefore } from '../../serializers/check-written.js'
+import type { GenericView } from '../generic-view.js'
+import { isRowOf } from './selection.js'
+
+/** What the request does to the rows that it names, as rules call it. */
+function rowWriteOf({ plan: { action } }: GenericView): RowWrite {
+  return DELETING.has(action) ? 'delete' : 'update'
+}
+
+const DELETING: ReadonlySet<string> = new Set(['destroy', 'bulkDestroy', 'restoreDeleted', 'purgeDeleted'])
+
+/** Refuses to change or delete rows that the caller may only read. @throws PermissionDenied */
+export async function checkRowWrite(view: GenericView, objects: readonly object[]): Promise<void> {
+  if (!view.visibleRows) return
+  const model = view.plan.viewClass.modelClass()
+  const own = objects.filter((object) => isRowOf(model, object))
+  await checkBefore({ view }, own, rowWriteOf(view), (view.trx ?? view.knex ?? model.knex()) as Queryable)
+}
