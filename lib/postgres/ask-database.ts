@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import { TooLate, within } from '../kernel/within.js'
+import { clientOf, type KnexClient, type KnexPool, type PgConnection, poolOf } from './pg-types.js'
 
 export interface Question {
   readonly text: string
@@ -9,31 +10,6 @@ export interface Question {
 }
 
 type Row = Readonly<Record<string, unknown>>
-
-/** A connection of pg, as far as it is asked. */
-interface Connection {
-  /** Why the pool is to make another in its place. */
-  __knex__disposed?: unknown
-  readonly connection?: { readonly stream?: { destroy(): void } }
-  query(query: Question, done: (error: Error | null, result?: { rows: Row[] }) => void): void
-}
-
-/** knex's own pool (tarn's). */
-interface Pool {
-  readonly max: number
-  numUsed(): number
-  numFree(): number
-  numPendingCreates(): number
-  acquire(): { readonly promise: Promise<Connection>; abort(): void }
-  release(connection: Connection): boolean
-}
-
-/** What knex gives connections out by; a pool of the application's own (`connectionPool`) has less. */
-interface Client {
-  readonly pool?: Pool | Omit<Pool, 'numUsed'>
-  acquireRawConnection(): Promise<Connection>
-  destroyRawConnection(connection: Connection): Promise<void>
-}
 
 const ALIVE: Question = { text: 'select 1', values: [] }
 
@@ -45,11 +21,11 @@ const ALIVE: Question = { text: 'select 1', values: [] }
  * @throws TooLate, or what pg or knex throw
  */
 export async function askDatabase(knex: Knex, question: Question, milliseconds: number): Promise<Row | undefined> {
-  const client = knex.client as Client
-  const { pool } = client
+  const client = clientOf(knex)
+  const pool = poolOf(client)
   const end = performance.now() + milliseconds
-  if (!pool || !('numUsed' in pool)) return firstRow(await within(milliseconds, rawAnswer(knex, question)))
-  let connection: Connection | undefined
+  if (!pool) return firstRow(await within(milliseconds, rawAnswer(knex, question)))
+  let connection: PgConnection | undefined
   try {
     connection = isFull(pool) ? undefined : await acquire(pool, end)
   } catch (error) {
@@ -76,8 +52,8 @@ function firstRow(result: unknown): Row | undefined {
   return (result as { readonly rows?: readonly Row[] }).rows?.[0]
 }
 
-function isFull(pool: Pool): boolean {
-  return pool.numFree() === 0 && pool.numUsed() + pool.numPendingCreates() >= pool.max
+function isFull(pool: KnexPool): boolean {
+  return pool.numFree() === 0 && pool.numUsed() + pool.numPendingCreates() >= (pool.max ?? Number.POSITIVE_INFINITY)
 }
 
 function untilEnd(end: number): number {
@@ -85,7 +61,7 @@ function untilEnd(end: number): number {
 }
 
 /** A connection of the pool; undefined where it has filled while we waited. */
-async function acquire(pool: Pool, end: number): Promise<Connection | undefined> {
+async function acquire(pool: KnexPool, end: number): Promise<PgConnection | undefined> {
   const pending = pool.acquire()
   const wait = async (milliseconds: number) => {
     try {
@@ -105,10 +81,10 @@ async function acquire(pool: Pool, end: number): Promise<Connection | undefined>
 }
 
 /** Connections of our own that are being opened: to a network that is silent there is one, however often it is asked. */
-const openings = new WeakMap<Client, Promise<Connection>>()
+const openings = new WeakMap<KnexClient, Promise<PgConnection>>()
 
 /** By a connection of our own, which is closed again. */
-async function askBeside(client: Client, end: number): Promise<void> {
+async function askBeside(client: KnexClient, end: number): Promise<void> {
   const earlier = openings.get(client)
   if (earlier) {
     // whoever has begun it closes it
@@ -133,9 +109,9 @@ function isServerFull(error: unknown): boolean {
   return (error as { code?: unknown }).code === '53300'
 }
 
-async function ask(connection: Connection, question: Question, end: number): Promise<Row | undefined> {
+async function ask(connection: PgConnection, question: Question, end: number): Promise<Row | undefined> {
   const asked = new Promise<Row | undefined>((resolve, reject) => {
-    connection.query(question, (error, result) => (error ? reject(error) : resolve(result?.rows[0])))
+    connection.query<Row>(question, (error, result) => (error ? reject(error) : resolve(result?.rows[0])))
   })
   try {
     return await within(untilEnd(end), asked)

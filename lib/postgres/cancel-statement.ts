@@ -4,17 +4,7 @@
  */
 
 import type { EventEmitter } from 'node:events'
-import type { Queryable } from './pg-types.js'
-
-/** pg's client, as far as we use it: one that is connected, or a new one that is not yet. */
-export interface CancellableConnection {
-  readonly processID?: number | null
-  readonly secretKey?: unknown
-  readonly host?: string
-  readonly port?: number
-  readonly connection?: Protocol
-  readonly connectionParameters?: unknown
-}
+import { clientOf, type PgConnection, type Queryable } from './pg-types.js'
 
 /** pg's protocol connection. */
 interface Protocol extends EventEmitter {
@@ -26,13 +16,6 @@ interface Protocol extends EventEmitter {
   cancel(processId: number, secretKey: unknown): void
 }
 
-/** knex's client. */
-interface CancellingClient {
-  readonly driver?: { readonly Client?: new (settings: unknown) => CancellableConnection }
-  readonly connectionSettings?: unknown
-  cancelQuery?(connection: CancellableConnection): Promise<unknown>
-}
-
 /** A server that has gone silent does not hold us up. */
 const LONGEST_MILLISECONDS = 10_000
 
@@ -41,8 +24,8 @@ const LONGEST_MILLISECONDS = 10_000
  * told: no later statement is stopped. It costs no login, and none of the server's connections.
  * @throws Error it cannot be reached
  */
-export async function cancelStatement(knex: Queryable, running: CancellableConnection): Promise<void> {
-  const client = knex.client as CancellingClient
+export async function cancelStatement(knex: Queryable, running: Partial<PgConnection>): Promise<void> {
+  const client = clientOf(knex)
   const { processID, secretKey } = running
   const Client = client.driver?.Client
   if (!Client || typeof processID !== 'number' || secretKey === undefined || secretKey === null) {
@@ -51,11 +34,9 @@ export async function cancelStatement(knex: Queryable, running: CancellableConne
   }
   // a pool of the application's own has settings that knex does not know
   const known = Object.keys(client.connectionSettings ?? {}).length > 0
-  const {
-    host = '',
-    port = 0,
-    connection,
-  } = new Client(known ? client.connectionSettings : running.connectionParameters)
+  const made = new Client(known ? client.connectionSettings : running.connectionParameters)
+  const { host = '', port = 0 } = made
+  const connection = made.connection as Protocol | undefined
   if (!connection) return
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => connection.stream.destroy(), LONGEST_MILLISECONDS).unref()

@@ -5,26 +5,11 @@
 
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
-import type { Queryable } from './pg-types.js'
+import { clientOf, type KnexClient, type KnexPool, type PgConnection, poolOf, type Queryable } from './pg-types.js'
 
-/** knex's pool, as far as we read it. */
-interface Pool {
-  readonly max?: number
-  numUsed(): number
-  numFree(): number
-  numPendingAcquires(): number
-}
-
-/** What knex gives connections out by; a transaction has no pool. */
-export interface ConnectionSource<Connection> {
-  readonly pool?: Pool | undefined
-  acquireConnection(): Promise<Connection>
-  releaseConnection(connection: Connection): Promise<void>
-}
-
-interface Waiting<Connection> {
+interface Waiting {
   readonly since: number
-  readonly resolve: (connection: Connection | Promise<Connection>) => void
+  readonly resolve: (connection: PgConnection | Promise<PgConnection>) => void
 }
 
 /** How often we look after those who wait, in milliseconds. */
@@ -34,20 +19,16 @@ const LONGEST = 200
 /** After so many hand-overs a connection goes through the pool, which looks at its age and state. */
 const MOST_HANDED = 64
 
-const queues = oncePer((source: ConnectionSource<unknown>) => new ConnectionQueue(source))
-
 /** The queue for the connections of a knex client. */
-export function queueOf<Connection>(source: ConnectionSource<Connection>): ConnectionQueue<Connection> {
-  return queues(source) as ConnectionQueue<Connection>
-}
+export const queueOf = oncePer((source: KnexClient) => new ConnectionQueue(source))
 
 /**
  * Those who wait for a connection that a statement of ours has. Whoever is in the pool's own queue comes first, and where
  * others than us are, all of us wait there, too.
  */
-export class ConnectionQueue<Connection> {
-  readonly #source: ConnectionSource<Connection>
-  #waiting: Waiting<Connection>[] = []
+export class ConnectionQueue {
+  readonly #source: KnexClient
+  #waiting: Waiting[] = []
   #isLooking = false
   /** Connections that statements of ours have. */
   #used = 0
@@ -55,18 +36,17 @@ export class ConnectionQueue<Connection> {
   #asking = 0
   #handed = 0
 
-  constructor(source: ConnectionSource<Connection>) {
+  constructor(source: KnexClient) {
     this.#source = source
   }
 
-  /** Undefined for a transaction, and for a pool of the application's own (knex's option `connectionPool`), which has no such queue. */
-  get #pool(): Pool | undefined {
-    const { pool } = this.#source
-    return pool && 'numUsed' in pool ? pool : undefined
+  /** Undefined for what has no such queue. */
+  get #pool(): KnexPool | undefined {
+    return poolOf(this.#source)
   }
 
   /** A connection; `begin()` is to be called once it is there. @throws what knex throws, such as `KnexTimeoutError` */
-  acquire(): Promise<Connection> {
+  acquire(): Promise<PgConnection> {
     if (!this.#mayWait()) return this.#ask()
     if (!this.#isLooking) this.#lookLater()
     return new Promise((resolve) => {
@@ -80,7 +60,7 @@ export class ConnectionQueue<Connection> {
   }
 
   /** @param isReusable the connection is in order: the next may have it as it is */
-  end(connection: Connection, isReusable: boolean): Promise<void> {
+  end(connection: PgConnection, isReusable: boolean): Promise<void> {
     this.#used--
     const next = this.#isPoolAsked() ? undefined : this.#waiting.shift()
     if (!next) return this.#source.releaseConnection(connection)
@@ -94,7 +74,7 @@ export class ConnectionQueue<Connection> {
     return released
   }
 
-  async #ask(): Promise<Connection> {
+  async #ask(): Promise<PgConnection> {
     this.#asking++
     try {
       return await this.#source.acquireConnection()
@@ -165,13 +145,8 @@ const QUESTION = `select ${RULES.map(({ name }, index) => `current_setting('${na
 /** What is known of the connection: a promise while it is asked, then true, or why nothing can be read by it. */
 const STATE = Symbol('whether its settings fit')
 
-/** A connection of pg, as far as we ask it. */
-interface CheckedConnection {
-  readonly __knexUid?: string
-  /** Why knex's pool is to make another in its place. */
-  __knex__disposed?: unknown
+interface CheckedConnection extends PgConnection {
   [STATE]?: true | ConfigurationError | Promise<void>
-  query(text: string, done: (error: Error | null, result?: Answer) => void): void
 }
 
 /** pg's class of queries, as far as it says how they are sent. */
@@ -184,19 +159,7 @@ function sendsExtended(connection: CheckedConnection): boolean {
 }
 
 /** The settings by the names that the question gives them. */
-interface Answer {
-  readonly rows: readonly Readonly<Record<string, string>>[]
-}
-
-interface Client {
-  readonly driverName?: string
-  readonly config: object
-  readonly pool?: {
-    on?(event: 'createSuccess' | 'destroySuccess', listener: (id: number, made: unknown) => void): void
-  }
-  acquireConnection(): Promise<unknown>
-  releaseConnection(connection: unknown): Promise<void>
-}
+type Settings = Readonly<Record<string, string>>
 
 const isNewPool = firstTime()
 /** The connections of a knex and its transactions that were refused, by the name that knex gives them. */
@@ -207,9 +170,9 @@ const refused = oncePer<object, Map<string, CheckedConnection>>(() => new Map())
  * @throws {ConfigurationError} values could not be read rightly
  */
 export async function checkSession(knex: Queryable): Promise<void> {
-  const client = knex.client as Client
+  const client = clientOf(knex)
   if (client.driverName !== 'pg') {
-    const { rows } = (await knex.raw(QUESTION)) as Answer
+    const { rows } = (await knex.raw(QUESTION)) as { readonly rows: readonly Settings[] }
     const refusal = refusalFor(rows[0])
     if (refusal) throw refusal
     return
@@ -251,19 +214,20 @@ export function refusalOf(connection: unknown): ServiceUnavailable | undefined {
 
 /** Why nothing can be read by the connection that knex gives this name; undefined where it can. */
 export function refusalOfUid(knex: Queryable, uid: string | undefined): ServiceUnavailable | undefined {
-  const connection = refused((knex.client as Client).config).get(uid ?? '')
+  const connection = refused(clientOf(knex).config).get(uid ?? '')
   return connection && refusalOf(connection)
 }
 
 /** Has each connection asked that the pool will make, of a database that may not be there yet. */
 export function watchSession(knex: Queryable): void {
-  watch(knex.client as Client)
+  watch(clientOf(knex))
 }
 
 /** Has each new connection asked before anything else is sent to it. */
-function watch({ pool, config }: Client): void {
-  if (!pool?.on || !isNewPool(pool)) return
-  const own = refused(config)
+function watch(client: KnexClient): void {
+  const pool = poolOf(client)
+  if (!pool || !isNewPool(pool)) return
+  const own = refused(client.config)
   pool.on('createSuccess', (_, made) => {
     const connection = made as CheckedConnection
     void ask(connection).then(() => {
@@ -275,7 +239,7 @@ function watch({ pool, config }: Client): void {
 
 function ask(connection: CheckedConnection): Promise<void> {
   const asking = new Promise<void>((resolve) => {
-    connection.query(QUESTION, (error, result) => {
+    connection.query<Settings>(QUESTION, (error, result) => {
       // a connection that is lost will report that itself
       const row = error ? undefined : result?.rows[0]
       if (row) connection[STATE] = refusalFor(row) ?? true
@@ -287,7 +251,7 @@ function ask(connection: CheckedConnection): Promise<void> {
   return asking
 }
 
-function refusalFor(row: Answer['rows'][number] = {}): ConfigurationError | undefined {
+function refusalFor(row: Settings = {}): ConfigurationError | undefined {
   for (const [index, { name, fits, harm, fix }] of RULES.entries()) {
     const value = row[`s${index}`] ?? ''
     if (fits(value)) continue

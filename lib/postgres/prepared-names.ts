@@ -5,7 +5,7 @@
 
 import { firstTime, oncePer } from '../kernel/once-per.js'
 import { type NativeError, nativeMessage } from './native-error.js'
-import type { Queryable } from './pg-types.js'
+import { clientOf, type Queryable } from './pg-types.js'
 
 /** Columns by table, both without schema. */
 type Names = Map<string, Set<string>>
@@ -27,7 +27,7 @@ export function rememberNames(table: string, columns: readonly string[], databas
 
 /** Remembers of the errors of a database that they are its own: a table of one name has other columns elsewhere. */
 export function noteErrors(knex: Queryable, database: object): void {
-  const client = knex.client as { on(event: 'query-error', listener: (error: unknown) => void): void }
+  const client = clientOf(knex)
   if (!isNew(client)) return
   client.on('query-error', (error) => {
     if (error instanceof Error) origins.set(error, database)

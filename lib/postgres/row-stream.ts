@@ -6,7 +6,7 @@
 
 import { firstTime } from '../kernel/once-per.js'
 import { isTurnOver } from '../kernel/turns.js'
-import type { Queryable } from './pg-types.js'
+import { clientOf, type PgConnection, poolOf, type Queryable } from './pg-types.js'
 
 /** A row as PostgreSQL sent it: the text of each column, or null. */
 export type RawRow = (string | null)[]
@@ -268,16 +268,6 @@ interface Stream {
   pause(): void
   resume(): void
 }
-/** A connection of pg's own JavaScript client. */
-interface Connection {
-  readonly connection?: { readonly stream?: Stream }
-}
-/** The pool of knex, which is tarn's. */
-interface Pool {
-  readonly free?: readonly { readonly resource: Connection }[]
-  on?(event: 'createSuccess', listener: (id: number, connection: Connection) => void): void
-}
-
 const isNewPool = firstTime()
 
 /**
@@ -285,14 +275,14 @@ const isNewPool = firstTime()
  * arrived in one turn of the event loop, which with lists of dates is a tenth of a second for a megabyte.
  */
 export function shareTurns(knex: Queryable): void {
-  const { pool } = knex.client as { pool?: Pool }
-  if (!pool?.on || !isNewPool(pool)) return
+  const pool = poolOf(clientOf(knex))
+  if (!pool || !isNewPool(pool)) return
   for (const { resource } of pool.free ?? []) share(resource)
   pool.on('createSuccess', (_, connection) => share(connection))
 }
 
-function share({ connection }: Connection): void {
-  const stream = connection?.stream
+function share({ connection }: PgConnection): void {
+  const stream = (connection as { readonly stream?: Stream } | undefined)?.stream
   if (!stream) return
   const resume = () => stream.resume()
   const listener: Parse = ({ length }) => {

@@ -3,10 +3,10 @@
 import type { Knex } from 'knex'
 import { ClientGone } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
-import { type CancellableConnection, cancelStatement } from './cancel-statement.js'
-import { type ConnectionQueue, type ConnectionSource, knownSession, queueOf, refusalOf } from './connection-queue.js'
+import { cancelStatement } from './cancel-statement.js'
+import { type ConnectionQueue, knownSession, queueOf, refusalOf } from './connection-queue.js'
 import type { LocalSettings } from './local-settings.js'
-import type { AnswerField, Queryable, TypeParsers } from './pg-types.js'
+import { type AnswerField, clientOf, type PgConnection, type Queryable, type TypeParsers } from './pg-types.js'
 import { type RawRow, type RowFormat, TEXTS } from './row-stream.js'
 import { type KnexScope, scopeOf } from './scoped-knex.js'
 import { queryWithSettings, SettingsPrefix } from './scoped-query.js'
@@ -15,27 +15,6 @@ import { asTexts, TextQuery } from './text-query.js'
 
 export type { RawRow } from './row-stream.js'
 export { type Statement, statementOf }
-
-/** The connection of pg that knex hands out, as far as we use it. */
-interface Connection extends CancellableConnection {
-  readonly __knexUid?: string
-  /** Why the pool is to make another in its place. */
-  __knex__disposed?: unknown
-  /** pg's own pipelining, which refuses queries that it has not made. */
-  readonly pipeline?: boolean
-  query<Row>(query: TextQuery<Row>): void
-  query(
-    query: {
-      text: string
-      name?: string
-      values: unknown[]
-      rowMode: 'array'
-      types: typeof RAW
-    },
-    done: Done<RawRow>,
-  ): void
-  query(query: { text: string; values: unknown[]; types: TypeParsers }, done: Done<Cells>): void
-}
 
 interface Answer<Row> {
   readonly rows: Row[]
@@ -50,10 +29,6 @@ type Cells = Record<string, unknown>
 export interface PgAnswer extends Answer<Cells> {
   readonly fields: readonly AnswerField[]
   readonly rowCount: number | null
-}
-
-interface Client extends ConnectionSource<Connection> {
-  emit(event: string, ...values: unknown[]): void
 }
 
 /** Leaves every value as the text that PostgreSQL sent. */
@@ -88,7 +63,7 @@ export async function runStatementAs<Row>(
 ): Promise<Row[]> {
   const scope = scopeOf(knex)
   if (scope) return runScoped(format, knex, scope, { statement, values, recipient })
-  const queue = queueOf(knex.client as Client)
+  const queue = queueOf(clientOf(knex))
   const reader = knex.isTransaction ? undefined : recipient
   const name = knex.isTransaction || !preparesStatements() ? undefined : statement.name
   const connection = await queue.acquire()
@@ -118,7 +93,7 @@ async function runScoped<Row>(
   { base, settings }: KnexScope,
   { statement, values, recipient }: ScopedStatement,
 ): Promise<Row[]> {
-  const queue = queueOf(base.client as Client)
+  const queue = queueOf(clientOf(base))
   const connection = await queue.acquire()
   const asking = knownSession(connection)
   if (asking) await asking
@@ -148,7 +123,7 @@ async function runScoped<Row>(
 }
 
 /** True where pg itself writes what is sent, one statement at a time. */
-function sendsPlainly(connection: Connection): boolean {
+function sendsPlainly(connection: PgConnection): boolean {
   return connection.pipeline === true || queriesPlainly()
 }
 
@@ -170,7 +145,7 @@ export async function runAsPg(
 ): Promise<PgAnswer> {
   const scope = scopeOf(knex)
   const own = scope?.base ?? knex
-  const queue = queueOf(own.client as Client)
+  const queue = queueOf(clientOf(own))
   const connection = await queue.acquire()
   const asking = knownSession(connection)
   if (asking) await asking
@@ -185,8 +160,8 @@ export async function runAsPg(
 /** What a statement is sent by: the connection, and where it comes from. */
 interface Sender {
   readonly knex: Queryable
-  readonly queue: ConnectionQueue<Connection>
-  readonly connection: Connection
+  readonly queue: ConnectionQueue
+  readonly connection: PgConnection
 }
 
 /** A statement, and what is sent before it. */
@@ -202,7 +177,7 @@ function send<Row>(
   format: RowFormat<Row> | TypeParsers,
   recipient?: StatementClient,
 ): Promise<Answer<Row>> {
-  const client = knex.client as Client
+  const client = clientOf(knex)
   queue.begin()
   const bindings = [...values]
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
@@ -266,18 +241,18 @@ function send<Row>(
   })
 }
 
-function isInOrder(connection: Connection): boolean {
+function isInOrder(connection: PgConnection): boolean {
   return connection.__knex__disposed === undefined
 }
 
 /** Has the pool make a new connection in place of this one. */
-function dispose(connection: Connection, reason: unknown): void {
+function dispose(connection: PgConnection, reason: unknown): void {
   connection.__knex__disposed ??= reason
 }
 
 /** True where rows can be read this way: knex over pg's own JavaScript client. */
 export function readsRawRows(knex: Queryable): boolean {
-  return (knex.client as { driverName?: string }).driverName === 'pg'
+  return clientOf(knex).driverName === 'pg'
 }
 
 /** Whoever waits for the rows of a statement: the socket of a request. */
@@ -294,12 +269,12 @@ let isLooking = false
 /** A statement while it runs. */
 class RunningStatement {
   readonly #knex: Queryable
-  readonly #connection: CancellableConnection
+  readonly #connection: PgConnection
   readonly #client: StatementClient
   #stopping: Promise<void> | undefined
 
   /** Notes the statement; `end()` is to be called when it has ended. */
-  constructor(knex: Queryable, connection: CancellableConnection, client: StatementClient) {
+  constructor(knex: Queryable, connection: PgConnection, client: StatementClient) {
     this.#knex = knex
     this.#connection = connection
     this.#client = client

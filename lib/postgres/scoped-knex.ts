@@ -12,7 +12,7 @@ import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { queriesPlainly } from '../kernel/settings.js'
 import { type LocalSettings, refusesSettings, SettingsRefused } from './local-settings.js'
-import type { Queryable } from './pg-types.js'
+import { clientOf, type PgConnection, type Queryable } from './pg-types.js'
 import { queryWithSettings } from './scoped-query.js'
 
 /** What a scoped knex is made of. */
@@ -129,8 +129,7 @@ async function begin({ base, settings }: KnexScope, container?: unknown, config?
 
 /** Sets them for what is left of a transaction. @throws {SettingsRefused} PostgreSQL does not let the login do so */
 export async function applySettings(trx: Knex.Transaction, { text, values, hasRole }: LocalSettings): Promise<void> {
-  const client = trx.client as { acquireConnection(): Promise<PgConnection> }
-  await sendSettings(await client.acquireConnection(), { text, values })
+  await sendSettings(await clientOf(trx).acquireConnection(), { text, values })
   if (hasRole) Object.assign(trx, { [HAS_ROLE]: true })
 }
 
@@ -148,12 +147,6 @@ export function runsAsRole(knex: Queryable): boolean {
   if (scope) return scope.settings.hasRole
   const { [HAS_ROLE]: hasRole = false, parentTransaction } = knex as Begun
   return hasRole || (parentTransaction !== undefined && runsAsRole(parentTransaction))
-}
-
-/** A connection of pg, as far as it is used here. */
-interface PgConnection {
-  readonly pipeline?: boolean
-  query(query: object, done?: (error: Error | null, response?: unknown) => void): unknown
 }
 
 /** Several statements in one query, which only PostgreSQL's simple protocol takes. */

@@ -2,6 +2,7 @@
 
 import { oncePer } from '../kernel/once-per.js'
 import { type LocalSettings, refusesSettings, SettingsRefused } from './local-settings.js'
+import type { PgConnection } from './pg-types.js'
 import { runMessage, type SentBefore } from './text-query.js'
 
 /** pg's protocol connection. */
@@ -80,10 +81,6 @@ interface PgQuery {
 }
 type PgQueryClass = new (config: object, values: undefined, done: Done) => PgQuery
 
-interface PgClient {
-  query(query: object): unknown
-}
-
 type ScopedQueryClass = new (settings: LocalSettings, config: object, done: Done) => object
 
 /** pg's queries behind settings; of each copy of pg that an application uses. */
@@ -128,8 +125,8 @@ const scopedQueryOf = oncePer(
 )
 
 /** Sends a query of pg's own behind settings. Those that PostgreSQL refuses are its error. */
-export function queryWithSettings(client: PgClient, settings: LocalSettings, config: object, done: Done): void {
-  const { Query } = client.constructor as unknown as { readonly Query: PgQueryClass }
+export function queryWithSettings(connection: PgConnection, settings: LocalSettings, config: object, done: Done): void {
+  const { Query } = connection.constructor as unknown as { readonly Query: PgQueryClass }
   const ScopedQuery = scopedQueryOf(Query)
-  client.query(new ScopedQuery(settings, config, done))
+  connection.query(new ScopedQuery(settings, config, done))
 }

@@ -5,7 +5,7 @@
 // @ts-expect-error the package has no types of its table
 import textParsers from 'pg-types/lib/textParsers.js'
 import { oncePer } from '../kernel/once-per.js'
-import type { Queryable, TypeParsers } from './pg-types.js'
+import { clientOf, type Queryable, type TypeParsers } from './pg-types.js'
 
 type Parse = (text: string) => unknown
 
@@ -18,16 +18,10 @@ const asText: Parse = (text) => text
 /** pg's standard parsers, whatever the application has set. */
 export const standardTypes: TypeParsers = { getTypeParser: (oid) => standard.get(oid) ?? asText }
 
-/** What knex makes its connections of. */
-interface Client {
-  readonly driver: { readonly types: TypeParsers }
-  readonly connectionSettings?: { readonly types?: TypeParsers }
-}
-
 /** The parsers of the application's own queries. */
 export function ownTypes(knex: Queryable): TypeParsers {
-  const { driver, connectionSettings } = knex.client as Client
-  return connectionSettings?.types ?? driver.types
+  const { driver, connectionSettings } = clientOf(knex)
+  return connectionSettings?.types ?? (driver as { readonly types: TypeParsers }).types
 }
 
 /** What was found of the parser of each type that was asked for last. */

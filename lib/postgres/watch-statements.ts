@@ -4,11 +4,10 @@
  */
 
 import { AsyncResource } from 'node:async_hooks'
-import type { Knex } from 'knex'
 import { firstTime } from '../kernel/once-per.js'
 import { currentTrace } from '../kernel/trace.js'
 import { CHANNELS, type SqlTrace } from '../kernel/trace-channels.js'
-import type { Queryable } from './pg-types.js'
+import { clientOf, type KnexClient, type PgConnection, poolOf, type Queryable } from './pg-types.js'
 
 type Done = (error: unknown, ...rest: unknown[]) => void
 
@@ -29,26 +28,15 @@ interface Connection {
   query: (query: Query, ...rest: unknown[]) => unknown
 }
 
-/** knex's own pool (tarn's). */
-interface Pool {
-  readonly free?: readonly { readonly resource: Connection }[]
-  readonly used?: readonly { readonly resource: Connection }[]
-  on?(event: 'createSuccess', listener: (id: number, connection: Connection) => void): void
-}
-
-interface Client {
-  readonly pool?: Pool
-}
-
 const isNewPool = firstTime()
 const isNewConnection = firstTime()
 const isNewClient = firstTime()
 /** Databases that nobody has had to watch yet. */
-let unwatched: WeakRef<Client>[] = []
+let unwatched: WeakRef<KnexClient>[] = []
 
 /** Remembers a database for when a request is traced. */
-export function noteDatabase(knex: Queryable | Knex): void {
-  const client = knex.client as Client
+export function noteDatabase(knex: Queryable): void {
+  const client = clientOf(knex)
   if (isNewClient(client)) unwatched.push(new WeakRef(client))
 }
 
@@ -57,27 +45,28 @@ export function watchDatabases(): void {
   if (unwatched.length === 0) return
   const clients = unwatched
   unwatched = []
-  for (const client of clients) watchPool(client.deref()?.pool)
+  for (const client of clients) watch(client.deref())
 }
 
-export function watchDatabase(knex: Queryable | Knex): void {
-  watchPool((knex.client as Client).pool)
+export function watchDatabase(knex: Queryable): void {
+  watch(clientOf(knex))
 }
 
 /** Whether statements can be told of: a pool of the application's own tells of no connections. */
-export function isWatchable(knex: Queryable | Knex): boolean {
-  return (knex.client as Client).pool?.on !== undefined
+export function isWatchable(knex: Queryable): boolean {
+  return poolOf(clientOf(knex)) !== undefined
 }
 
-function watchPool(pool: Pool | undefined): void {
-  // a transaction has none
-  if (!pool?.on || !isNewPool(pool)) return
+function watch(client: KnexClient | undefined): void {
+  const pool = client && poolOf(client)
+  if (!pool || !isNewPool(pool)) return
   pool.on('createSuccess', (_, connection) => watchConnection(connection))
   for (const { resource } of [...(pool.free ?? []), ...(pool.used ?? [])]) watchConnection(resource)
 }
 
-function watchConnection(connection: Connection): void {
-  if (!isNewConnection(connection)) return
+function watchConnection(made: PgConnection): void {
+  if (!isNewConnection(made)) return
+  const connection = made as unknown as Connection
   const { query } = connection
   const watched: Connection['query'] = (asked, ...rest) => {
     const end = begin(asked)

@@ -2,9 +2,9 @@
 
 import type { Knex } from 'knex'
 import { RememberingTypes } from '../models/exact-types.js'
-import { type CancellableConnection, cancelStatement } from '../postgres/cancel-statement.js'
+import { cancelStatement } from '../postgres/cancel-statement.js'
 import { type Bounds, boundedSetting, callsOf } from '../postgres/guarded.js'
-import type { AnswerField, Queryable } from '../postgres/pg-types.js'
+import { type AnswerField, clientOf, type PgConnection, type Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement } from '../postgres/run-statement.js'
 import { isLost } from '../postgres/statement.js'
 
@@ -25,7 +25,7 @@ export interface FetchedRows {
 }
 
 /** The part of pg's connection that reports its end. */
-interface Connection extends CancellableConnection {
+interface Connection extends PgConnection {
   on(event: 'error' | 'end', listener: () => void): void
   removeListener(event: 'error' | 'end', listener: () => void): void
 }
@@ -72,8 +72,8 @@ export class DatabaseCursor {
     try {
       // knex hands out transactions that have failed to begin
       if (trx.isCompleted()) await trx.executionPromise
-      const client = trx.client as { acquireConnection(): Promise<Connection> }
-      const cursor = new DatabaseCursor(knex, trx, name, await client.acquireConnection())
+      const connection = (await clientOf(trx).acquireConnection()) as Connection
+      const cursor = new DatabaseCursor(knex, trx, name, connection)
       try {
         const idle = boundedSetting('idle_in_transaction_session_timeout', idleMilliseconds)
         const calls = callsOf(bounds)

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { TLSSocket } from 'node:tls'
 import knexLibrary, { type Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type CancellableConnection, cancelStatement } from '../../../lib/postgres/cancel-statement.js'
+import { cancelStatement } from '../../../lib/postgres/cancel-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase
@@ -39,9 +39,9 @@ describe('cancelStatement', () => {
   })
 
   it('leaves it to knex where the driver is another', async () => {
-    const stopped: CancellableConnection[] = []
+    const stopped: unknown[] = []
     const connection = {}
-    const client = { cancelQuery: async (one: CancellableConnection) => void stopped.push(one) }
+    const client = { cancelQuery: async (one: unknown) => void stopped.push(one) }
     await cancelStatement({ client } as unknown as Knex, connection)
     expect(stopped).toEqual([connection])
   })
