@@ -213,7 +213,7 @@ export { NestedViewSetMixin } from './views/mixins/nested-view-set-mixin.js'
 export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
 export { StreamMixin } from './views/mixins/stream-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
-export type { Reading } from './views/reading.js'
+export type { Replicas } from './views/replicas.js'
 export type { Resource } from './views/resource.js'
 export type { DeletedRows } from './views/soft-delete.js'
 export type {

@@ -1,7 +1,7 @@
 /** Reads from replicas on hand-written routes. */
 import { isSafeMethod, type Middleware } from '../lib/http/context.js'
 import { ConfigurationError } from '../lib/kernel/errors.js'
-import type { Reading } from '../lib/views/reading.js'
+import type { Replicas } from '../lib/views/replicas.js'
 
 /**
  * Chooses the database of a route, `ctx.state.knex`: a replica that has what the caller has written where it reads (GET, HEAD,
@@ -11,8 +11,8 @@ import type { Reading } from '../lib/views/reading.js'
  * @throws {ConfigurationError} it is none
  * @example router.get('/report', readFrom(replicas), async (ctx) => { ctx.body = await Order.query(ctx.state.knex) })
  */
-export function readFrom(replicas: Reading): Middleware {
-  if (typeof (replicas as Partial<Reading> | undefined)?.read !== 'function') {
+export function readFrom(replicas: Replicas): Middleware {
+  if (typeof (replicas as Partial<Replicas> | undefined)?.read !== 'function') {
     throw new ConfigurationError('readFrom(): give it new ReplicaSet({ primary, replicas })')
   }
   return async function readFromReplicas(ctx, next) {

@@ -1,4 +1,4 @@
-/** What clients may ask of all objects of a view together, decided once of what its class declares. */
+/** Aggregates and facets of a view: what clients may ask of all objects together, decided once of what its class declares. */
 
 import type { FilterView } from '../filters/filter.js'
 import { filtersetOf } from '../filters/filterset.js'

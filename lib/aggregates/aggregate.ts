@@ -1,4 +1,4 @@
-/** What a view set computes of all objects of a list: `sum('amount')`, `count()` and their kin. */
+/** Aggregate functions that a view set computes over a list: `sum('amount')`, `count()` and their kin. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 

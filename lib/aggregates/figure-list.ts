@@ -1,4 +1,4 @@
-/** Groups of objects as a list to cut pages from, and the statements that read them. */
+/** GROUP BY: groups of objects as a list to cut pages from, and the statements that read them. */
 import type { SerializerContext } from '../fields/field.js'
 import { PathStart } from '../filters/field-path.js'
 import { builtFor } from '../filters/relations/count-objects.js'

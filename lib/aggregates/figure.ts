@@ -1,4 +1,4 @@
-/** A value of an aggregated answer: its SQL, and how it is shown. */
+/** Figures: the values of an aggregated answer, their SQL, and how they are shown. */
 
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'

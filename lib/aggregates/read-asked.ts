@@ -1,4 +1,4 @@
-/** What a request asks of aggregates and facets: `?group_by=country_id&aggregate=total&ordering=-total`. */
+/** Query parameters of aggregates and facets: `?group_by=country_id&aggregate=total&ordering=-total`. */
 import { lastValueOf, type ParameterDescription, type QueryParameters } from '../filters/filter.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { unknownName } from '../kernel/unknown-names.js'

@@ -1,4 +1,4 @@
-/** Keys in the X-API-Key header (wire format, section 9). */
+/** API key authentication: keys in the `X-API-Key` header (wire format, section 9). */
 
 import type { Knex } from 'knex'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from '../authentication/authentication.js'

@@ -1,4 +1,4 @@
-/** When API keys were last used: gathered, and written beside the requests (wire format, section 9). */
+/** `last_used_at` of API keys: gathered, and written beside the requests (wire format, section 9). */
 import type { Knex } from 'knex'
 import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/one-line.js'

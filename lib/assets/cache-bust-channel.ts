@@ -1,4 +1,4 @@
-/** Tells all processes of an application that its version is to be computed again (wire format, section 8). */
+/** LISTEN and NOTIFY for all processes of an application, whose version is to be computed again (wire format, section 8). */
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { within } from '../kernel/within.js'

@@ -1,4 +1,4 @@
-/** Who may make the version be computed again (wire format, section 8). */
+/** The token of `POST /cache/bust`: who may make the version be computed again (wire format, section 8). */
 import type { Context } from '../http/context.js'
 import { ApiError } from '../kernel/errors.js'
 import { findSecretKey, setting } from '../kernel/settings.js'

@@ -1,4 +1,4 @@
-/** What a style sheet refers to, by `url(…)` and `@import` (CSS Syntax Level 3; wire format, section 7). */
+/** References of a style sheet, by `url(…)` and `@import` (CSS Syntax Level 3; wire format, section 7). */
 import { posix } from 'node:path'
 import { encodeAssetName, encodeSuffix } from './asset-name.js'
 

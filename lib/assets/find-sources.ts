@@ -1,4 +1,4 @@
-/** Finds the files that are to be collected. */
+/** Source files of `collectstatic`: found in their folders, hidden ones left out. */
 import type { Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'

@@ -1,4 +1,4 @@
-/** Gives style sheets their hashed names, each after what it refers to (wire format, section 7). */
+/** Hashed names of style sheets, each after what it refers to (wire format, section 7). */
 import { frame } from '../kernel/signing.js'
 import { hashedName } from './asset-name.js'
 import { contentHash } from './content-hash.js'

@@ -1,4 +1,4 @@
-/** A route that a plugin answers itself. */
+/** Routes that a plugin answers itself: path, methods and JSON. */
 import { type Context, pathOf } from '../http/context.js'
 import { MethodNotAllowed } from '../kernel/errors.js'
 

@@ -1,4 +1,4 @@
-/** Writes files into the folder of collected files, each whole or not at all. */
+/** Atomic writes into the folder of collected files: each file whole or not at all. */
 import { randomBytes } from 'node:crypto'
 import { link, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

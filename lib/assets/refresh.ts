@@ -1,4 +1,4 @@
-/** When what was read from disk is to be read again. */
+/** The generation of what was read from disk: `refresh()` begins another. */
 
 let generation = 0
 

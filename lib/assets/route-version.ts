@@ -1,4 +1,4 @@
-/** Which backend answers for the version of the application that a client asks for (wire format, section 8). */
+/** The backend of the version that a client asks for, as a header for proxies (wire format, section 8). */
 import type { Context } from '../http/context.js'
 import { ApiError } from '../kernel/errors.js'
 import type { VersionTable } from './version-routes.js'

@@ -1,4 +1,4 @@
-/** What templates call for URLs of static files and for the version. */
+/** Template helpers: URLs of static files, and the version. */
 import { getAppVersion } from './app-version.js'
 import { currentStaticFiles } from './static-files.js'
 

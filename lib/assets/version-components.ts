@@ -1,4 +1,4 @@
-/** Files beside the static ones that the application's version depends on (wire format, section 7). */
+/** Version components: files beside the static ones that the application's version depends on (wire format, section 7). */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Which backends answer for which versions of the application, as it is configured (wire format, section 8). */
+/** Options of `versionRouter()`: the backends by version (wire format, section 8). */
 
 import { ConfigurationError } from '../kernel/errors.js'
 

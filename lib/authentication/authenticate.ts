@@ -1,4 +1,4 @@
-/** The second step of dispatch: who is asking. */
+/** Authentication, the second step of dispatch: the first scheme that knows the caller. */
 import { rememberChallengers } from '../http/answer-error.js'
 import { finderOf, rememberFinder } from '../http/challenges.js'
 import type { Context } from '../http/context.js'

@@ -1,4 +1,4 @@
-/** The contract of authentication. */
+/** Authentication schemes: their contract. */
 
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

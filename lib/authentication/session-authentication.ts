@@ -1,4 +1,4 @@
-/** The user of the app's own session (promises E17 and E18). */
+/** Session authentication: the user of the app's own session, and no writes of foreign pages (promises E17 and E18). */
 
 import { type Context, isAnonymous, isSafeMethod } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

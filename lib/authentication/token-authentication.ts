@@ -1,4 +1,4 @@
-/** Tokens in the Authorization header (RFC 9110 section 11.4). */
+/** Token authentication: tokens in the `Authorization` header (RFC 9110 section 11.4). */
 
 import { type Context, isAnonymous } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

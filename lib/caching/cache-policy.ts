@@ -1,4 +1,4 @@
-/** What `Cache-Control` says of an answer. */
+/** `Cache-Control`: its options, and the values they stand for. */
 import { ConfigurationError } from '../kernel/errors.js'
 
 /** What caches may do with an answer (RFC 9111). */

@@ -1,4 +1,4 @@
-/** The last word on an answer: its validator, who may keep it, and 304 for who has it already. */
+/** Caching of an answer: its `ETag`, who may keep it (`Cache-Control`), and 304 for who has it already. */
 import { type Context, isAnonymous, isSafeMethod, RequestSlot } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
 import { renderPending } from '../http/response-end.js'

@@ -1,4 +1,4 @@
-/** What a subcommand of `koa-viewsets` is. */
+/** Subcommands of `koa-viewsets`: their contract. */
 import type { ParseArgsConfig } from 'node:util'
 
 /** Where a command writes. */

@@ -144,7 +144,7 @@ type ReadonlyName<M, K extends keyof M> =
     ? never
     : { [P in K]: IsReadonlyProperty<M, P> extends true ? P : never }[K]
 
-/** The names of fields that a client writes. A key of the database's own making is none, unless options say otherwise. */
+/** The names of fields that a client writes. Generated keys are not writable unless `extraKwargs` says so. */
 type WrittenName<M, Extra, Name extends string, ReadOnly> = Exclude<
   Name,
   | ReadOnly

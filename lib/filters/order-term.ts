@@ -48,7 +48,7 @@ function joinName(path: string): string {
 }
 
 /**
- * Of several objects none says where the row stands.
+ * A to-many relation has no single value to order by.
  * @returns true where the database itself sees to it that there is one, not the model alone
  * @throws {ConfigurationError}
  */

@@ -1,4 +1,4 @@
-/** Whether a process takes requests: as its databases say, until it is to end. */
+/** Readiness of a process: as its databases say, until it drains. */
 
 import type { Knex } from 'knex'
 import { reportError } from '../http/answer-error.js'

@@ -1,4 +1,4 @@
-/** Finds out whether the application can answer requests, once for all who ask at the same time. */
+/** Readiness probe: whether the application can answer requests, asked once for all who ask at the same time. */
 
 import type { Knex } from 'knex'
 import { TooLate, within } from '../kernel/within.js'

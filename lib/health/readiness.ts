@@ -1,4 +1,4 @@
-/** What an API tells of itself, so that a probe may be answered. */
+/** Readiness of an API: what it tells of itself to a probe. */
 
 import type { PreparedDatabase } from '../models/describe-model.js'
 

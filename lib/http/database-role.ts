@@ -1,4 +1,4 @@
-/** Whose rows a request works on: the role and the settings that its statements run with. */
+/** `databaseRole` and `databaseSettings` of a request: what its statements run with, which says whose rows it works on. */
 
 import type { Knex } from 'knex'
 import { AuthenticationFailed, ConfigurationError, PermissionDenied } from '../kernel/errors.js'

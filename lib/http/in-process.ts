@@ -1,5 +1,5 @@
 /**
- * Asks the application's own routes within the process, on behalf of a request that is being answered: what answers cannot
+ * In-process requests: asks the application's own routes on behalf of a request that is being answered: what answers cannot
  * tell the difference. Who asks, from where and with which credentials is as in the request that asks.
  */
 import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from 'node:http'

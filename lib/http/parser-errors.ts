@@ -1,4 +1,4 @@
-/** What an application's own body parser throws (koa-body, @koa/bodyparser), as the answers that our parsers give. */
+/** Errors of an application's own body parser (koa-body, @koa/bodyparser) as the answers that our parsers give. */
 
 import { ApiError, BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
 import type { Context } from './context.js'

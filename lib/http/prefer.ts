@@ -1,4 +1,4 @@
-/** What a client would rather have: `Prefer` (RFC 7240). It is a wish: what is not understood is not refused. */
+/** `Prefer` (RFC 7240): what a client would rather have. It is a wish: what is not understood is not refused. */
 
 import type { Context } from './context.js'
 

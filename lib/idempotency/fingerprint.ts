@@ -1,4 +1,4 @@
-/** What of a request must be the same for the same answer. */
+/** Fingerprints of requests: what must be the same for the same answer. */
 
 import { createHash, type Hash } from 'node:crypto'
 import { type Context, splitTarget } from '../http/context.js'

@@ -1,4 +1,4 @@
-/** What is kept of an answer, and how it is given again. */
+/** Stored answers of writes: what is kept, and how it is replayed. */
 
 import type { Context } from '../http/context.js'
 import { renderPending } from '../http/response-end.js'

@@ -1,4 +1,4 @@
-/** What a model's objects are called outside: its external ids. */
+/** External ids of a model: what its objects are called outside. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { oncePer } from '../kernel/once-per.js'

@@ -1,4 +1,4 @@
-/** Tells where a path of properties ends in a key that clients see as an external id. */
+/** External ids at the end of a path of properties, such as `author.country_id`. */
 import { describeModel } from '../models/describe-model.js'
 import { type ModelDescription, relationOfKey } from '../models/model-description.js'
 import { type ExternalIds, externalIds } from './external-ids.js'

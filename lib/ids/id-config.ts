@@ -1,4 +1,4 @@
-/** How a model's external ids are configured, and what can be wrong with that (wire format, section 4; promise E15). */
+/** `idConfig`: how a model's external ids are configured, and what can be wrong with that (wire format, section 4; promise E15). */
 import { ConfigurationError } from '../kernel/errors.js'
 import { RANDOM_ALPHABET, randomWidth } from './new-public-id.js'
 

@@ -1,4 +1,4 @@
-/** Models whose objects go by external ids. */
+/** `IDMixin`: models whose objects go by external ids. */
 import type { Model, QueryContext } from 'objection'
 import { passHook } from '../models/model-traits.js'
 import type { ModelClass } from '../models/objection.js'

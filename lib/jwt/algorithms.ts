@@ -1,4 +1,4 @@
-/** Which key an algorithm takes (RFC 7518 section 3, RFC 8037 and RFC 9864). */
+/** JWT algorithms, and which key each takes (RFC 7518 section 3, RFC 8037 and RFC 9864). */
 
 /** What a key must be. */
 export interface Demand {

@@ -1,4 +1,4 @@
-/** The Authorization header with a bearer token, and what is answered about it (RFC 6750). */
+/** Bearer tokens in the `Authorization` header, and their challenges (RFC 6750). */
 import type { Context } from '../http/context.js'
 import { AuthenticationFailed, BadRequest } from '../kernel/errors.js'
 

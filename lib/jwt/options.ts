@@ -1,4 +1,4 @@
-/** What `JWTAuthentication` takes, and whether it makes sense, before any request. */
+/** Options of `JWTAuthentication`, checked before any request. */
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'

@@ -1,4 +1,4 @@
-/** Whether a key can be used, and for which algorithm: each key serves one only (RFC 8725 section 3.1). */
+/** Keys that can be used, and for which algorithm: each key serves one only (RFC 8725 section 3.1). */
 
 import { quote } from '../kernel/quote.js'
 import { DEMANDS, type Demand, type JWTAlgorithm } from './algorithms.js'

@@ -1,4 +1,4 @@
-/** Finds mistakes in what a class of an application declares: without `static`, of a wrong kind, or misspelt. */
+/** Checks statics and methods of an application's class for mistakes: without `static`, of a wrong kind, or misspelt. */
 import { ConfigurationError } from './errors.js'
 import { type Kinds, wrongKind } from './kinds.js'
 import { nearMiss } from './near-miss.js'

@@ -1,4 +1,4 @@
-/** What the values of statics and options are, so that one of another kind is refused before any request. */
+/** Kinds of statics and options (`'text'`, `'count'` …): a value of another kind is refused before any request. */
 import { quote } from './quote.js'
 import { isStandardSchema } from './standard-schema.js'
 

@@ -1,4 +1,4 @@
-/** What the package says of input, by the stable code of each sentence (docs/reference/error-codes.md). */
+/** Validation messages, by the stable code of each sentence (docs/reference/error-codes.md). */
 
 /** The sentences by code; `{name}` stands for what is another each time. */
 export const MESSAGES = {

@@ -1,4 +1,4 @@
-/** Finds the name that a misspelt one was meant to be, so that a mistake is reported and not passed over. */
+/** "Did you mean": the name that a misspelt one was meant to be. */
 
 import { distance } from 'fastest-levenshtein'
 

@@ -1,4 +1,4 @@
-/** What is kept: what was made of an object, for as long as the object lives; what came last; lists without items. */
+/** Memoization: once for each object (`oncePer`), once for all (`firstTime`), and maps of limited size. */
 
 /** The function `make`, called once for each key. What it returns is kept, also undefined; what it throws is not. */
 export function oncePer<K extends object, T>(make: (key: K) => T): (key: K) => T {

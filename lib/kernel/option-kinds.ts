@@ -1,4 +1,4 @@
-/** The options that classes of ours take, so that one which is unknown or of another kind is refused and not ignored. */
+/** Options of classes and functions: one that is unknown or of another kind is refused and not ignored. */
 import { ConfigurationError } from './errors.js'
 import { type Kind, type Kinds, wrongKind } from './kinds.js'
 import { didYouMean, nearMiss } from './near-miss.js'

@@ -1,4 +1,4 @@
-/** Policies stand in lists, as a class where its defaults suit and as an instance where they don't. */
+/** Lists of policies: each a class where its defaults suit, or an instance. */
 import { checkDeclarations } from './declarations.js'
 import { ConfigurationError } from './errors.js'
 

@@ -1,4 +1,4 @@
-/** How values of settings are read, as code gives them or as texts of the environment. Undefined counts as not set. */
+/** Values of settings, read as code gives them or as texts of the environment. Undefined counts as not set. */
 import { ConfigurationError } from './errors.js'
 
 /** What a page does when its version is not the server's. */

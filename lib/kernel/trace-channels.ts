@@ -110,7 +110,7 @@ function channel<Event extends TraceEvent>(name: string): StepChannels<Event> {
   return tracingChannel(`koa-viewsets:${name}`) as unknown as StepChannels<Event>
 }
 
-/** By what they tell of. */
+/** Channels by the subject of their events. */
 export const CHANNELS = {
   /** `koa-viewsets:dispatch`: a view answers a request, from its first policy to its answer. */
   dispatch: channel<DispatchTrace>('dispatch'),

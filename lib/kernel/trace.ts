@@ -1,4 +1,4 @@
-/** What a request does, step by step, for those who listen and for those who measure. */
+/** Traces of requests: their steps, published to channels and measured. */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { CHANNELS, type StepChannels, type TracedRequest, type TraceEvent } from './trace-channels.js'
@@ -135,7 +135,7 @@ function timerOf(timings: Timings, phase: Phase): () => void {
   return () => timings.add(phase, performance.now() - begin)
 }
 
-/** The same for a step that waits for nothing; its end is told by all events, so that nobody has to know which it is. */
+/** Synchronous `traceStep()`; publishes the same events. */
 export function traceSync<Result>(trace: Trace, phase: Phase, work: () => Result): Result {
   const { timings } = trace
   const done = timings && timerOf(timings, phase)

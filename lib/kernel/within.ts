@@ -1,4 +1,4 @@
-/** Waiting that ends. */
+/** Time limits for promises. */
 
 /** Why nobody waits any longer. */
 export class TooLate extends Error {

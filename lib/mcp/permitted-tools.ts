@@ -1,4 +1,4 @@
-/** Which tools a caller may call: those whose permissions would let the request pass. */
+/** Permissions of tools: a caller may call those whose permissions would let the request pass. */
 import { authenticate } from '../authentication/authenticate.js'
 import { rememberChallengers, reportError } from '../http/answer-error.js'
 import { type Context, isAnonymous } from '../http/context.js'
@@ -171,7 +171,7 @@ async function openAs(outer: Context, view: typeof APIView): Promise<Context> {
 
 const REFUSALS: ReadonlySet<number> = new Set([401, 403])
 
-/** An error of the application's own refuses, too. What is about an object that nobody has named yet does not. @throws ApiError the database is away */
+/** An error of the application's own refuses, too. Object permissions need an object: they do not hide a tool. @throws ApiError the database is away */
 function refusalOf(ctx: Context, error: unknown): Error | undefined {
   const shown = error instanceof ApiError ? error : toApiError(error, subjectOf(ctx.method))
   if (!shown) {

@@ -1,4 +1,4 @@
-/** Where clients get tokens for this server: OAuth 2.0 Protected Resource Metadata (RFC 9728). */
+/** OAuth 2.0 Protected Resource Metadata (RFC 9728): where clients get tokens for this server. */
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'

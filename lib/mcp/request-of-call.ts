@@ -1,4 +1,4 @@
-/** The arguments of a call as a request to the API. */
+/** Arguments of a tool call as a request to the API. */
 import { guardSuffix } from '../http/context.js'
 import type { AskedRequest } from '../http/in-process.js'
 import { type ErrorMessages, NotFound, ValidationError } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** Answers of the API as results of tools: the same bytes, and where something is wrong, what to change. */
+/** Tool results, made of the API's answers: the same bytes, and where something is wrong, what to change. */
 import { isSafeMethod } from '../http/context.js'
 import { type InProcessAnswer, Unread } from '../http/in-process.js'
 import type { CalledOperation } from './tool.js'

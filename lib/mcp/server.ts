@@ -1,4 +1,4 @@
-/** Answers messages: which tools there are for the caller, and what they answer. */
+/** MCP server: answers messages of which tools there are for the caller, and calls them. */
 import { STATUS_CODES } from 'node:http'
 import { answerError } from '../http/answer-error.js'
 import type { Context, Middleware } from '../http/context.js'

@@ -1,4 +1,4 @@
-/** Which operations of an API are tools, and what agents are told of each. */
+/** Tools of an API: which operations they are, and what agents are told of each. */
 import { isSafeMethod } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { ALL_METHODS } from '../kernel/methods.js'

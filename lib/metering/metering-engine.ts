@@ -1,4 +1,4 @@
-/** Which engine counts a request: the view's or the plugin's own, else the one that was set for all. */
+/** The metering engine of a request: the view's or the plugin's own, else the one that was set for all. */
 import { ConfigurationError } from '../kernel/errors.js'
 import type { MeteringEngine } from './engine.js'
 import type { Metering } from './meter-request.js'

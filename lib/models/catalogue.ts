@@ -1,4 +1,4 @@
-/** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. One statement, however many tables. */
+/** PostgreSQL's catalogue of tables: columns, types, defaults, keys. One statement, however many tables. */
 import { runBounded } from '../postgres/guarded.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runRaw } from '../postgres/type-parsers.js'

@@ -1,5 +1,5 @@
 /**
- * Reads what a CHECK constraint asks of one column, as PostgreSQL prints it: ranges, lists and lengths, and several of them
+ * CHECK constraints of one column, read as PostgreSQL prints them: ranges, lists and lengths, and several of them
  * joined by AND. What it does not understand is left to the database.
  */
 

@@ -1,4 +1,4 @@
-/** What a model declares: columns, keys and relations, from `jsonSchema`, `relationMappings` and the catalogue. */
+/** Descriptions of models: columns, keys and relations, from `jsonSchema`, `relationMappings` and the catalogue. */
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'

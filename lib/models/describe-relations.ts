@@ -15,8 +15,8 @@ export function describeRelations(model: ModelClass): Map<string, RelationDescri
         name: relation.name,
         kind,
         model: relation.relatedModelClass,
-        narrowed: isNarrowed(model, relation.name),
-        deletedBy: markOf(relation.relatedModelClass),
+        narrowed: hasOwnQuery(model, relation.name),
+        deletedBy: deletedColumnOf(relation.relatedModelClass),
         single: kind !== 'has-many' && kind !== 'many-to-many',
         ownerProperties: relation.ownerProp.props,
         relatedProperties: relation.relatedProp.props,
@@ -47,13 +47,13 @@ function checkMade(model: ModelClass, relation: Relation): void {
   )
 }
 
-function markOf(model: ModelClass): string | undefined {
+function deletedColumnOf(model: ModelClass): string | undefined {
   const property = deletionOf(model)
   return property === undefined ? undefined : model.propertyNameToColumnName(property)
 }
 
 /** True when a relation's mapping has a query of its own. */
-function isNarrowed(model: ModelClass, name: string): boolean {
+function hasOwnQuery(model: ModelClass, name: string): boolean {
   const { modify, filter } = mappingOf(model, name)
   return modify !== undefined || filter !== undefined
 }

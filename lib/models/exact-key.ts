@@ -1,4 +1,4 @@
-/** Finds rows by keys that a Date cannot hold: those of PostgreSQL have microseconds (promise B15). */
+/** Keys with microseconds, which a Date cannot hold: how rows are found by them (promise B15). */
 import type { Model } from 'objection'
 import { exactAt } from './exact-types.js'
 import { modelOf, primaryKeyOf } from './objection.js'

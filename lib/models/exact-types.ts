@@ -1,5 +1,5 @@
 /**
- * How the values of rows are read: with PostgreSQL's own text beside those that cannot hold it (promise B15), and beside those
+ * Type parsers that keep PostgreSQL's own text beside values that cannot hold it (promise B15), and beside those
  * that parsers of the application have made. What is shown is what pg's standard parsers make of the text.
  */
 

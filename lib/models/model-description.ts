@@ -1,4 +1,4 @@
-/** What is known of a model: its columns, keys and relations. */
+/** Types of what is known of a model: its columns, keys and relations. */
 import type { PropertySchema } from '../kernel/json-schema.js'
 import type { CatalogueColumn, TakenWrites, Triggers } from './catalogue.js'
 import type { Checked } from './check-constraint.js'

@@ -1,5 +1,5 @@
 /**
- * What a model class adds to Objection's own, asked once: where it adds nothing, a row is exactly what the table holds, and a
+ * Overrides and hooks of a model class, found once: where it adds nothing, a row is exactly what the table holds, and a
  * statement of ours does what Objection's own would.
  */
 import { isJsonAttribute } from './build-model.js'

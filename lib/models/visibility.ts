@@ -1,4 +1,4 @@
-/** What a model says of how its instances are shown, beside its columns (objection-visibility, `$formatJson`). */
+/** Hidden and virtual attributes of a model (objection-visibility, `$formatJson`). */
 
 import { baseModel } from './model-traits.js'
 import type { ModelClass } from './objection.js'

@@ -1,4 +1,4 @@
-/** The shared parts of a document: schemas of serializers, envelopes, errors, and who may use them by which name. */
+/** Components of a document: schemas of serializers, envelopes, errors, and who may use them by which name. */
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldSchema } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'

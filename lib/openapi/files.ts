@@ -1,4 +1,4 @@
-/** Files in bodies: only a form of several parts brings one, so that JSON has other types in its place. */
+/** File uploads in bodies: only a form of several parts brings one, so that JSON has other types in its place. */
 import type { FieldSchema } from '../fields/field.js'
 import { orNull } from '../fields/or-null.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'

@@ -1,4 +1,4 @@
-/** Who may use an operation, and by which credentials. */
+/** Security requirements of an operation: by which credentials it may be used. */
 import { HasScope } from '../permissions/has-scope.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { ActionPlan } from '../views/action-plan.js'

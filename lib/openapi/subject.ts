@@ -1,4 +1,4 @@
-/** What an operation is described from: its view, opened as a request would, and its serializer. */
+/** The view and the serializer that an operation is described from. */
 import { describingContext } from '../http/context.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { planOf } from '../views/action-plan.js'

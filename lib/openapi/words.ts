@@ -1,4 +1,4 @@
-/** Words for people, from names for programs. */
+/** Nouns and phrases for summaries, made of names for programs. */
 import { pluralize } from '../kernel/naming.js'
 
 /** What objects of a basename are called: one, one with its article, and several. */

@@ -1,4 +1,4 @@
-/** A page of a list that is counted: exactly, by estimate, up to a limit, or not at all. */
+/** Counts of lists and their pages: exact, estimated, capped, or none. */
 import { ConfigurationError } from '../kernel/errors.js'
 import type { ListSource } from './list-source.js'
 import { type BasePagination, envelopeSchema, linkSchema, type PageDescription } from './pagination.js'

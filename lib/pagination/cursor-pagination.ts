@@ -1,4 +1,4 @@
-/** Pages by position: `?cursor=…` (wire format, section 2). */
+/** Keyset pagination: `?cursor=…` (wire format, section 2). */
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { preferencesOf } from '../http/prefer.js'

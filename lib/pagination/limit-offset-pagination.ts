@@ -1,4 +1,4 @@
-/** Slices of a list: `?limit=25&offset=50`. */
+/** Pagination by limit and offset: `?limit=25&offset=50`. */
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'

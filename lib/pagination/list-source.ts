@@ -1,4 +1,4 @@
-/** What a paginator reads from: a list whose conditions and order are settled. */
+/** List sources of paginators: lists whose conditions and order are settled. */
 
 import type { ModelDescription } from '../models/model-description.js'
 import type { OrderTerm } from '../queryset/total-order.js'

@@ -1,4 +1,4 @@
-/** Pages by number: `?page=2&page_size=50`. */
+/** Pagination by page number: `?page=2&page_size=50`. */
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { NotFound } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** The numbers that clients ask for pages by, and the bounds of a page's size. */
+/** Page sizes: their bounds, and the numbers that clients ask by. */
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { ConfigurationError } from '../kernel/errors.js'

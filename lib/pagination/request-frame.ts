@@ -1,4 +1,4 @@
-/** What of a request decides which rows a list has: path parameters and filters, as bytes to sign (wire format, section 2.1). */
+/** Path parameters and filters as bytes to sign: what of a request decides which rows a list has (wire format, section 2.1). */
 import { frameText } from '../kernel/signing.js'
 import type { ListSource } from './list-source.js'
 import type { PageRequest } from './pagination.js'

@@ -1,4 +1,4 @@
-/** The third step of dispatch: may this caller do this (promises E1 and E10). */
+/** Permission checks, the third step of dispatch: 401 or 403 where one refuses (promises E1 and E10). */
 import { scopeChallengeOf } from '../http/challenges.js'
 import { type Context, isAnonymous } from '../http/context.js'
 import { AuthenticationFailed, PermissionDenied } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** Scopes of a key or a token: what its holder is allowed with it. */
+/** Scope permission: the scopes of a key or a token. */
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { BasePermission } from './permission.js'

@@ -1,4 +1,4 @@
-/** Permissions by table and method, as an application's users hold them. */
+/** Model permissions: `view_books`, `change_books` and the like, by table and method. */
 
 import { type Context, isAnonymous } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

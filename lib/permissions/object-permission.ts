@@ -1,4 +1,4 @@
-/** An object is its owner's (promises E5, E6 and E8). */
+/** Owner permission: an object is its owner's (promises E5, E6 and E8). */
 
 import { type Context, userId } from '../http/context.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'

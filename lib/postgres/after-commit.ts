@@ -1,4 +1,4 @@
-/** Work that waits for COMMIT: mails, webhooks, jobs, messages (docs/reference/after-commit.md). */
+/** `afterCommit()`: work that waits for COMMIT: mails, webhooks, jobs, messages (docs/reference/after-commit.md). */
 
 import { oneLine } from '../kernel/one-line.js'
 import { track } from './pending-work.js'

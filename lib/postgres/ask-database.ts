@@ -1,4 +1,4 @@
-/** Asks a database whether it is there, within a time limit: it costs one round trip, and no request its connection. */
+/** Database ping with a time limit: it costs one round trip, and no request its connection. */
 
 import type { Knex } from 'knex'
 import { TooLate, within } from '../kernel/within.js'

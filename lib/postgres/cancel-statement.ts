@@ -1,5 +1,5 @@
 /**
- * Stops what a connection is doing, by the cancel request of PostgreSQL's protocol (its documentation, section 54.2.7).
+ * Cancels what a connection is doing, by the cancel request of PostgreSQL's protocol (its documentation, section 54.2.7).
  * knex's own way names the process to `pg_cancel_backend()`: behind a pooler that is another process, or none.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Connections of knex's own pool: whether their settings let us read what they bring, and who has them next. Where all of them are in use, one goes from the statement that has ended to the next that
+ * Connection pool: whether settings of connections let us read what they bring, and who has them next. Where all of them are in use, one goes from the statement that has ended to the next that
  * waits: the way through the pool takes several promises and two timers, which cost as much as sending a statement.
  */
 

@@ -1,4 +1,4 @@
-/** Tables of this package's own. */
+/** CREATE TABLE for this package's own tables. */
 import type { Knex } from 'knex'
 
 /**

@@ -1,4 +1,4 @@
-/** What slips past validation: errors of PostgreSQL, pg, knex and Objection as answers for the client. */
+/** SQLSTATEs and other errors of PostgreSQL, pg, knex and Objection as answers for the client: what slips past validation. */
 
 import { ApiError, BadRequest, PermissionDenied, ServiceUnavailable, ValidationError } from '../kernel/errors.js'
 import { warnOnce } from '../kernel/warn-once.js'

@@ -1,4 +1,4 @@
-/** What is known of a statement that has failed, so that its error can be answered in the client's words. */
+/** Fields and constraints of a statement that has failed, so that its error can be answered in the client's words. */
 
 import { ALL_METHODS } from '../kernel/methods.js'
 

@@ -1,4 +1,4 @@
-/** Reads that the database may be slow at (promises R4 and C11). */
+/** Statement timeouts for reads that the database may be slow at (promises R4 and C11). */
 
 import type { Knex } from 'knex'
 import { localSettings } from './local-settings.js'

@@ -1,4 +1,4 @@
-/** Runs a request's work in one transaction, for views and for hand-written routes (promise A8). */
+/** Transactions of requests, for views and for hand-written routes (promise A8). */
 import type { Knex } from 'knex'
 import { type ReportError, reportTo } from './after-commit.js'
 import { nativeError } from './native-error.js'

@@ -1,4 +1,4 @@
-/** Tells the operator of a right that a login or role lacks: who asks is answered 401 or 403, as if it were refused on purpose. */
+/** Warning of a missing GRANT: who asks is answered 401 or 403, as if it were refused on purpose. */
 
 import { warnOnce } from '../kernel/warn-once.js'
 import { type NativeError, nativeMessage } from './native-error.js'

@@ -1,4 +1,4 @@
-/** Work that goes on behind the requests it belongs to, so that the end of a process can wait for it. */
+/** Background work of requests, tracked so that the end of a process can wait for it. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 

@@ -1,4 +1,4 @@
-/** Deletes rows whose time is over, once a minute while their table is used, beside other processes that do. */
+/** Sweeper of expired rows: once a minute while their table is used, beside other processes that do. */
 
 const INTERVAL = 60_000
 const MOST_SWEPT = 10_000

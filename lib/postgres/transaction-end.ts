@@ -1,4 +1,4 @@
-/** What waits for the end of a transaction: called back once the outermost one is committed, or rolled back. */
+/** Callbacks at the end of a transaction: once the outermost one is committed, or rolled back. */
 
 import type { Knex } from 'knex'
 import { oncePer } from '../kernel/once-per.js'

@@ -1,5 +1,5 @@
 /**
- * Tells of the statements of known databases, whoever sends them: where pg takes them, on each connection of knex's pool. Their
+ * Traces statements of known databases, whoever sends them: where pg takes them, on each connection of knex's pool. Their
  * connections are left alone until the first request is traced.
  */
 

@@ -1,4 +1,4 @@
-/** Which errors are about the server that was asked, and not about what was asked of it. */
+/** Maps SQLSTATEs to: replica down, cancelled by recovery, needs the primary. */
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { sqlStateOf, toApiError } from '../postgres/database-errors.js'
 

@@ -1,4 +1,4 @@
-/** How far a caller's writes have come: what clients carry from a write to the reads after it, signed. */
+/** Consistency tokens: how far a caller's writes have come, signed, for the reads after them. */
 
 import { getSecretKey } from '../kernel/settings.js'
 import { encodeBase64Url, equalBytes, mac } from '../kernel/signing.js'

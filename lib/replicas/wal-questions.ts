@@ -1,4 +1,4 @@
-/** What is asked of a primary and of a standby, in one round trip each. */
+/** WAL positions of a primary and of a standby, asked in one round trip each. */
 import type { Knex } from 'knex'
 import { askDatabase } from '../postgres/ask-database.js'
 import { readLsn, type WalPlace } from './token.js'

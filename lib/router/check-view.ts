@@ -1,4 +1,4 @@
-/** What can be wrong with a view set before any request, and what must be known of it (promise I23). */
+/** Checks of a view set before any request, and what must be known of it (promise I23). */
 
 import { externalIds } from '../ids/external-ids.js'
 import { checkDeclarations, nameAnonymous } from '../kernel/declarations.js'

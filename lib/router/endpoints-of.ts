@@ -8,7 +8,7 @@ import { actionClass, actionsOf } from '../views/action-options.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { policiesOf } from '../views/policies.js'
-import type { Reading } from '../views/reading.js'
+import type { Replicas } from '../views/replicas.js'
 import type { ParentLink } from '../views/view.js'
 import { lookupSegment } from './lookup-segment.js'
 import type { Registration, ViewSetClass } from './registration.js'
@@ -23,7 +23,7 @@ export interface EndpointOptions {
   /** What the router declares of the database role and settings of its views. */
   readonly database?: DatabaseOptions
   /** Where requests read, beside the views' own database. */
-  readonly replicas?: Reading | undefined
+  readonly replicas?: Replicas | undefined
   /** Who sees and writes which rows. */
   readonly rules?: RuleSet | undefined
 }

@@ -1,4 +1,4 @@
-/** The part of a path that names an object. */
+/** The path parameter that names an object (`lookupField`). */
 
 import { externalIds } from '../ids/external-ids.js'
 import type { Hint, Parameter } from '../kernel/path-pattern.js'

@@ -1,4 +1,4 @@
-/** What the first request waits for, where nobody has called `prepare()`. */
+/** `prepare()` by the first request, where nobody has called it. */
 import { answerError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { ServiceUnavailable } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** View sets in their places. */
+/** Registrations: view sets in their places. */
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Hint, Segment } from '../kernel/path-pattern.js'

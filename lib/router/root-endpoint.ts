@@ -1,4 +1,4 @@
-/** The path of the API itself, as one endpoint among the others. */
+/** The API root: the path of the API itself, as one endpoint among the others. */
 
 import { requestPath } from '../http/context.js'
 import { buildPath, type Segment } from '../kernel/path-pattern.js'

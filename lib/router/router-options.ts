@@ -3,7 +3,7 @@ import { type DatabaseOptions, type DatabaseRole, type DatabaseSettings, databas
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { RuleSet, type Rules } from '../rules/rule-set.js'
-import type { Reading } from '../views/reading.js'
+import type { Replicas } from '../views/replicas.js'
 
 /** Options of `APIRouter`. */
 export interface APIRouterOptions {
@@ -25,7 +25,7 @@ export interface APIRouterOptions {
    */
   readonly closeTimeout?: number
   /** Where requests read: `new ReplicaSet({ primary, replicas })` of `koa-viewsets/replicas`. @default the views' own database */
-  readonly replicas?: Reading
+  readonly replicas?: Replicas
   /**
    * Which rows callers see and write, over all paths: `[rule(Book, { … })]`, or `{ models: […], default: 'deny' }`.
    * @see docs/reference/rules.md @default []
@@ -47,7 +47,7 @@ export function settleOptions(options: APIRouterOptions): {
   readonly prefix: string
   readonly database: DatabaseOptions
   readonly closeTimeout: number
-  readonly replicas: Reading | undefined
+  readonly replicas: Replicas | undefined
   readonly rules: RuleSet | undefined
 } {
   checkKinds('APIRouter', options, { kinds: OPTIONS })

@@ -4,7 +4,7 @@ import { ValidationError } from '../kernel/errors.js'
 import { toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { type Path, placed } from './under.js'
+import { type Path, prefixed } from './prefix-errors.js'
 
 interface Placed {
   /** Where it stands in the input. */
@@ -48,11 +48,11 @@ export async function placedRefusal<Item extends Placed, Result>(
   const { tell = refusal } = together
   const [first] = items
   const path = commonPath(items)
-  if (first && areAt(path, items)) return placed(path, tell(error, first))
+  if (first && areAt(path, items)) return prefixed(path, tell(error, first))
   const general = refusal(error)
   if (!(general instanceof ValidationError)) return error
   const found = await firstRefused(together, error)
-  return found ? placed(found.item.path, tell(found.error, found.item)) : placed(path, general)
+  return found ? prefixed(found.item.path, tell(found.error, found.item)) : prefixed(path, general)
 }
 
 /** The last item of the shortest list, from the first item on, that is refused. */

@@ -8,7 +8,7 @@ import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { freshRow } from './fresh-row.js'
 import { type Merging, relatedObject, storedValue } from './merged-input.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { under } from './under.js'
+import { prefixErrors } from './prefix-errors.js'
 
 /** What a client reads of an object, and what its operations have made of that; working copies. */
 export interface Change {
@@ -40,7 +40,7 @@ async function changedMember(change: Change, bound: BoundField, merging: Merging
       const objects = ((object as JsonObject | undefined)?.[bound.relation?.name ?? name] ?? []) as readonly object[]
       return changedList({ before, after, name }, child, objects)
     }
-    return under([name], () =>
+    return prefixErrors([name], () =>
       changedInput(change, { serializer: child, object: relatedObject(object, bound), isHeld: false }),
     )
   }
@@ -91,7 +91,10 @@ async function changedList(
       const change = { before: before[found], after: element }
       const merging = { serializer, object: objects[found], isHeld: false }
       const named = Object.fromEntries(keys.map((name) => [name, (element as JsonObject)[name]]))
-      input.push({ ...named, ...((await under([name, position], () => changedInput(change, merging))) as JsonObject) })
+      input.push({
+        ...named,
+        ...((await prefixErrors([name, position], () => changedInput(change, merging))) as JsonObject),
+      })
     }
     known.delete(key)
   }

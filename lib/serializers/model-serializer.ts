@@ -18,9 +18,9 @@ import { freshRows } from './fresh-row.js'
 import { checkNames, type ExtraKwargs, type FieldNames, generateFields } from './generate-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
+import { prefixErrors } from './prefix-errors.js'
 import { schemaNameOf } from './schema-name.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
-import { under } from './under.js'
 import type { WriteItem } from './write-own-rows.js'
 import { toItems, writeTree } from './write-tree.js'
 
@@ -144,7 +144,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     const rows = new Map<WriteEntry, Model>()
     for (const entry of entries.filter((one) => this.#inOwnWay(one))) {
       const { instance, data, path } = entry
-      rows.set(entry, await under(path, () => (instance ? this.update(instance as M, data) : this.create(data))))
+      rows.set(entry, await prefixErrors(path, () => (instance ? this.update(instance as M, data) : this.create(data))))
     }
     const others = entries.filter((entry) => !rows.has(entry))
     const written = await writeTree(this, toItems(this, others))

@@ -16,9 +16,9 @@ import { allAtOnce } from './all-at-once.js'
 import { checkNamed } from './check-written.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, relatedKeys } from './lock-rows.js'
+import { type Path, prefixErrors } from './prefix-errors.js'
 import { namesOfRows } from './row-keys.js'
 import type { KeySet } from './split-writes.js'
-import { type Path, under } from './under.js'
 import { leadingOf } from './validate-related.js'
 import { knexOf } from './write-rows.js'
 
@@ -48,7 +48,7 @@ export async function relate(
     return
   }
   for (const own of byOwner(links)) {
-    await under(own.links[0]?.path ?? [], async () => {
+    await prefixErrors(own.links[0]?.path ?? [], async () => {
       for (const part of parts(own.links)) {
         const keys = part.map(({ key }) => (key.length === 1 ? key[0] : key))
         await relatedQuery(relation, knex, own.owner).relate(keys)

@@ -16,9 +16,9 @@ import type { KeyName } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
+import { prefixErrors, prefixed } from './prefix-errors.js'
 import { namesOfRows } from './row-keys.js'
 import type { Writes } from './split-writes.js'
-import { placed, under } from './under.js'
 import { changeOf, insertRows, knexOf, leftRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
 
 type Data = Record<string, unknown>
@@ -70,7 +70,7 @@ async function insert(serializer: AnySerializer, items: readonly WriteItem[], { 
     try {
       fresh.set(item, buildModel(model, item.writes.columns))
     } catch (error) {
-      throw placed(item.path, inOwnTerms(serializer, item.data, error))
+      throw prefixed(item.path, inOwnTerms(serializer, item.data, error))
     }
   }
   const take = (item: WriteItem) => {
@@ -105,7 +105,7 @@ async function updateEach(
   for (const item of items) {
     const { path, data, instance, writes } = item
     const write = () => updateOne(model, instance as Model, writes, knex)
-    item.row = await under(path, () => telling(serializer, data, write))
+    item.row = await prefixErrors(path, () => telling(serializer, data, write))
   }
 }
 
@@ -134,7 +134,7 @@ async function updateAll(serializer: AnySerializer, items: readonly WriteItem[],
     const columns = Object.fromEntries(own.flatMap(({ writes }) => Object.entries(writes.columns)))
     const kept = Object.fromEntries(own.flatMap(({ writes }) => Object.entries(writes.kept)))
     const change = () => changeOf(model, instance as Model, { columns, kept }, knex)
-    changes.push({ ...(await under(path, () => telling(serializer, data, change))), own, path })
+    changes.push({ ...(await prefixErrors(path, () => telling(serializer, data, change))), own, path })
   }
   if (changes.some(({ values }) => [...values.values()].some(isExpression))) {
     await updateEach(serializer, items, target)

@@ -15,9 +15,9 @@ import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { clearedColumns, ownColumns } from './own-columns.js'
+import { type Path, prefixErrors, prefixed } from './prefix-errors.js'
 import { namesOfRows } from './row-keys.js'
 import type { KeySet, NestedWrite } from './split-writes.js'
-import { type Path, placed, under } from './under.js'
 import { DECIDED, TARGET } from './validated-item.js'
 import { type KeyLink, relate, relatedQuery, replaceSets } from './write-links.js'
 import type { WriteItem } from './write-own-rows.js'
@@ -61,7 +61,7 @@ export async function writeBefore(serializer: AnySerializer, items: readonly Wri
       try {
         await takeKeys(serializer, one, { object, isNew: !entry.instance })
       } catch (error) {
-        throw placed(one.item.path, error)
+        throw prefixed(one.item.path, error)
       }
     }
   }
@@ -230,7 +230,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
   const cleared = relation.through ? relatedProperties : clearedColumns(child, key)
   if (cleared.length === 0) {
     const related = items.find(({ item }) => (item.instance as Row)[relation.name])
-    if (related) throw placed(related.item.path, notCleared(bound))
+    if (related) throw prefixed(related.item.path, notCleared(bound))
     return
   }
   const nulls = Object.fromEntries(cleared.map((property) => [property, null]))
@@ -286,7 +286,7 @@ async function writeEntries(child: AnySerializer, entries: readonly WriteEntry[]
   if (child.writeAll) return child.writeAll(entries)
   const written: object[] = []
   for (const { instance, data, path } of entries) {
-    written.push(await under(path, () => (instance ? child.update(instance, data) : child.create(data))))
+    written.push(await prefixErrors(path, () => (instance ? child.update(instance, data) : child.create(data))))
   }
   return written
 }

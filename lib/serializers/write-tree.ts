@@ -3,8 +3,8 @@ import type { Model } from 'objection'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { checkBefore, checkRows } from './check-written.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
+import { prefixed } from './prefix-errors.js'
 import { splitWrites, type Writes } from './split-writes.js'
-import { placed } from './under.js'
 import { type WriteItem, writeOwnRows } from './write-own-rows.js'
 import { writeAfter, writeBefore } from './write-relations.js'
 import { knexOf } from './write-rows.js'
@@ -17,7 +17,7 @@ export function toItems(serializer: AnySerializer, entries: readonly WriteEntry[
       const writes = withOwnRow(serializer, splitWrites(serializer, data), instance)
       items.push({ data, instance: instance as Model | undefined, path, writes, row: undefined })
     } catch (error) {
-      throw placed(path, error)
+      throw prefixed(path, error)
     }
   }
   return items

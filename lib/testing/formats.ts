@@ -1,4 +1,4 @@
-/** The formats that fields describe themselves by, as tests hold them. What PostgreSQL may store beyond ISO 8601 passes. */
+/** Formats of JSON Schema as tests hold them. What PostgreSQL may store beyond ISO 8601 passes. */
 import type { Format } from 'ajv'
 
 const DATE = String.raw`\d{4,6}-\d{2}-\d{2}`

@@ -1,2 +1,2 @@
-/** What tests of an application use. */
+/** Helpers for tests of an application. */
 export { type Exchange, type TestedDocument, validateResponse } from './validate-response.js'

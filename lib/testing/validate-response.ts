@@ -1,4 +1,4 @@
-/** Holds answers of an API to its OpenAPI document, for tests. */
+/** Response validation: holds answers of an API to its OpenAPI document, for tests. */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import { oncePer } from '../kernel/once-per.js'
 import { formats } from './formats.js'

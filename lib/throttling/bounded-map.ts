@@ -1,4 +1,4 @@
-/** What a store remembers of callers, in memory that a flood of them cannot fill (promise H7). */
+/** A map of limited size, for callers that a store remembers: a flood of them cannot fill the memory (promise H7). */
 import { randomBytes } from 'node:crypto'
 
 /** Keeps clients from knowing which keys share a chain. */

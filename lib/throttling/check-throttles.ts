@@ -1,4 +1,4 @@
-/** The fourth step of dispatch: is it too often. */
+/** Throttle checks, the fourth step of dispatch: 429 where one refuses. */
 import type { Context } from '../http/context.js'
 import { Throttled } from '../kernel/errors.js'
 import { type RateLimitLine, setRateLimitHeaders } from './rate-limit-headers.js'

@@ -1,4 +1,4 @@
-/** Counts in PostgreSQL, shared by all processes (wire format, section 10). */
+/** Throttle store in PostgreSQL, shared by all processes (wire format, section 10). */
 import type { Knex } from 'knex'
 import { createTable } from '../postgres/create-table.js'
 import { Sweeper } from '../postgres/sweeper.js'

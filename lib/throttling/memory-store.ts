@@ -1,5 +1,5 @@
 /**
- * Counts in the memory of this process (promises H2, H7, H9). Not by rate-limiter-flexible: it keeps every key, each
+ * Throttle store in the memory of this process (promises H2, H7, H9). Not by rate-limiter-flexible: it keeps every key, each
  * with a timer, and reads a clock that can be set back.
  */
 import { BoundedMap } from './bounded-map.js'

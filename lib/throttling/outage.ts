@@ -1,4 +1,4 @@
-/** Whether a shared store answers (promise H8): one warning when it ceases to, then an attempt now and then. */
+/** Outages of a shared store (promise H8): one warning when it ceases to, then an attempt now and then. */
 import { escapeControls, oneLine } from '../kernel/one-line.js'
 import { quote } from '../kernel/quote.js'
 

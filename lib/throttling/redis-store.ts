@@ -1,4 +1,4 @@
-/** Counts in Redis or Valkey, shared by all machines. */
+/** Throttle store in Redis or Valkey, shared by all machines. */
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Rate } from './rate.js'

@@ -1,4 +1,4 @@
-/** What of throttles is checked before any request (promises H13 and I23). */
+/** Checks of a list of throttles before any request (promises H13 and I23). */
 import { ConfigurationError } from '../kernel/errors.js'
 import { type Policies, resolvePolicies } from '../kernel/policy.js'
 import type { BaseThrottle, ThrottledView } from './throttle.js'

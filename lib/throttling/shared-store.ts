@@ -1,4 +1,4 @@
-/** What stores outside of the process have in common: batches, a memory that takes over, and as few questions as possible. */
+/** Shared throttle stores: batches, a fallback to memory while the store is away, and as few questions as possible. */
 import { within } from '../kernel/within.js'
 import { BoundedMap } from './bounded-map.js'
 import { MemoryStore } from './memory-store.js'

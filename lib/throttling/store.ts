@@ -1,4 +1,4 @@
-/** The contract of what keeps the counts. */
+/** Throttle stores, which keep the counts: their contract. */
 import type { Rate } from './rate.js'
 
 /** What is known of a caller's window once a request was counted. */

@@ -1,4 +1,4 @@
-/** The contract of throttling. */
+/** Throttles: their contract. */
 
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

@@ -1,4 +1,4 @@
-/** Measures what a request takes, by the steps of views and plugins and by the statements of known databases. */
+/** Timings of a request, by the steps of views and plugins and by the statements of known databases. */
 
 import type { Context } from '../http/context.js'
 import { traceOf } from '../http/request-trace.js'

@@ -1,4 +1,4 @@
-/** Requests that took too long, told to the application's log. */
+/** Slow requests, told to the application's log. */
 
 import { reportError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'

@@ -1,4 +1,4 @@
-/** What tools around an API read: explanations of its routes, and what the catalogue says of models: `koa-viewsets/tools`. */
+/** Tools around an API: explanations of its routes, and what the catalogue says of models: `koa-viewsets/tools`. */
 export type {
   ExplainedInsert,
   ExplainedPolicies,

@@ -1,4 +1,4 @@
-/** The first step of dispatch: which version of the API is asked for. */
+/** API version of a request, the first step of dispatch. */
 import type { Context } from '../http/context.js'
 import type { BaseVersioning } from './versioning.js'
 

@@ -1,4 +1,4 @@
-/** What becomes of a version, as headers: Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288). */
+/** Lifecycle headers of a version: Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288). */
 import type { Context } from '../http/context.js'
 import { ApiError } from '../kernel/errors.js'
 

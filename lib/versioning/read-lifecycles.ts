@@ -1,4 +1,4 @@
-/** What is declared of versions, as the headers that announce it. */
+/** Lifecycles of versions: their options, as the headers that announce them. */
 
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Announcement, Lifecycles, VersionLifecycle } from './lifecycle.js'

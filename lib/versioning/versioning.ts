@@ -1,4 +1,4 @@
-/** The contract of API versioning, and what its kinds have in common. */
+/** API versioning: the contract, and what its kinds have in common. */
 
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

@@ -16,7 +16,7 @@ import { type ActionMap, actionNamed, changesObject, takesMany } from './actions
 import type { GenericViewClass } from './generic-view-class.js'
 import { INPUT, type RowAnswer, rowMethods } from './overrides.js'
 import { policiesOf } from './policies.js'
-import type { Reading } from './reading.js'
+import type { Replicas } from './replicas.js'
 import { type Resource, resourceOf } from './resource.js'
 import type { HandledClass, ParentLink, ViewPolicies } from './view.js'
 
@@ -35,7 +35,7 @@ export interface ActionRoute {
   /** The role and settings of its statements. @default those of the connection */
   readonly database?: DatabaseScope | undefined
   /** Where requests read, beside the view's own database. */
-  readonly replicas?: Reading | undefined
+  readonly replicas?: Replicas | undefined
   /** Who sees and writes which rows. */
   readonly rules?: RuleSet | undefined
 }
@@ -61,7 +61,7 @@ export class ActionPlan {
   readonly basename: string | undefined
   readonly parents: readonly ParentLink[]
   readonly database: DatabaseScope | undefined
-  readonly replicas: Reading | undefined
+  readonly replicas: Replicas | undefined
   readonly rules: RuleSet | undefined
   readonly policies: ViewPolicies
   /** What the renderers write. */

@@ -16,7 +16,7 @@ import type { ActionPlan, ActionRoute } from './action-plan.js'
 import type { ActionMap } from './actions.js'
 import type { APIView } from './api-view.js'
 import type { GovernedClass } from './policies.js'
-import type { Reading } from './reading.js'
+import type { Replicas } from './replicas.js'
 
 export type { ActionMap }
 
@@ -74,7 +74,7 @@ export interface RegisteredRoute {
   /** What the router declares of the database role and settings of its views. */
   readonly database?: DatabaseOptions | undefined
   /** Where requests read, beside the database of the view. */
-  readonly replicas?: Reading | undefined
+  readonly replicas?: Replicas | undefined
   /** Who sees and writes which rows. */
   readonly rules?: RuleSet | undefined
   /** @internal The routes that a router has made of the path's methods, by their names in upper case. */

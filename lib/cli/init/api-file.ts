@@ -1,4 +1,4 @@
-/** The files of routers: one of the application, and of many tables one of each part. */
+/** Router files of `init`: one of the application, and of many tables one of each part. */
 import { singularize } from '../../kernel/naming.js'
 import { importOf, list, literal, sortImports } from '../schema/source-text.js'
 import { type SourceFile, sourceFile } from './header.js'

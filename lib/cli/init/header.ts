@@ -1,4 +1,4 @@
-/** How files begin that `koa-viewsets init` has written. */
+/** The header of files that `koa-viewsets init` has written. */
 
 /** As long as it stands first, `--force` writes the file anew. */
 export const HEADER =

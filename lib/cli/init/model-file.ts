@@ -1,4 +1,4 @@
-/** The files of models. */
+/** Model files of `init`. */
 
 import type { ModelProperty } from '../schema/describe-schema.js'
 import { type EnumType, labelTypes } from '../schema/enum-types.js'

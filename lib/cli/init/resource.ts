@@ -1,4 +1,4 @@
-/** What clients see of a table, and what they may do. */
+/** Resources of `init`: what clients see of a table, and what they may do. */
 import { notAKey } from '../../fields/object-key.js'
 import { isSecretName } from '../../kernel/secret-names.js'
 import type { DescribedModel, ModelProperty } from '../schema/describe-schema.js'
@@ -49,7 +49,7 @@ export function describeResource(model: DescribedModel, models: ReadonlyMap<Sche
   })
   const { actions, limit } = actionsOf(model)
   const ordered = properties.filter(({ column }) => column.isEquated)
-  const unseen = table.catalogue.columns.filter(
+  const demanded = table.catalogue.columns.filter(
     ({ column, notNull, hasDefault, generated }) =>
       notNull && !hasDefault && !generated && !fields.some(({ name }) => name === column),
   )
@@ -62,7 +62,7 @@ export function describeResource(model: DescribedModel, models: ReadonlyMap<Sche
     fields,
     secrets,
     privileges: fields.filter(isPrivilege).map(({ name }) => name),
-    demanded: actions === 'read' || actions === 'list' ? [] : unseen.map(({ column }) => column),
+    demanded: actions === 'read' || actions === 'list' ? [] : demanded.map(({ column }) => column),
     filters: fields.filter((property) => isFiltered(property, relations)).map(({ name }) => name),
   }
 }

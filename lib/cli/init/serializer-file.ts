@@ -1,4 +1,4 @@
-/** The files of serializers. */
+/** Serializer files of `init`. */
 import { commentText, docComment, importOf, list, literal, quoted, sortImports } from '../schema/source-text.js'
 import { type SourceFile, sourceFile } from './header.js'
 import type { Resource } from './resource.js'

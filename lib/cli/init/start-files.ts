@@ -1,4 +1,4 @@
-/** The files that do not depend on the database: who is asking, and the program. */
+/** `main.ts` and `authentication.ts` of `init`, which do not depend on the database. */
 import { importOf } from '../schema/source-text.js'
 import { type SourceFile, sourceFile } from './header.js'
 

@@ -1,4 +1,4 @@
-/** The files of view sets. */
+/** View set files of `init`. */
 import {
   commentText,
   docComment,

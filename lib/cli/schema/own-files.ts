@@ -1,4 +1,4 @@
-/** Files that a command has written itself, and no others; links are not followed. */
+/** Generated files, known by their header: only these are written over, and links are not followed. */
 import { randomUUID } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { lstat, mkdir, open, rename, rm } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Writes names and strings of a database into TypeScript, so that none of them can end what it stands in. */
+/** Escapes names and strings of a database for generated TypeScript, so that none of them can end what it stands in. */
 
 /** The most characters of a line. */
 const WIDTH = 120
@@ -12,12 +12,12 @@ const CONTROL = /\p{C}/u
 export function literal(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
   const body = text.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`)
-  return `${quote}${escapeUnseen(body)}${quote}`
+  return `${quote}${escapeInvisible(body)}${quote}`
 }
 
 /** A name in a message, in quotes. */
 export function quoted(name: string): string {
-  return `"${escapeUnseen(name)}"`
+  return `"${escapeInvisible(name)}"`
 }
 
 /** A name as that of a property. */
@@ -33,7 +33,7 @@ export function isIdentifier(name: string): boolean {
 /** A string inside a comment of either kind, in one line. */
 export function commentText(text: string): string {
   const line = text.replace(/\s+/gu, ' ').trim()
-  const closed = escapeUnseen(line).replaceAll('*/', '*\\/').replaceAll('/*', '/\\*')
+  const closed = escapeInvisible(line).replaceAll('*/', '*\\/').replaceAll('/*', '/\\*')
   // what compilers take for an order
   return closed.replace(/@(?=ts-|jsx)/g, '\\@')
 }
@@ -88,7 +88,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-function escapeUnseen(text: string): string {
+function escapeInvisible(text: string): string {
   return text.replace(UNSEEN, (character) => {
     const code = character.codePointAt(0) as number
     return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`

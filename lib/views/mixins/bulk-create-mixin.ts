@@ -1,7 +1,7 @@
 /** The action `bulkCreate`. */
 import { described, exclusiveTo } from '../../kernel/declarations.js'
+import { prefixErrors } from '../../serializers/prefix-errors.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { under } from '../../serializers/under.js'
 import { markBuiltIn } from '../built-in.js'
 import { atomically } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
@@ -40,7 +40,8 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
       const view = this as ItemHook
       if (!view.performCreate || !this.resource.overrides.has('performCreate')) return serializer.save()
       const items = serializer.items()
-      for (const [position, item] of items.entries()) await under([position], async () => view.performCreate?.(item))
+      for (const [position, item] of items.entries())
+        await prefixErrors([position], async () => view.performCreate?.(item))
       serializer.obj = items.map(({ obj }) => obj as object)
       return serializer.obj
     }

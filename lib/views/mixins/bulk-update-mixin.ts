@@ -1,8 +1,8 @@
 /** The action `bulkUpdate`. */
 import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
+import { prefixErrors } from '../../serializers/prefix-errors.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { under } from '../../serializers/under.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
@@ -46,7 +46,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
       if (!view.performUpdate || !this.resource.overrides.has('performUpdate')) return serializer.save()
       const items = serializer.items()
       for (const [position, item] of items.entries()) {
-        await under([position], async () => view.performUpdate?.(item, instances[position] as Model))
+        await prefixErrors([position], async () => view.performUpdate?.(item, instances[position] as Model))
       }
       serializer.obj = items.map(({ obj }) => obj as object)
       return serializer.obj

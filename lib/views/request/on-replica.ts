@@ -1,7 +1,7 @@
 /** Runs an action that reads where its rows may be read: on a replica, where the router has some. */
 import type { Knex } from 'knex'
 import { knexInScope } from '../../http/database-role.js'
-import type { Reading } from '../reading.js'
+import type { Replicas } from '../replicas.js'
 import type { View } from '../view.js'
 
 interface ReplicaRequest {
@@ -11,7 +11,7 @@ interface ReplicaRequest {
 }
 
 /** What the action returns. A view whose database is another than the replicas' is left where it is, and so are server cursors. */
-export function onReplica(view: View, replicas: Reading, { asked, steps }: ReplicaRequest): unknown {
+export function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequest): unknown {
   const { database, resource } = view.plan
   if (asked !== replicas.primary || resource?.keepsConnections === true) return steps.call(view)
   return replicas.read(view.ctx, async (knex) => {

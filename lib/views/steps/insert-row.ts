@@ -14,8 +14,8 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import { Inserter, type RowValues } from '../../rows/inserter.js'
 import { placedRefusal } from '../../serializers/all-at-once.js'
 import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
+import { prefixErrors } from '../../serializers/prefix-errors.js'
 import { propertyOf } from '../../serializers/split-writes.js'
-import { under } from '../../serializers/under.js'
 import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
@@ -77,7 +77,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   const items = serializer.validatedData as Record<string, unknown>[]
   const values: ReadonlyMap<string, unknown>[] = []
   for (const [position, item] of items.entries()) {
-    const row = await under([position], () => {
+    const row = await prefixErrors([position], () => {
       try {
         return rowOf(serializer, inserter.model.model, item)
       } catch (error) {

@@ -1,9 +1,9 @@
-/** What views know of replicas. */
+/** Replicas as views know them. */
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
 
 /** @internal Where requests read, and what their clients remember of what they have written. */
-export interface Reading {
+export interface Replicas {
   /** Where it writes, and reads where no replica can be asked. */
   readonly primary: Knex
   /** How many servers there are beside the primary. */

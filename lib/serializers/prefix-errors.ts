@@ -1,4 +1,4 @@
-/** Puts what is wrong with a part of the input under the place where it stands. */
+/** Prefixes validation errors with the path of the nested object that they are about. */
 
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { toApiError } from '../postgres/database-errors.js'
@@ -11,16 +11,16 @@ export type Path = readonly (string | number)[]
  * Does the work of a nested object: its validation errors stand under the path from the surrounding object.
  * What the database refuses there, and no serializer has reported in its own terms, belongs to no field of it.
  */
-export async function under<Result>(path: Path, work: () => Result | Promise<Result>): Promise<Result> {
+export async function prefixErrors<Result>(path: Path, work: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    throw placed(path, error)
+    throw prefixed(path, error)
   }
 }
 
 /** The answer for an error of what stands at the path; what is no answer of ours is returned as it is. */
-export function placed(path: Path, error: unknown): unknown {
+export function prefixed(path: Path, error: unknown): unknown {
   const answer = toApiError(error, UNNAMED)
   if (!(answer instanceof ValidationError)) return answer ?? error
   const errors = path.reduceRight<ErrorMessages>((inner, step) => ({ [step]: inner }), answer.errors)
