@@ -157,7 +157,14 @@ const SURPLUS_ZEROS = /^(-?\d+\.\d*?)0+$/
 export function shortKey({ type, maxLength }: Column, value: unknown): unknown {
   if (typeof value !== 'string') return value
   if (type === 'numeric') return value.replace(SURPLUS_ZEROS, '$1').replace(/\.$/, '')
-  return type === 'bpchar' && maxLength !== undefined && value.length > maxLength ? value.trimEnd() : value
+  return type === 'bpchar' && maxLength !== undefined && value.length > maxLength ? withoutPadding(value) : value
+}
+
+/** A `char(n)` without the spaces at its end, which are none of its value; other white space is. */
+function withoutPadding(text: string): string {
+  let end = text.length
+  while (text.charCodeAt(end - 1) === 0x20) end--
+  return text.slice(0, end)
 }
 
 /** The value of a text that fields refuse, as clients write no such value, and rows may have it; undefined for all others. */
@@ -199,13 +206,11 @@ function tried(column: Column, read: (field: SerializerField) => unknown): unkno
 
 const TRAILING_ZEROS = /0+$/
 
-/** The text that all spellings of a key have in common: what a client gives, and what the column holds. */
+/** A text that spellings of a value have in common: what a client gives, and what the column holds. What SQL calls equal may have others: `namesOfKeys()`. */
 export function keyText({ type }: Column, value: unknown): string {
   switch (type) {
-    case 'citext':
-      return String(value).toLowerCase()
     case 'bpchar':
-      return String(value).trimEnd()
+      return withoutPadding(String(value))
     case 'date':
       return value instanceof Date ? writeDateOf(value) : String(value)
     case 'timestamp':
@@ -233,7 +238,8 @@ const WHOLE_TYPES = new Set(['int2', 'int4', 'int8'])
 /** A key as a column that refers to it holds it, which may be of another type; undefined where it can hold no such key. */
 export function referenceTo(key: Column | undefined, column: Column | undefined, value: unknown): unknown {
   if (!key || !column || value === null || value === undefined) return value
-  if (key.type === 'bpchar' && column.type !== 'bpchar') return typeof value === 'string' ? value.trimEnd() : value
+  if (key.type === 'bpchar' && column.type !== 'bpchar')
+    return typeof value === 'string' ? withoutPadding(value) : value
   if (!WHOLE_TYPES.has(column.type) || WHOLE_TYPES.has(key.type)) return value
   const text = decimalText(value)
   return text.includes('.') ? undefined : text

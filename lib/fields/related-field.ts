@@ -25,7 +25,7 @@ import {
 } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
 import { readItems, readJson } from './json-text.js'
-import { keyText, notAKey, rareKey, shortKey } from './object-key.js'
+import { notAKey, rareKey, shortKey } from './object-key.js'
 import { checkNotEmpty } from './options.js'
 
 export interface RelatedFieldOptions extends FieldOptions {
@@ -223,9 +223,9 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return keys.filter((_, index) => found.has(names[index] as KeyName))
   }
 
-  /** @internal A key in one spelling, by which what was shown is recognised. */
-  keyText(key: unknown): string {
-    return this.#key ? keyText(this.#key.column, key) : String(key)
+  /** @internal The column of the keys that clients give; undefined before the model is known. */
+  get keyColumn(): Column | undefined {
+    return this.#key?.column
   }
 
   /** The objects that may be chosen, without those that are deleted, and those that the caller does not see. */

@@ -3,13 +3,14 @@
  * a row that the caller may not see, and tell by an error which rows there are not.
  */
 
-import { keyText } from '../fields/object-key.js'
 import { describeModel } from '../models/describe-model.js'
+import { exactAt } from '../models/exact-types.js'
 import { type ModelDescription, type Reference, relationOfKey } from '../models/model-description.js'
 import { quoteIdentifier } from '../models/table-reference.js'
 import { missingReference } from '../postgres/constraint-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
+import { namesOfKeys } from '../queryset/same-keys.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, BoundField, WrittenReference } from './contract.js'
@@ -47,6 +48,8 @@ interface Wanted {
   readonly item: Item
   readonly reference: WrittenReference
   readonly key: readonly unknown[]
+  /** What the object has; undefined where nothing is stored. */
+  readonly kept: readonly unknown[]
 }
 
 /**
@@ -69,7 +72,9 @@ export function checkReferences(
     if (isFound || !(secured || isRole || seenThrough(serializer, reference))) return []
     return items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
   })
-  return wanted.length === 0 ? undefined : refuseUnseen(serializer, knex, wanted)
+  return wanted.length === 0
+    ? undefined
+    : changedKeys(wanted, knex).then((keys) => refuseUnseen(serializer, knex, keys))
 }
 
 /** The rows that the caller sees of those which a foreign key may lead to. */
@@ -80,7 +85,19 @@ function seenThrough({ plan: { model }, context }: AnySerializer, { table, prope
   return visibleRowsIn(context)?.ofTable(table, leading)
 }
 
-/** The key that an item asks for; undefined where the client sets none, or leaves what is stored. */
+/** Those that are not what is stored already. */
+async function changedKeys(wanted: readonly Wanted[], knex: Queryable): Promise<readonly Wanted[]> {
+  const changed = new Set(wanted.filter(({ kept }) => kept.includes(undefined)))
+  for (const reference of new Set(wanted.map((one) => one.reference))) {
+    const stored = wanted.filter((one) => one.reference === reference && !changed.has(one))
+    const columns = reference.parts.map(({ column }) => column)
+    const names = await namesOfKeys(columns, [...stored.map(({ key }) => key), ...stored.map(({ kept }) => kept)], knex)
+    for (const [index, one] of stored.entries()) if (names[index] !== names[stored.length + index]) changed.add(one)
+  }
+  return wanted.filter((one) => changed.has(one))
+}
+
+/** The key that an item asks for; undefined where the client sets none. */
 function wantedOf(
   serializer: AnySerializer,
   item: Item,
@@ -91,21 +108,21 @@ function wantedOf(
   const values = forced as Partial<ReadonlyMap<string, unknown>> | undefined
   const stored = item.current as Readonly<Record<string, unknown>> | undefined
   let isGiven = false
-  let isOther = false
-  const key = reference.parts.map(({ column, fields }) => {
+  const kept = reference.parts.map(
+    ({ column: { property } }) => values?.get?.(property) ?? (stored && exactAt(stored, property)),
+  )
+  const key = reference.parts.map(({ fields }, index) => {
     const bound = fields.findLast((one) => !isForced(forced, one) && Object.hasOwn(item.value, one.name))
-    const kept = values?.get?.(column.property) ?? stored?.[column.property]
-    if (!bound) return kept
-    const value = item.value[bound.name]
+    if (!bound) return kept[index]
     isGiven ||= Object.hasOwn(item.input, bound.name) && bound.input !== 'nothing'
-    isOther ||= kept === undefined || keyText(column, value) !== keyText(column, kept)
-    return value
+    return item.value[bound.name]
   })
   // a key with a null in it leads nowhere, and nothing is asked of it
-  return isGiven && isOther && !key.includes(null) ? { item, reference, key } : undefined
+  return isGiven && !key.includes(null) ? { item, reference, key, kept } : undefined
 }
 
 async function refuseUnseen(serializer: AnySerializer, knex: Queryable, wanted: readonly Wanted[]): Promise<void> {
+  if (wanted.length === 0) return
   const most = Math.max(...wanted.map(({ key }) => key.length + 1))
   const size = Math.floor(MOST_PARAMETERS / most)
   for (let start = 0; start < wanted.length; start += size) {

@@ -5,6 +5,8 @@ import { keyText, notAKey } from '../fields/object-key.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, RelationDescription } from '../models/model-description.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 import type { AnySerializer, BoundField, Rivals } from './contract.js'
 import {
   changesNothing,
@@ -16,6 +18,7 @@ import {
   TARGET,
   type ValidationScope,
 } from './validated-item.js'
+import { knexOf } from './write-rows.js'
 
 /** The fields, each with the names of those that write the same relation, keys beside objects. */
 export function withRivals(fields: readonly BoundField[]): BoundField[] {
@@ -55,8 +58,13 @@ function targetOf({ input, column, relation }: BoundField): string | undefined {
 }
 
 /** Refuses fields of a pair that are given together, unless one of them is as it was shown or they say the same. */
-export function checkRivals(serializer: AnySerializer, items: readonly Item[], scope: ValidationScope): void {
+export function checkRivals(
+  serializer: AnySerializer,
+  items: readonly Item[],
+  scope: ValidationScope,
+): Promise<void> | undefined {
   const forced = forcedBy(serializer, scope)
+  const open: Claim[] = []
   for (const pair of serializer.plan.rivals) {
     const { one, other } = pair
     if (isForced(forced, one) || isForced(forced, other)) continue
@@ -66,12 +74,13 @@ export function checkRivals(serializer: AnySerializer, items: readonly Item[], s
       if (hasOne && !hasOther) delete item.value[other.name]
       if (hasOther && !hasOne) delete item.value[one.name]
       if (!(hasOne && hasOther)) continue
-      if (isUnchanged(item, one) || isUnchanged(item, other) || agree(pair, item)) continue
-      const message = `Give either ${one.name} or ${other.name}, not both.`
-      refuse(item, one.name, [message])
-      refuse(item, other.name, [message])
+      if (isUnchanged(item, one) || isUnchanged(item, other)) continue
+      const claimed = claimsOf(pair, item)
+      if (claimed === false) refuseBoth(pair, item)
+      else if (claimed !== true) open.push({ pair, item, ...claimed })
     }
   }
+  return open.length > 0 ? refuseOthers(open, knexOf(serializer)) : undefined
 }
 
 function isUnchanged({ input, value, unchanged, errors }: Item, { name }: BoundField): boolean {
@@ -81,8 +90,22 @@ function isUnchanged({ input, value, unchanged, errors }: Item, { name }: BoundF
   return changesNothing(value[name]) && Object.keys(input[name] as object).length > 0
 }
 
-/** True where both say the same. */
-function agree(pair: Rivals, item: Item): boolean {
+/** What two fields say, in keys of one column. */
+interface Claimed {
+  readonly column: Column
+  readonly one: readonly unknown[]
+  readonly other: readonly unknown[]
+  /** The keys of one may be more. */
+  readonly isPart?: boolean
+}
+
+interface Claim extends Claimed {
+  readonly pair: Rivals
+  readonly item: Item
+}
+
+/** True where both say the same, false where they do not, and keys where PostgreSQL is to say it. */
+function claimsOf(pair: Rivals, item: Item): Claimed | boolean {
   const { one, other } = pair
   const { value, input, errors } = item
   if (one.input === 'objects') {
@@ -91,48 +114,77 @@ function agree(pair: Rivals, item: Item): boolean {
     if (isSame) delete value[one.name]
     return isSame
   }
-  if (other.input === 'objects') return areOf(pair, item)
+  if (other.input === 'objects') return claimsOfObjects(pair, item)
   // each tells what is wrong with it
   if (errors?.[one.name] !== undefined || errors?.[other.name] !== undefined) return true
-  return isDeepStrictEqual(texts(one, value[one.name]), texts(other, value[other.name]))
+  const [given, otherGiven] = [value[one.name], value[other.name]]
+  const isNull = given === null || otherGiven === null
+  const column = keyColumn(one)
+  if (isNull || !column || notAKey(column) !== undefined) return isDeepStrictEqual(given, otherGiven)
+  if (one.input === 'keys' || other.input === 'keys') return { column, one: listOf(given), other: listOf(otherGiven) }
+  // values that are equal may be stored in different spellings
+  return isDeepStrictEqual(given, otherGiven) || keyText(column, given) === keyText(column, otherGiven)
 }
 
-/** What a field is to hold, in one spelling. */
-function texts({ column, relation }: BoundField, value: unknown): unknown {
-  if (Array.isArray(value) && relation?.kind === 'many-to-many') {
-    const related = describeModel(relation.model).columns.get(relation.relatedProperties[0] as string)
-    return new Set(value.map((key) => (related ? keyText(related, key) : key)))
-  }
-  return value === null || !column || notAKey(column) !== undefined ? value : keyText(column, value)
+/** The column of what a field holds: its own, or that of a list of related objects. */
+function keyColumn({ column, relation }: BoundField): Column | undefined {
+  return relation?.kind === 'many-to-many' ? relatedColumn(relation) : column
 }
 
-/** True where the keys are those of the objects that stand beside them, none of which is new. */
-function areOf({ one: keys, other: objects }: Rivals, { value, input, current, errors }: Item): boolean {
+function relatedColumn({ model, relatedProperties }: RelationDescription): Column | undefined {
+  return describeModel(model).columns.get(relatedProperties[0] as string)
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [value]
+}
+
+/** The keys, and those of the objects that stand beside them, none of which is new. */
+function claimsOfObjects({ one: keys, other: objects }: Rivals, item: Item): Claimed | boolean {
+  const { value, input, current, errors } = item
   if (errors?.[keys.name] !== undefined) return false
   const relation = objects.relation as RelationDescription
   const key = value[keys.name]
   const nested = input[objects.name] === null ? null : value[objects.name]
   if (relation.kind === 'many-to-many') {
     if (errors?.[objects.name] !== undefined) return true
-    return Array.isArray(nested) && Array.isArray(key) && isAmong(nested as readonly object[], key, relation)
+    const targets = Array.isArray(nested) && Array.isArray(key) ? nested.map(targetOfNested) : undefined
+    const column = relatedColumn(relation)
+    if (!targets?.every((target) => target !== undefined)) return false
+    const other = targets.map((target) => column && exactAt(target, column.property))
+    return column ? { column, one: key as unknown[], other, isPart: true } : targets.length === 0
   }
   if (key === null || nested === null) return key === nested
   const stored = current as Readonly<Record<string, unknown>> | undefined
   if (!stored?.[relation.name] || !keys.column) return false
-  return keyText(keys.column, key) === keyText(keys.column, exactAt(stored, keys.column.property))
+  return { column: keys.column, one: [key], other: [exactAt(stored, keys.column.property)] }
 }
 
-function isAmong(
-  nested: readonly { readonly [TARGET]?: object }[],
-  keys: readonly unknown[],
-  { model, relatedProperties }: RelationDescription,
-): boolean {
-  const column = describeModel(model).columns.get(relatedProperties[0] as string)
-  if (!column) return nested.length === 0
-  const named = new Set(keys.map((key) => keyText(column, key)))
-  return nested.every(({ [TARGET]: target }) => target !== undefined && named.has(keyOf(column, target)))
+function targetOfNested(nested: unknown): object | undefined {
+  return (nested as { readonly [TARGET]?: object })[TARGET]
 }
 
-function keyOf(column: Column, object: object): string {
-  return keyText(column, exactAt(object, column.property))
+async function refuseOthers(claims: readonly Claim[], knex: Queryable): Promise<void> {
+  for (const column of new Set(claims.map((claim) => claim.column))) {
+    const ours = claims.filter((claim) => claim.column === column)
+    const lists = ours.flatMap(({ one, other }) => [one, other])
+    const names = await namesOfKeys(
+      [column],
+      lists.flat().map((key) => [key]),
+      knex,
+    )
+    let next = 0
+    const named = lists.map((list) => new Set(list.map(() => names[next++] as KeyName)))
+    for (const [index, { pair, item, isPart }] of ours.entries()) {
+      const [one, other] = named.slice(2 * index) as [Set<KeyName>, Set<KeyName>]
+      const isSame = [...other].every((name) => one.has(name)) && (isPart === true || one.size === other.size)
+      if (!isSame) refuseBoth(pair, item)
+    }
+  }
+}
+
+function refuseBoth({ one, other }: Rivals, item: Item): void {
+  const message = `Give either ${one.name} or ${other.name}, not both.`
+  refuse(item, one.name, [message])
+  refuse(item, other.name, [message])
 }

@@ -60,7 +60,15 @@ function validateObjects(
   items: readonly Item[],
   scope: ValidationScope,
 ): Promise<void> | undefined {
-  if (serializer.plan.rivals.length > 0) checkRivals(serializer, items, scope)
+  const rivals = serializer.plan.rivals.length > 0 ? checkRivals(serializer, items, scope) : undefined
+  return rivals ? rivals.then(() => checkWhole(serializer, items, scope)) : checkWhole(serializer, items, scope)
+}
+
+function checkWhole(
+  serializer: AnySerializer,
+  items: readonly Item[],
+  scope: ValidationScope,
+): Promise<void> | undefined {
   const shared = scope.nested ? undefined : checkShared(serializer, items)
   if (shared) return shared.then(() => checkKeys(serializer, items, scope))
   return checkKeys(serializer, items, scope)

@@ -1,6 +1,6 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
 
-import { keyText, referenceTo } from '../fields/object-key.js'
+import { referenceTo } from '../fields/object-key.js'
 import { PrimaryKeyRelatedField } from '../fields/primary-key-related-field.js'
 import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
 import { MOST_MESSAGES } from '../kernel/errors.js'
@@ -9,7 +9,9 @@ import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { isModelClass, modelOf } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
+import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 import { type Leading, visibleRowsIn } from '../queryset/visible-rows.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { isAsShown, keepUnchanged, leaveOut, type ShownLink, shownLinks } from './unchanged.js'
@@ -94,26 +96,79 @@ export async function validateRelated(
       const [named, nameless] = withoutNulls(given, links ?? [])
       const checked: unknown = field.toInternalValue(named, context)
       const keys = [checked instanceof Promise ? await checked : checked].flat()
-      const held = new Map<unknown, readonly unknown[]>()
-      for (const key of keys) {
-        const named = ids ? ids.decode(key, context) : key
-        held.set(key, named === undefined ? [] : linked(field, links ?? [], named))
-      }
-      asked.push({ item, links, keys, held, nameless })
+      asked.push({ item, links, keys, held: new Map(), nameless })
     } catch (error) {
       fail(item, bound.name, error)
     }
   }
-  const unknown = new Set(asked.flatMap(({ keys, held }) => keys.filter((key) => held.get(key)?.length === 0)))
+  const knex = context.knex ?? (model?.knex() as Queryable)
+  await findHeld(field, asked, { knex, decoded: (key) => (ids ? ids.decode(key, context) : key) })
+  const unknown = new Set(asked.flatMap(({ keys, held }) => keys.filter((key) => (held.get(key) ?? []).length === 0)))
   const stored = bound.relation?.relatedProperties[0]
   const values =
     unknown.size > 0
       ? await field.find([...unknown], context, { property: stored, leading: leadingOf(serializer, bound) })
       : []
   const found = new Map([...unknown].map((key, index) => [key, heldBy(bound, values[index])]))
-  for (const one of asked) {
-    settle(bound, field, one, found)
-    if (ids) keepGiven(one.item, bound.name, one.keys)
+  const kept = asked.flatMap((one) => settle(bound, field, one, found) ?? [])
+  await noteUnchanged(bound, kept, knex)
+  if (ids) for (const { item, keys } of asked) keepGiven(item, bound.name, keys)
+}
+
+/** Finds for each key what is stored of the shown objects that it names. */
+async function findHeld(
+  field: RelatedField,
+  asked: readonly Asked[],
+  { knex, decoded }: { readonly knex: Queryable; readonly decoded: (key: unknown) => unknown },
+): Promise<void> {
+  const showing = asked.filter(({ links }) => links?.some(({ shown }) => shown !== null))
+  if (showing.length === 0) return
+  const values = showing.map(({ keys, links = [] }) => [...keys.map(decoded), ...links.map(({ shown }) => shown)])
+  const names = await namesOfKeys(
+    [field.keyColumn],
+    values.flat().map((value) => [value ?? null]),
+    knex,
+  )
+  let next = 0
+  for (const { keys, links = [], held } of showing) {
+    const named = keys.map((key) => [key, names[next++]] as const)
+    const byName = new Map<KeyName | undefined, unknown[]>()
+    for (const { shown, stored } of links) {
+      const name = names[next++]
+      if (shown !== null) byName.set(name, [...(byName.get(name) ?? []), stored])
+    }
+    for (const [key, name] of named) if (decoded(key) !== undefined) held.set(key, byName.get(name) ?? [])
+  }
+}
+
+/** Keys that a field is to hold, and what it shows of a stored object. */
+interface Kept {
+  readonly item: Item
+  readonly value: unknown
+  readonly keys: readonly unknown[]
+  readonly links: readonly ShownLink[]
+}
+
+/** Notes where the keys are those of all objects that are shown. */
+async function noteUnchanged(
+  { name, column, relation }: BoundField,
+  kept: readonly Kept[],
+  knex: Queryable,
+): Promise<void> {
+  if (kept.length === 0) return
+  const property = relation?.relatedProperties[0] ?? ''
+  const key = column ?? (relation && describeModel(relation.model).columns.get(property))
+  const values = kept.map(({ keys, links }) => [...links.map(({ stored }) => stored), ...keys])
+  const names = await namesOfKeys(
+    [key],
+    values.flat().map((value) => [value]),
+    knex,
+  )
+  let next = 0
+  for (const { item, value, keys, links } of kept) {
+    const before = new Set(links.map(() => names[next++]))
+    const after = new Set(keys.map(() => names[next++]))
+    if (before.size === after.size && [...after].every((one) => before.has(one))) keepUnchanged(item, name, value)
   }
 }
 
@@ -136,21 +191,20 @@ interface Asked {
   readonly item: Item
   readonly keys: readonly unknown[]
   /** What is stored of those objects that the field shows already, whoever may choose them now, by key. */
-  readonly held: ReadonlyMap<unknown, readonly unknown[]>
+  readonly held: Map<unknown, readonly unknown[]>
   /** What is stored of shown objects without a key. */
   readonly nameless: readonly unknown[]
   /** What the field shows of a stored object. */
   readonly links: readonly ShownLink[] | undefined
 }
 
-/** Keeps the keys of an input, or notes those that name no object, or several. */
+/** Keeps the keys of an input, or notes those that name no object, or several; tells them where something is shown already. */
 function settle(
-  bound: BoundField,
+  { name }: BoundField,
   field: RelatedField,
   { item, keys, held, nameless, links }: Asked,
   found: ReadonlyMap<unknown, unknown>,
-): void {
-  const { name } = bound
+): Kept | undefined {
   const stored = [...nameless]
   const missing: unknown[] = []
   const ambiguous: unknown[] = []
@@ -164,24 +218,18 @@ function settle(
   }
   const tell = (some: readonly unknown[], message: (key: unknown) => string) =>
     refuse(item, name, some.slice(0, MOST_MESSAGES).map(message))
-  if (ambiguous.length > 0) tell(ambiguous, (key) => `${quote(String(key))} is the name of more than one object.`)
-  else if (missing.length > 0) tell(missing, (key) => field.notFoundMessage(key))
-  else {
-    // several external ids may be of one object
-    const kept = field.many ? [...new Set(stored)] : stored[0]
-    if (links && isStored(bound, field.many ? stored : [kept], links)) keepUnchanged(item, name, kept)
-    else item.value[name] = kept
+  if (ambiguous.length > 0) {
+    tell(ambiguous, (key) => `${quote(String(key))} is the name of more than one object.`)
+    return undefined
   }
-}
-
-/** True where the keys are those of all objects that are shown. */
-function isStored({ column, relation }: BoundField, keys: readonly unknown[], links: readonly ShownLink[]): boolean {
-  const property = relation?.relatedProperties[0] ?? ''
-  const key = column ?? (relation && describeModel(relation.model).columns.get(property))
-  const textOf = (value: unknown) => (key && value !== null ? keyText(key, value) : String(value))
-  const before = new Set(links.map(({ stored }) => textOf(stored)))
-  const after = new Set(keys.map(textOf))
-  return before.size === after.size && [...after].every((text) => before.has(text))
+  if (missing.length > 0) {
+    tell(missing, (key) => field.notFoundMessage(key))
+    return undefined
+  }
+  // several external ids may be of one object
+  const value = field.many ? [...new Set(stored)] : stored[0]
+  item.value[name] = value
+  return links && { item, value, keys: field.many ? stored : [value], links }
 }
 
 /** Loads what the field shows of the objects, where nothing else has asked for it. */
@@ -209,12 +257,6 @@ function keepsShown(serializer: AnySerializer, bound: BoundField, item: Item): b
   if (!stored) leaveOut(item, name)
   else keepUnchanged(item, name, (field as RelatedField).many ? [...new Set(stored)] : (stored[0] ?? null))
   return true
-}
-
-/** What is stored of the shown objects that a key names. */
-function linked(field: RelatedField, links: readonly ShownLink[], key: unknown): unknown[] {
-  const text = field.keyText(key)
-  return links.filter(({ shown }) => shown !== null && field.keyText(shown) === text).map(({ stored }) => stored)
 }
 
 /** A list of keys without the nulls that stand for shown objects without a key, and what is stored of these. */

@@ -24,17 +24,18 @@ const SCHEMA = `
   create table "odd ?names" ("the ?key" int primary key, tenant_id int not null default ${TENANT});
   create table open_tags (id int primary key);
   create table unreadable (id int primary key);
+  create table codes (code char(3) primary key, tenant_id int not null default ${TENANT});
   create table comments (id int generated always as identity primary key, tenant_id int not null default ${TENANT},
     note_id int references notes, slug text references notes (slug), odd int references "odd ?names", tag_id int references open_tags,
-    secret_id int references unreadable, text text);
+    secret_id int references unreadable, code char(3) references codes, text text);
   create table pairs (id int generated always as identity primary key, tenant_id int default ${TENANT}, note_id int, text text,
     foreign key (tenant_id, note_id) references notes (tenant_id, id));
   create table replies (id int generated always as identity primary key, comment_id int references comments, note_id int references notes);
   insert into notes values (1, 1, 'mine'), (2, 2, 'theirs'), (3, 1, 'other');
   insert into "odd ?names" values (1, 1), (2, 2);
-  insert into open_tags values (1); insert into unreadable values (1);
-  grant select, insert, update, delete on notes, "odd ?names", open_tags, comments, pairs, replies to ${WEB};
-  ${['notes', '"odd ?names"', 'comments'].map((name) => `alter table ${name} enable row level security; create policy own on ${name} using (tenant_id = ${TENANT});`).join('\n')}
+  insert into open_tags values (1); insert into unreadable values (1); insert into codes values ('a', 1), (e'a\\t', 2);
+  grant select, insert, update, delete on notes, codes, "odd ?names", open_tags, comments, pairs, replies to ${WEB};
+  ${['notes', 'codes', '"odd ?names"', 'comments'].map((name) => `alter table ${name} enable row level security; create policy own on ${name} using (tenant_id = ${TENANT});`).join('\n')}
 `
 
 const Comment = table('comments')
@@ -46,7 +47,7 @@ class Mapped extends Model {
   static override tableName = 'comments'
   static override columnNameMappers = snakeCaseMappers()
 }
-const fields = ['id', 'note_id', 'slug', 'odd', 'tag_id', 'secret_id', 'text'] as const
+const fields = ['id', 'note_id', 'slug', 'odd', 'tag_id', 'secret_id', 'code', 'text'] as const
 /** Written row by row, through instances, by fields that say nothing of keys, and under other names. */
 const serializers = {
   rows: modelSerializer(Comment, { fields }),
@@ -101,7 +102,8 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await database.knex.raw(
-    'truncate comments, pairs, replies restart identity; insert into comments (tenant_id, note_id) values (1, 1); insert into pairs (tenant_id, note_id) values (1, 1)',
+    `truncate comments, pairs, replies restart identity; insert into comments (tenant_id, note_id, code) values (1, 1, 'a');
+    insert into pairs (tenant_id, note_id) values (1, 1)`,
   )
 })
 afterAll(async () => {
@@ -144,6 +146,15 @@ describe('a foreign key', () => {
       expect((await send('PATCH', `/${path}/1`, { [name]: seen })).status).toBe(200)
       expect((await send('PATCH', `/${path}/1`, { [name]: null })).status).toBe(200)
     }
+  })
+
+  it.each(Object.keys(serializers))('of %s is another where SQL says so', async (path) => {
+    const errors = { code: missing('a\\t') }
+    for (const body of [{ code: 'a\t' }, { code: 'a\t', text: 'x' }]) {
+      const answer = await send('PATCH', `/${path}/1`, body)
+      expect([answer.status, answer.json.errors]).toEqual([400, errors])
+    }
+    expect((await send('PATCH', `/${path}/1`, { code: 'a ' })).status).toBe(200)
   })
 
   it('is told beside what else is wrong, and of all items of a list at once', async () => {

@@ -795,3 +795,94 @@ describe('a key as it is shown', () => {
     },
   )
 })
+
+describe('keys that SQL and JavaScript compare in different ways', () => {
+  const PAIRS: readonly (readonly [type: string, one: string, other: string, third: string, isSame: boolean])[] = [
+    ['citext', 'ΟΔΟΣ', 'ΟΔΟς', 'x', false],
+    ['char(3)', 'a', 'a\t', 'x', false],
+    ['bytea', '\\xff', '\\xfe', '\\x00', false],
+    ['text', 'a', 'A', 'x', false],
+    ['citext', 'de', 'DE', 'x', true],
+    ['text collate ci', 'de', 'DE', 'x', true],
+    ['interval', 'P1M', 'P30D', 'P1D', true],
+    ['numeric', '1.5', '1.500', '2', true],
+    ['int4range', '[1,5)', '[1,4]', 'empty', true],
+    ['inet', '10.0.0.1', '10.0.0.1/32', '::1', true],
+  ]
+  const optional = { required: false } as const
+
+  beforeAll(() =>
+    database.knex.raw(`
+      create extension if not exists citext;
+      create collation ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+      create function count_writes() returns trigger language plpgsql as $$ begin
+        new.writes = old.writes + 1; return new; end $$;`),
+  )
+
+  it.each(PAIRS)('of %s: %s and %s', async (type, one, other, third, isSame) => {
+    const literal = (key: string) => `'${key}'`
+    await database.knex.raw(`
+      drop table if exists notes, places;
+      create table places (id int primary key, key ${type} unique not null, slug text unique, hidden bool not null default false);
+      create table notes (id int primary key, place ${type} references places (key) on update cascade, writes int not null default 0);
+      insert into places values (1, ${literal(one)}, 'one'), (3, ${literal(third)}, 'third');
+      ${isSame ? '' : `insert into places values (2, ${literal(other)}, 'other');`}
+      insert into notes values (1, ${literal(one)}), (2, ${literal(one)});
+      create trigger counting before update on notes for each row execute function count_writes();`)
+    const Place = tableOf('places')
+    const relation = { relation: Model.BelongsToOneRelation, modelClass: Place }
+    const relationMappings = { of: { ...relation, join: { from: 'notes.place', to: 'places.key' } } }
+    const Note = tableOf('notes', { relationMappings })
+    class ByKey extends PrimaryKeyRelatedField {
+      protected override keyProperty() {
+        return 'key'
+      }
+    }
+    const open = () => Place.query().where('hidden', false)
+    const Keyed = serializerOf(Note, ['id', 'place'], { place: new ByKey({ queryset: open }) })
+    const Both = serializerOf(Note, ['id', 'place', 'slug'], {
+      place: new ByKey({ queryset: open, ...optional }),
+      slug: new SlugRelatedField({ queryset: open, slugField: 'slug', source: 'place', ...optional }),
+    })
+    const Beside = serializerOf(Note, ['id', 'place', 'of'], {
+      place: new ByKey({ queryset: open, ...optional }),
+      of: new NestedSerializer(serializerOf(Place, ['key', 'slug']), optional),
+    })
+    const { send, get } = await serveViews({
+      keyed: viewOf(Note, Keyed),
+      both: viewOf(Note, Both),
+      beside: viewOf(Note, Beside),
+    })
+    const held = async (id: number) => {
+      const { rows } = await database.knex.raw(
+        'select slug, writes from notes join places on place = key where notes.id = ?',
+        [id],
+      )
+      return rows[0] as object
+    }
+    // an object that is hidden by now is named as it was shown, or in any spelling that is the same
+    await database.knex.raw(`update places set hidden = true where slug = 'one'`)
+    const shown = (await get('/keyed/1')).json
+    expect((await send('PUT', '/keyed/1', shown)).status).toBe(200)
+    expect(await held(1)).toEqual({ slug: 'one', writes: 0 })
+    expect((await send('PATCH', '/keyed/1', { place: other })).status).toBe(200)
+    expect((await send('PATCH', '/keyed/bulk', [{ id: 2, place: other }])).status).toBe(200)
+    for (const id of [1, 2]) expect(await held(id)).toEqual({ slug: isSame ? 'one' : 'other', writes: isSame ? 0 : 1 })
+    await database.knex.raw(`update places set hidden = false`)
+    const bodies = [
+      [{ place: other, slug: 'one' }, isSame],
+      [{ place: one, slug: 'one' }, true],
+      [{ place: third, slug: 'one' }, true],
+    ] as const
+    for (const [body, isTaken] of bodies) {
+      await database.knex.raw(`update notes set place = ${literal(third)}`)
+      const { status } = await send('PATCH', '/both/1', body)
+      expect([body, status]).toEqual([body, isTaken ? 200 : 400])
+      expect(await held(1)).toMatchObject({ slug: isTaken ? 'one' : 'third' })
+    }
+    await database.knex.raw(`update notes set place = ${literal(one)}`)
+    const beside = { place: other, of: { slug: 'new' } }
+    expect((await send('PATCH', '/beside/1', beside)).status).toBe(isSame ? 200 : 400)
+    expect(await held(1)).toMatchObject({ slug: isSame ? 'new' : 'one' })
+  })
+})
