@@ -246,7 +246,7 @@ describe('the routes of actions', () => {
     }
   })
 
-  it('62 that are fixed win against an id of any type', async () => {
+  it('that are fixed win against an id of any type', async () => {
     class Tags extends ModelViewSet<Tag> {
       static override model = Tag
       static override serializerClass = TagSerializer
@@ -307,7 +307,7 @@ describe('an input serializer', () => {
     expect(calls).toEqual([])
   })
 
-  it('36 reads the body of DELETE, which no other DELETE does', async () => {
+  it('reads the body of DELETE, which no other DELETE does', async () => {
     const { send } = await api(BookViewSet)
     expect((await send('DELETE', '/api/books/1/mark', { title: 'x' })).status).toBe(400)
     expect((await send('DELETE', '/api/books/1/mark')).json.errors).toEqual({ title: ['This field is required.'] })

@@ -56,7 +56,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
   const closed: Guards = { authentication: [TokenAuth], permissions: [IsAuthenticated] }
 
   describe('tokens', () => {
-    it('[E4] 5 sets user and auth, and auth does not hold the token', async () => {
+    it('[E4] sets user and auth, and auth does not hold the token', async () => {
       const { status, json, text } = await get(closed, { Authorization: 'Token alice' })
       expect({ status, json }).toEqual({
         status: 200,
@@ -118,7 +118,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       expect(text).toContain('"name":"bob"')
     })
 
-    it('5 another keyword, as an option or an override', async () => {
+    it('another keyword, as an option or an override', async () => {
       class Own extends TokenAuth {
         override readonly keyword = 'Bearer'
       }
@@ -161,7 +161,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
   describe('several schemes', () => {
     const authentication: Authentications = [SessionAuthentication, TokenAuth, new Header()]
 
-    it('5 are tried in order, and the first that knows the caller counts', async () => {
+    it('are tried in order, and the first that knows the caller counts', async () => {
       const both = { Authorization: 'Token alice', 'X-User': 'bob' }
       expect((await get({ authentication }, both)).json.user).toEqual(users['alice'])
       expect((await get({ authentication }, { 'X-User': 'bob' })).json).toMatchObject({
@@ -186,7 +186,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       ['a session where none has one', [Header], 'Session realm="api"'],
       ['a session for the session', [SessionAuthentication], 'Session realm="api"'],
       ['a session without schemes', [], 'Session realm="api"'],
-    ] as const)('41 a 401 has %s', async (_name, schemes, challenge) => {
+    ] as const)('a 401 has %s', async (_name, schemes, challenge) => {
       const guards = { authentication: schemes, permissions: [IsAuthenticated] }
       expect(await get(guards)).toMatchObject({
         status: 401,
@@ -195,7 +195,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       })
     })
 
-    it('41 an error may bring a challenge of its own', async () => {
+    it('an error may bring a challenge of its own', async () => {
       class Own extends BaseAuthentication {
         override readonly challenge = 'Own'
         override authenticate(): never {
@@ -214,7 +214,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
         }
       }
 
-    it.each(['auth', 'authInfo', 'auth_info'])('5 says what it knows of the credentials as %s', async (name) => {
+    it.each(['auth', 'authInfo', 'auth_info'])('says what it knows of the credentials as %s', async (name) => {
       const own = returning({ user: { id: 7 }, [name]: { scopes: ['read:books'] } })
       const { status, json } = await get({ authentication: [own], permissions: [new HasScope('read:books')] })
       expect([status, json]).toEqual([200, { user: { id: 7 }, auth: { scopes: ['read:books'] }, version: null }])
@@ -227,7 +227,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       ['no user', { auth: {} }, 'returned no user'],
       ['false', false, 'returned a boolean'],
       ['a text', 'alice', 'returned a string'],
-    ])('5 that returns %s lets nobody in, and says what to return', async (_what, credentials, message) => {
+    ])('that returns %s lets nobody in, and says what to return', async (_what, credentials, message) => {
       client = await serve({ authentication: [returning(credentials)] })
       expect((await client.get('/things')).status).toBe(500)
       expect(client.reported).toMatchObject([
@@ -249,12 +249,12 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       ['without schemes', undefined],
       ['with schemes that know nobody', [TokenAuth]],
       ['with the session scheme', [SessionAuthentication]],
-    ] as const)('5 is taken as it is, %s', async (_name, authentication) => {
+    ] as const)('is taken as it is, %s', async (_name, authentication) => {
       const guards = { ...(authentication && { authentication }), permissions: [IsAuthenticated], before: [passport] }
       expect((await get(guards)).json.user).toEqual(users['bob'])
     })
 
-    it('5 gives way to credentials of the request', async () => {
+    it('gives way to credentials of the request', async () => {
       const { json } = await get({ ...closed, before: [passport] }, { Authorization: 'Token alice' })
       expect(json.user).toEqual(users['alice'])
     })
@@ -267,7 +267,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     }
     const guards: Guards = { authentication: [SessionAuthentication, TokenAuth], before: [login] }
 
-    it('5 is whom the app has logged in', async () => {
+    it('is whom the app has logged in', async () => {
       expect((await get(guards)).json).toEqual({ user: users['alice'], auth: { scheme: 'Session' }, version: null })
     })
 
@@ -364,7 +364,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     })
   })
 
-  it('5 koa-session works with it, and a cookie that is none is anonymous', async () => {
+  it('koa-session works with it, and a cookie that is none is anonymous', async () => {
     let sessions: Koa.Middleware | undefined
     const before = [
       (ctx: Koa.Context, next: Koa.Next) => {
@@ -399,7 +399,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
 describe('authentication() before a view', () => {
   const { 'a view set': serve } = surfaces as Required<typeof surfaces>
 
-  it("41 a 401 of the view names the plugin's challenges, too", async () => {
+  it("a 401 of the view names the plugin's challenges, too", async () => {
     const { authentication } = await import('../../plugins/index.js')
     client = await serve!({ permissions: [IsAuthenticated], before: [authentication(TokenAuth)] })
     expect((await client.get('/things')).headers['www-authenticate']).toBe('Token realm="api"')
@@ -461,7 +461,7 @@ describe('a scheme', () => {
       'SessionAuth',
       { type: 'apiKey', in: 'cookie', name: 'sid' },
     ],
-  ])('[G10] 13 says what answers vary by, and what OpenAPI says of it', (scheme, vary, name, definition) => {
+  ])('[G10] says what answers vary by, and what OpenAPI says of it', (scheme, vary, name, definition) => {
     if (scheme instanceof TokenAuthentication) scheme.settle('here')
     expect(scheme.vary).toBe(vary)
     expect(scheme.openapi).toMatchObject({ name, definition })

@@ -65,7 +65,7 @@ describe('bulk routes', () => {
     ])
   })
 
-  it('62 win against {id:int} and {id:str}, and leave bulkx to it', async () => {
+  it('win against {id:int} and {id:str}, and leave bulkx to it', async () => {
     class Tags extends BulkModelViewSet<Tag> {
       static override model = Tag
       static override serializerClass = TagSerializer

@@ -168,7 +168,7 @@ describe('the answer', () => {
         { title: 'third' },
       ])
 
-  it('26 is CSV where the client accepts it', async () => {
+  it('is CSV where the client accepts it', async () => {
     await insert()
     const { status, headers, text } = await client.get('/api/books', { Accept: 'text/csv' })
     expect({ status, text }).toEqual({
@@ -193,14 +193,14 @@ describe('the answer', () => {
     ['image/png', 'json'],
     ['application/problem+json', 'json'],
     [`;;;,,,/,q=${'x'.repeat(9000)}`, 'json'],
-  ])('27 28 29 48 for Accept %s is %s', async (accept, format) => {
+  ])('for Accept %s is %s', async (accept, format) => {
     const { status, headers } = await client.get('/api/books', { Accept: accept })
     expect(status).toBe(200)
     expect(headers['content-type']).toContain(format)
     expect(headers.vary).toBe('Accept')
   })
 
-  it('28 is 406 on a strict view, which then writes nothing', async () => {
+  it('is 406 on a strict view, which then writes nothing', async () => {
     const body = { title: 'x' }
     const refused = await client.send('POST', '/api/strict', body, { Accept: 'image/png' })
     expect(refused.json).toEqual({ detail: 'Not acceptable', status: 406 })
@@ -215,14 +215,14 @@ describe('the answer', () => {
     ['/api/books.json', 'text/csv', 'application/json'],
     ['/api/books/1.csv', 'application/json', 'text/csv'],
     ['/api/books/1.json', 'text/csv', 'application/json'],
-  ])('30 to %s is that of the suffix, whatever Accept says', async (path, accept, type) => {
+  ])('to %s is that of the suffix, whatever Accept says', async (path, accept, type) => {
     await insert()
     const { status, headers } = await client.get(path, { Accept: accept })
     expect(status).toBe(200)
     expect(headers['content-type']).toContain(type)
   })
 
-  it('30 to an unknown suffix is 404', async () => {
+  it('to an unknown suffix is 404', async () => {
     await insert()
     for (const path of ['/api/books.xml', '/api/books/1.xml', '/api/plain.csv', '/api/books.csv.json']) {
       expect((await client.get(path)).status).toBe(404)
@@ -239,7 +239,7 @@ describe('the answer', () => {
         return router.routes() as Koa.Middleware
       },
     ],
-  ])('30 to an action knows the suffixes of its own renderers, and no other: %s', async (_name, serve) => {
+  ])('to an action knows the suffixes of its own renderers, and no other: %s', async (_name, serve) => {
     const own = new APIRouter({ prefix: '/api' }).register('both', Both, 'both').register('json', JSONOnly, 'json')
     await own.prepare()
     const other = await serving(serve(own), own.allowedMethods())
@@ -277,12 +277,12 @@ describe('the answer', () => {
     expect(noteOf('/api/json/report', 'post')).toBeUndefined()
   })
 
-  it('31 varies on Accept only where there is a choice', async () => {
+  it('varies on Accept only where there is a choice', async () => {
     expect((await client.get('/api/plain')).headers).not.toHaveProperty('vary')
   })
 
   it.each(['whole', 'books', 'offset', 'cursor', 'exported'])(
-    '53 has the same columns in CSV with and without rows: %s',
+    'has the same columns in CSV with and without rows: %s',
     async (name) => {
       expect((await client.get(`/api/${name}.csv`)).text).toBe(HEADER)
       await insert()
@@ -292,7 +292,7 @@ describe('the answer', () => {
     },
   )
 
-  it('53 is one row for one object, also of a create', async () => {
+  it('is one row for one object, also of a create', async () => {
     const created = await client.send('POST', '/api/books', { title: 'x' }, { Accept: 'text/csv' })
     expect(created.status).toBe(201)
     expect(created.headers.location).toBe('/api/books/1')
@@ -300,7 +300,7 @@ describe('the answer', () => {
     expect((await client.get('/api/books/1.csv')).text).toBe(created.text)
   })
 
-  it('38 to HEAD has the headers and the length of GET, and is no CSV when it is an error', async () => {
+  it('to HEAD has the headers and the length of GET, and is no CSV when it is an error', async () => {
     await insert()
     const get = await client.get('/api/books.csv')
     const head = await client.send('HEAD', '/api/books.csv')
@@ -347,7 +347,7 @@ describe('the body of a request', () => {
   it.each([
     ['POST', 'accept-post'],
     ['PATCH', 'accept-patch'],
-  ])('32 of %s in another type is 415 with the parsers of the view', async (method, header) => {
+  ])('of %s in another type is 415 with the parsers of the view', async (method, header) => {
     await database.knex('books').insert({ title: 'x' })
     const path = method === 'POST' ? '/api/books' : '/api/books/1'
     const response = await raw({ method, path, headers: { 'Content-Type': 'text/plain' }, body: 'x' })
@@ -358,19 +358,19 @@ describe('the body of a request', () => {
     expect(forms).toMatchObject({ status: 415, headers: { 'accept-post': 'application/json' } })
   })
 
-  it('33 in another coding is 415 with those we read', async () => {
+  it('in another coding is 415 with those we read', async () => {
     for (const headers of [FORM, MULTIPART]) {
       const response = await raw({ path: '/api/books', headers: { ...headers, 'Content-Encoding': 'foo' }, body: 'x' })
       expect(response).toMatchObject({ status: 415, headers: { 'accept-encoding': 'gzip, deflate, br' } })
     }
   })
 
-  it('34 is not needed to hear what is required', async () => {
+  it('is not needed to hear what is required', async () => {
     const { status, json } = await client.send('POST', '/api/books')
     expect({ status, json }).toMatchObject({ status: 400, json: { errors: { title: ['This field is required.'] } } })
   })
 
-  it('36 39 is ignored on DELETE and GET', async () => {
+  it('is ignored on DELETE and GET', async () => {
     await database.knex('books').insert({ title: 'x' })
     const broken = { headers: { 'Content-Type': 'text/plain' }, body: '{' }
     expect((await raw({ method: 'GET', path: '/api/books/1', ...broken })).status).toBe(200)
@@ -396,7 +396,7 @@ describe('the body of a request', () => {
     await server.close()
   })
 
-  it('40 is asked for with 100 Continue', async () => {
+  it('is asked for with 100 Continue', async () => {
     const ask = (length: number, token: string) =>
       new Promise<{ continued: boolean; status: number | undefined }>((resolve, reject) => {
         let continued = false

@@ -472,7 +472,7 @@ describe.each(combinations)(
       return apps.get(modules)?.shops.find((one) => names.every((name) => one[name] === sought[name])) as Shop
     }
 
-    it('64 gets the same answers, with links that fit', async () => {
+    it('gets the same answers, with links that fit', async () => {
       const { port, base } = shopOf()
       await database.knex.raw(SEED)
       const { send } = connectTo(port)

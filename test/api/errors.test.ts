@@ -161,7 +161,7 @@ describe('every error', () => {
     expect(headers['content-length']).toBe(String(whole.text.length))
   })
 
-  it('49 is JSON whatever Accept and the suffix say', async () => {
+  it('is JSON whatever Accept and the suffix say', async () => {
     const { get } = await library()
     for (const accept of ['text/csv', 'application/problem+json', 'text/html', ';;;', '']) {
       expectRules(await get('/api/books/9', { Accept: accept }))
@@ -183,7 +183,7 @@ describe('every error', () => {
     expect(headers).not.toHaveProperty('content-disposition')
   })
 
-  it('60 keeps the connection', async () => {
+  it('keeps the connection', async () => {
     const { port } = await library()
     const { exchange } = await import('../support/server.js')
     const bad = 'POST /api/books HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\r\n{x}'
@@ -700,7 +700,7 @@ describe('a database that is away', () => {
 })
 
 describe('refusals before the action', () => {
-  it('44 of a throttle is 429 with the same seconds in header and text', async () => {
+  it('of a throttle is 429 with the same seconds in header and text', async () => {
     class Never extends BaseThrottle {
       check(): void {
         throw new Throttled(0.2)

@@ -92,7 +92,7 @@ describe('an APIView', () => {
     })
   })
 
-  it('30 answers in the format that its path ends in, on whatever router', async () => {
+  it('answers in the format that its path ends in, on whatever router', async () => {
     class Report extends APIView {
       static override rendererClasses = [JSONRenderer, CSVRenderer]
       static override strictAccept = true
@@ -330,7 +330,7 @@ describe('the order of dispatch', () => {
     expect(steps).toEqual([])
   })
 
-  it('[E1] 41, 43 a permission that refuses is 401 for an anonymous caller and 403 for a known one', async () => {
+  it('[E1] a permission that refuses is 401 for an anonymous caller and 403 for a known one', async () => {
     const { get } = await books()
     expect(await get('/books?refuse=1')).toMatchObject({
       status: 401,
@@ -343,7 +343,7 @@ describe('the order of dispatch', () => {
     expect(known.headers).not.toHaveProperty('www-authenticate')
   })
 
-  it('[E2] 42 wrong credentials are 401 with the challenges, on an open view too', async () => {
+  it('[E2] wrong credentials are 401 with the challenges, on an open view too', async () => {
     const { get } = await books()
     expect(await get('/books', { Authorization: 'Test wrong' })).toMatchObject({
       status: 401,
@@ -353,7 +353,7 @@ describe('the order of dispatch', () => {
     expect(steps.at(-1)).toBe('authenticate 1.0')
   })
 
-  it('41 a view whose schemes have no challenge asks for a session', async () => {
+  it('a view whose schemes have no challenge asks for a session', async () => {
     class Closed extends BasePermission {
       override hasPermission(): boolean {
         return false
@@ -398,7 +398,7 @@ describe('the order of dispatch', () => {
     expect(steps.at(-1)).toBe('action with {"title":"One"}')
   })
 
-  it('[F9] 40 an upload that is refused is not waited for', async () => {
+  it('[F9] an upload that is refused is not waited for', async () => {
     const { port } = await books()
     const { exchange } = await import('../support/server.js')
     const head =

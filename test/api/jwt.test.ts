@@ -119,7 +119,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       ['a token in quotes', 'Bearer "a.b.c"', "The header is no 'Bearer' and a token"],
       ['parameters', 'Bearer token="a.b.c", realm="x"', "The header is no 'Bearer' and a token"],
       ['a byte beyond ASCII', 'Bearer a.b.\xff', "The header is no 'Bearer' and a token"],
-    ])('[E2] 42 with %s is 400 invalid_request, on an open view too', async (_what, header, description) => {
+    ])('[E2] with %s is 400 invalid_request, on an open view too', async (_what, header, description) => {
       for (const guards of [open, closed]) {
         expect(await get(guards, { Authorization: header })).toMatchObject({
           status: 400,

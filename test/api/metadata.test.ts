@@ -271,7 +271,7 @@ describe('the metadata of a path', () => {
     ])
   })
 
-  it('24 is of what an action takes, on its path and on nested and bulk ones', async () => {
+  it('is of what an action takes, on its path and on nested and bulk ones', async () => {
     class RenameInput extends Serializer {
       static override declaredFields = { title: new StringField({ maxLength: 5 }) }
     }
@@ -310,7 +310,7 @@ describe('the metadata of a path', () => {
     expect((await metadata('/api/books/1/parts')).name).toBe('Parts')
   })
 
-  it('24 is there on generic views, with their own methods', async () => {
+  it('is there on generic views, with their own methods', async () => {
     class Detail extends RetrieveAPIView<Book> {
       static override model = Book
       static override serializerClass = BookSerializer

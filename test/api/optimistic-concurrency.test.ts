@@ -195,13 +195,13 @@ describe('a view with static concurrency', () => {
     ['the content in the place of the row', (tag) => `"${tag.slice(18, 34)}-${tag.slice(18, 34)}"`, 412],
     ['no grammar', (tag) => `bad, ${tag}`, 412],
     ['nothing', () => '', 412],
-  ])('13 takes If-Match: %s', async (_name, field, status) => {
+  ])('takes If-Match: %s', async (_name, field, status) => {
     const client = await served(Documents)
     const tag = tagOf(await client.get(path))
     expect(await client.send('PATCH', path, { title: 'x' }, { 'If-Match': field(tag) })).toMatchObject({ status })
   })
 
-  it('12 refuses a write whose If-None-Match names the version', async () => {
+  it('refuses a write whose If-None-Match names the version', async () => {
     const client = await served(Documents)
     const tag = tagOf(await client.get(path))
     for (const field of [tag, `W/${tag}`, '*']) {
@@ -252,7 +252,7 @@ describe('a view with static concurrency', () => {
         }
       },
     ],
-  ])('12 reads %s of the version that If-Match names, and of no other', async (_name, view) => {
+  ])('reads %s of the version that If-Match names, and of no other', async (_name, view) => {
     const { get } = await served(view)
     const tag = tagOf(await get(path))
     expect((await get(path, { 'If-Match': tag })).status).toBe(200)

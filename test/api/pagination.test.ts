@@ -178,7 +178,7 @@ describe.each([
   })
 
   it.each([1, 10, 46, 99, 100])(
-    '57 shows each item once on the way by next, %i at a time, and back by previous',
+    'shows each item once on the way by next, %i at a time, and back by previous',
     async (n) => {
       const books = await listOf({ paginationClass: Class })
       const pages = await walk(books, `/api/books?${at(0, n)}`)

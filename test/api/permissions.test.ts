@@ -298,7 +298,7 @@ describe('a view set', () => {
     return serveApp(api.routes())
   }
 
-  it("5 ModelPermission takes the view's model, of static model or of static queryset", async () => {
+  it("ModelPermission takes the view's model, of static model or of static queryset", async () => {
     const { get, send } = await library([ModelPermission])
     expect((await get('/api/books', as('bob'))).status).toBe(200)
     expect((await send('DELETE', '/api/books/1', undefined, as('bob'))).status).toBe(403)
@@ -431,7 +431,7 @@ describe('permissions() and checkObjectPermissions()', () => {
     expect((await client.get('/')).status).toBe(401)
   })
 
-  it('41 without authentication() a session is asked for', async () => {
+  it('without authentication() a session is asked for', async () => {
     const client = await serveApp(permissions(IsAuthenticated))
     expect((await client.get('/')).headers['www-authenticate']).toBe('Session realm="api"')
   })

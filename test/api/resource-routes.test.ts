@@ -133,7 +133,7 @@ describe('the routes of a resource', () => {
     expect((await client.get('/books/1')).status).toBe(404)
   })
 
-  it('38 answer HEAD as GET, with its length and without its body', async () => {
+  it('answer HEAD as GET, with its length and without its body', async () => {
     const { get, send } = await serveResources({ books: BookViewSet })
     await Book.query().insert({ title: 'Größe' })
     for (const path of ['/api', '/api/books', '/api/books/1', '/api/books/1.json', '/api/books/9']) {
@@ -147,7 +147,7 @@ describe('the routes of a resource', () => {
     }
   })
 
-  it('23, 24 answer OPTIONS with their own methods, and without the database', async () => {
+  it('answer OPTIONS with their own methods, and without the database', async () => {
     const { send } = await serveResources({ books: BookViewSet })
     const queries = await countQueries(database.knex, async () => {
       const list = await send('OPTIONS', '/api/books')
@@ -160,7 +160,7 @@ describe('the routes of a resource', () => {
   })
 
   it.each(['DELETE', 'PUT', 'TRACE', 'PROPFIND', 'REPORT'])(
-    '20, 21 answer %s with 405 and Allow where it is not mapped',
+    'answer %s with 405 and Allow where it is not mapped',
     async (method) => {
       const { send } = await serveResources({ books: BookViewSet })
       const response = await send(method, '/api/books')
@@ -172,7 +172,7 @@ describe('the routes of a resource', () => {
     },
   )
 
-  it('22 leave every method on an unknown path to the app', async () => {
+  it('leave every method on an unknown path to the app', async () => {
     const { send } = await serveResources({ books: BookViewSet })
     for (const method of ['GET', 'POST', 'OPTIONS', 'TRACE', 'DELETE']) {
       for (const path of ['/', '/api/nothing', '/api/books/1/2', '/api/books/abc']) {
@@ -181,7 +181,7 @@ describe('the routes of a resource', () => {
     }
   })
 
-  it('36 ignore the body of DELETE, and keep the connection', async () => {
+  it('ignore the body of DELETE, and keep the connection', async () => {
     const { port } = await serveResources({ books: BookViewSet })
     await Book.query().insert({ title: 'One' })
     const requests =
@@ -193,13 +193,13 @@ describe('the routes of a resource', () => {
     expect(text).toMatch(/HTTP\/1\.1 200 OK\r\n/)
   })
 
-  it('39 ignore the body of GET', async () => {
+  it('ignore the body of GET', async () => {
     const { port } = await serveResources({ books: BookViewSet })
     const request = 'GET /api/books HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\nx'
     expect(await exchange(port, request)).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
   })
 
-  it('34 answer a POST without body and type with the required fields', async () => {
+  it('answer a POST without body and type with the required fields', async () => {
     const { send } = await serveResources({ books: BookViewSet })
     expect((await send('POST', '/api/books')).json).toEqual({
       detail: 'Validation failed',
@@ -208,7 +208,7 @@ describe('the routes of a resource', () => {
     })
   })
 
-  it('32 answer a body of another type with 415 and what is accepted', async () => {
+  it('answer a body of another type with 415 and what is accepted', async () => {
     const { send } = await serveResources({ books: BookViewSet })
     await Book.query().insert({ title: 'One' })
     const xml = { 'Content-Type': 'text/xml' }
@@ -242,7 +242,7 @@ describe('paths', () => {
     expect((await get('/api/books//')).status).toBe(404)
   })
 
-  it('30 take the suffix of a renderer, and no other', async () => {
+  it('take the suffix of a renderer, and no other', async () => {
     const { get, send } = await serveResources({ books: BookViewSet })
     const created = await send('POST', '/api/books.json', { title: 'One' })
     expect(created).toMatchObject({ status: 201, headers: { location: '/api/books/1' } })
@@ -314,12 +314,12 @@ describe('paths', () => {
     'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n',
     'GET * HTTP/1.1\r\nHost: a\r\n\r\n',
     'GET /api/books HTTP/1.0\r\n\r\n',
-  ])('61 never make a 5xx: %j', async (request) => {
+  ])('never make a 5xx: %j', async (request) => {
     const { port } = await serveResources({ books: BookViewSet })
     expect(await exchange(port, request)).toMatch(/^HTTP\/1\.1 [24]/)
   })
 
-  it('61 of an absolute form are read without its host', async () => {
+  it('of an absolute form are read without its host', async () => {
     const { port } = await serveResources({ books: BookViewSet })
     const body = '{"title":"One"}'
     const answer = await exchange(
@@ -333,7 +333,7 @@ describe('paths', () => {
 })
 
 describe('the lookup of one object', () => {
-  it('37 is by the primary key, whatever its name and type', async () => {
+  it('is by the primary key, whatever its name and type', async () => {
     class Tags extends ModelViewSet<Tag> {
       static override model = Tag
       static override serializerClass = TagSerializer

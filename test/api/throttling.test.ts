@@ -79,7 +79,7 @@ const statuses = async (count: number, ask: () => Promise<{ status: number }>) =
 }
 
 describe('a throttled view', () => {
-  it('44 45 shows what is left, and for how long it refuses', async () => {
+  it('shows what is left, and for how long it refuses', async () => {
     const { get, reported } = await serve({ '/': viewOf([new AnonRateThrottle({ rate: '2/hour' })]) })
     const first = await get('/')
     expect(first).toMatchObject({

@@ -108,7 +108,7 @@ describe('the body of a request', () => {
     expect((await behind.send({ body: upload, headers: MULTIPART })).json).toEqual(expected)
   })
 
-  it('39 is left alone on GET and DELETE', async () => {
+  it('is left alone on GET and DELETE', async () => {
     const { send } = await serving(contentNegotiation(), echo)
     for (const method of ['GET', 'DELETE']) {
       expect((await send({ method, body: 'x', headers: { 'Content-Type': 'text/plain' } })).json).toEqual({})
@@ -139,7 +139,7 @@ describe('the answer', () => {
     ctx.body = [{ id: 1, title: '=x' }]
   }
 
-  it('26 is what the client accepts', async () => {
+  it('is what the client accepts', async () => {
     const { send } = await serving(contentNegotiation({ renderers, basename: 'bücher' }), rows)
     expect(await send({ headers: { Accept: 'text/csv' } })).toMatchObject({
       status: 201,
@@ -158,7 +158,7 @@ describe('the answer', () => {
     })
   })
 
-  it('30 is that of the suffix, whatever Accept says', async () => {
+  it('is that of the suffix, whatever Accept says', async () => {
     const { send } = await serving(contentNegotiation({ renderers }), rows)
     const typeOf = async (path: string, accept: string) =>
       (await send({ path, headers: { Accept: accept } })).headers['content-type']
@@ -171,12 +171,12 @@ describe('the answer', () => {
     }
   })
 
-  it('30 is not refused for its Accept where it has a suffix', async () => {
+  it('is not refused for its Accept where it has a suffix', async () => {
     const { send } = await serving(contentNegotiation({ renderers, strictAccept: true }), rows)
     expect((await send({ path: '/rows.csv', headers: { Accept: 'image/png' } })).text).toBe("id,title\r\n1,'=x\r\n")
   })
 
-  it('28 is 406 before the route, when it is strict', async () => {
+  it('is 406 before the route, when it is strict', async () => {
     const route = vi.fn<Koa.Middleware>(rows)
     const { send } = await serving(contentNegotiation({ renderers, strictAccept: true }), route)
     expect((await send({ headers: { Accept: 'image/png' } })).json).toEqual({ detail: 'Not acceptable', status: 406 })

@@ -177,7 +177,7 @@ describe('errors()', () => {
     ['versioning() by path', () => versioning(URLPathVersioning)],
     ['versioning() by parameter', () => versioning(QueryParamVersioning)],
     ['the routes of an API', () => api.routes()],
-  ])('61 answers 404 where %s leaves a target that is no URL to the app', async (_name, middleware) => {
+  ])('answers 404 where %s leaves a target that is no URL to the app', async (_name, middleware) => {
     vi.stubEnv('CACHE_BUST_TOKEN', 'a token of 16 or more')
     const reported: unknown[] = []
     const reached: (string | undefined)[] = []
@@ -196,7 +196,7 @@ describe('errors()', () => {
   it.each<[string, () => Koa.Middleware]>([
     ["the application's own router", () => routed.routes() as Koa.Middleware],
     ['a view that reads the query', () => Searched.asView()],
-  ])('61 answers 404 where %s stumbles over a target that is no URL', async (_name, middleware) => {
+  ])('answers 404 where %s stumbles over a target that is no URL', async (_name, middleware) => {
     const reported: unknown[] = []
     const { port } = await serving(middleware(), (error) => reported.push(error))
     const answer = await exchange(port, noURL, () => false)

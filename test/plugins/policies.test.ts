@@ -68,7 +68,7 @@ describe('authentication()', () => {
     )
   })
 
-  it('41 what the handler throws later has its challenges, too', async () => {
+  it('what the handler throws later has its challenges, too', async () => {
     const { AuthenticationFailed } = await import('../../lib/index.js')
     const client = await serveApp(errors(), authentication(token, APIKeyAuthentication), () => {
       throw new AuthenticationFailed()
@@ -76,7 +76,7 @@ describe('authentication()', () => {
     expect((await client.get('/')).headers['www-authenticate']).toBe('Token realm="api", ApiKey realm="api"')
   })
 
-  it('41 several of them add up', async () => {
+  it('several of them add up', async () => {
     const client = await serveApp(
       authentication(APIKeyAuthentication),
       authentication(token),

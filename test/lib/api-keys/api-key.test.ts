@@ -48,7 +48,7 @@ afterAll(async () => {
 describe('a key', () => {
   const bytes = Uint8Array.from({ length: 32 }, (_, index) => index)
 
-  it('9 is the prefix and 32 bytes, and is stored as its hash', () => {
+  it('is the prefix and 32 bytes, and is stored as its hash', () => {
     const key = writeKey('api', bytes)
     expect(key).toBe('api_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8')
     expect(hashToken(key)).toBe('ec3e8abea566166322d5c5f7c4998511c369ecbb61381d3916feb0fcbb65df4a')
@@ -152,7 +152,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     return response
   }
 
-  it('[E4] 5 finds the caller; auth has the scopes and no secret', async () => {
+  it('[E4] finds the caller; auth has the scopes and no secret', async () => {
     const { key, id } = await generateApiKey({ userId: 7, name: 'Import', scopes: ['read:books', 'a"b'] })
     const { status, json, text } = await get(closed, key)
     expect({ status, json }).toEqual({
@@ -197,7 +197,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     }
   })
 
-  it('9 a malformed key asks the database nothing, a well-formed one once', async () => {
+  it('a malformed key asks the database nothing, a well-formed one once', async () => {
     const { key } = await generateApiKey({ userId: 7 })
     await get(open, key)
     expect(await countQueries(database.knex, () => get(open, 'api_short'))).toEqual([])
@@ -220,7 +220,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     }
   })
 
-  it('9 a revoked key is one of nobody, at once, and can be let in again', async () => {
+  it('a revoked key is one of nobody, at once, and can be let in again', async () => {
     const { key, id } = await generateApiKey({ userId: 7 })
     expect((await get(closed, key)).status).toBe(200)
     expect([await revokeApiKey(id), await revokeApiKey(id), await revokeApiKey(99), await revokeApiKey('x')]).toEqual([
@@ -234,7 +234,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     expect((await get(closed, key)).status).toBe(200)
   })
 
-  it('9 a key ends when it expires, by the clock', async () => {
+  it('a key ends when it expires, by the clock', async () => {
     const { key } = await generateApiKey({ userId: 7, expiresAt: new Date(time + HOUR) })
     const before = await get(closed, key)
     expect(before.json.auth.expires_at).toBe('2026-01-02T01:00:00.000Z')
@@ -252,7 +252,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     }
   })
 
-  it('5 the user of a key is what getUserForKey says, and 401 when it says nobody', async () => {
+  it('the user of a key is what getUserForKey says, and 401 when it says nobody', async () => {
     const { key } = await generateApiKey({ userId: 7, name: 'Import' })
     class Own extends APIKeyAuthentication {
       override async getUserForKey({ name }: { name: string }) {
@@ -272,7 +272,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     }
   })
 
-  it('5 HasScope lets pass who has all scopes', async () => {
+  it('HasScope lets pass who has all scopes', async () => {
     const { key } = await generateApiKey({ userId: 7, scopes: ['read:books', 'write:books'] })
     const few = await generateApiKey({ userId: 7, scopes: ['read:books'] })
     const none = await generateApiKey({ userId: 7 })
@@ -283,7 +283,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     expect((await get(guards)).status).toBe(401)
   })
 
-  it('9 the last use is written at most once a minute, after the request', async () => {
+  it('the last use is written at most once a minute, after the request', async () => {
     const { key } = await generateApiKey({ userId: 7 })
     const other = await generateApiKey({ userId: 8 })
     const used = async () => (await APIKey.query().orderBy('id')).map(({ last_used_at }) => last_used_at?.getTime())
@@ -306,7 +306,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     time = start
   })
 
-  it('9 a use that cannot be written is forgotten, with one warning', async () => {
+  it('a use that cannot be written is forgotten, with one warning', async () => {
     const { key } = await generateApiKey({ userId: 7 })
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     await database.knex.raw('alter table koa_viewsets_api_keys rename column last_used_at to gone')

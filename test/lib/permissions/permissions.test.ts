@@ -38,19 +38,19 @@ describe('IsAuthenticated', () => {
     for (const method of METHODS) expect(await passes(new IsAuthenticated(), method, state)).toBe(false)
   })
 
-  it.each([{}, { id: 1 }, { isAuthenticated: true }, 'alice', 7])('5 takes the user %j', async (user) => {
+  it.each([{}, { id: 1 }, { isAuthenticated: true }, 'alice', 7])('takes the user %j', async (user) => {
     expect(await passes(new IsAuthenticated(), 'DELETE', { user })).toBe(true)
   })
 })
 
 describe('IsAuthenticatedOrReadOnly', () => {
-  it.each(METHODS)('5 for %s', async (method) => {
+  it.each(METHODS)('for %s', async (method) => {
     const reading = ['GET', 'HEAD', 'OPTIONS', 'QUERY'].includes(method)
     for (const [, state] of nobody) expect(await passes(new IsAuthenticatedOrReadOnly(), method, state)).toBe(reading)
     expect(await passes(new IsAuthenticatedOrReadOnly(), method, { user: { id: 1 } })).toBe(true)
   })
 
-  it('5 takes a method in capitals only, and no other for reading', async () => {
+  it('takes a method in capitals only, and no other for reading', async () => {
     for (const method of ['get', 'query', 'TRACE', 'PROPFIND']) {
       expect(await passes(new IsAuthenticatedOrReadOnly(), method, {})).toBe(false)
     }
@@ -73,7 +73,7 @@ describe('IsAdminUser', () => {
     [{}, false],
     ['staff', false],
     [7, false],
-  ])('5 of %j is %s', async (user, expected) => {
+  ])('of %j is %s', async (user, expected) => {
     expect(await passes(new IsAdminUser(), 'GET', { user })).toBe(expected)
   })
 })
@@ -207,7 +207,7 @@ describe('ObjectPermission', () => {
     }
   })
 
-  it('5 takes another field, as an option or an override', () => {
+  it('takes another field, as an option or an override', () => {
     class Own extends ObjectPermission {
       override readonly ownerField = 'author_id'
     }
@@ -235,7 +235,7 @@ describe('HasScope', () => {
     ['null', null, false],
     ['nothing', undefined, false],
     ['a text as auth', 'read:books', false],
-  ])('5 of credentials with %s', async (_name, auth, expected) => {
+  ])('of credentials with %s', async (_name, auth, expected) => {
     expect(await passes(rule, 'GET', { user: { id: 1 }, auth })).toBe(expected)
   })
 

@@ -96,12 +96,12 @@ describe('the table', () => {
     expect(renderer.render(data)).toBe(text)
   })
 
-  it("53 has the serializer's columns, even when it has no rows", () => {
+  it("has the serializer's columns, even when it has no rows", () => {
     expect(renderer.render(named([], 'id', '=h'))).toBe("id,'=h\r\n")
     expect(renderer.render({ count: 0, results: named([], 'id', 'title') })).toBe(header)
   })
 
-  it("53 has the serializer's columns in their order, then what else the rows have", () => {
+  it("has the serializer's columns in their order, then what else the rows have", () => {
     expect(renderer.render(named([{ kind: 'a', title: 'x' }], 'id', 'title'))).toBe('id,title,kind\r\n,x,a\r\n')
   })
 })
@@ -116,7 +116,7 @@ describe('Content-Disposition', () => {
     ['\ud800', `attachment; filename="_.csv"; filename*=UTF-8''%EF%BF%BD.csv`],
     ['', 'attachment; filename="data.csv"'],
     [undefined, 'attachment; filename="data.csv"'],
-  ])('[G5] 54 of %j', (basename, value) => {
+  ])('[G5] of %j', (basename, value) => {
     expect(renderer.headers({ basename })).toEqual({ 'Content-Disposition': value })
   })
 })

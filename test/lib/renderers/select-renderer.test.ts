@@ -31,11 +31,11 @@ describe('the renderer', () => {
     [`text/csv${';'.repeat(9000)}`, 'csv'],
     [`text/csv;${' '.repeat(9000)}q=1`, 'csv'],
     ['*/*;q=0', 'json'],
-  ])('27 28 29 for Accept %j is %s', (accept, format) => {
+  ])('for Accept %j is %s', (accept, format) => {
     expect(selectRenderer(asking(accept), renderers).format).toBe(format)
   })
 
-  it('30 is the one of the suffix, whatever Accept says', () => {
+  it('is the one of the suffix, whatever Accept says', () => {
     expect(selectRenderer(asking('application/json'), renderers, { format: 'csv' }).format).toBe('csv')
     expect(selectRenderer(asking('text/csv'), renderers, { format: 'json', strict: true }).format).toBe('json')
   })
@@ -47,7 +47,7 @@ describe('the renderer', () => {
     ['application/json', true],
     ['*/*', true],
     [undefined, true],
-  ])('28 for Accept %j is 406 when it is strict: %s', (accept, answers) => {
+  ])('for Accept %j is 406 when it is strict: %s', (accept, answers) => {
     const select = () => selectRenderer(asking(accept), [new JSONRenderer()], { strict: true })
     if (answers) expect(select().format).toBe('json')
     else expect(select).toThrow(expect.objectContaining({ status: 406, detail: 'Not acceptable' }))

@@ -139,7 +139,7 @@ describe('routes()', () => {
     ])
   })
 
-  it('64 works under koa-mount: links, Location and API root carry the mount path', async () => {
+  it('works under koa-mount: links, Location and API root carry the mount path', async () => {
     const api = library('/v1')
     await api.prepare()
     const { get, send } = await serve(mount('/service', api.routes()))
@@ -190,7 +190,7 @@ describe('paths', () => {
         return router.routes() as Koa.Middleware
       },
     ],
-  ])('62 whose fixed part ends like a format are preferred to those of objects, by %s', async (_name, middleware) => {
+  ])('whose fixed part ends like a format are preferred to those of objects, by %s', async (_name, middleware) => {
     const { get } = await serve(middleware(new APIRouter().register('tags', FeedViewSet)))
     await database.knex('tags').insert({ slug: 'feed', label: 'one' }).onConflict('slug').ignore()
     expect((await get('/tags/feed.json')).json).toEqual({ slug: 'feed', label: 'all' })
@@ -198,7 +198,7 @@ describe('paths', () => {
     expect((await get('/tags.json')).json).toContainEqual({ slug: 'feed', label: 'one' })
   })
 
-  it('37 are no Location of objects that have none', async () => {
+  it('are no Location of objects that have none', async () => {
     class Inbox extends CreateMixin(ListMixin(GenericViewSet<Tag>)) {
       static override model = Tag
       static override serializerClass = TagSerializer
@@ -349,7 +349,7 @@ describe('mount()', () => {
     expect((await get('/b/api/books')).json).toMatchObject({ count: 0 })
   })
 
-  it('64 works under koa-mount', async () => {
+  it('works under koa-mount', async () => {
     const router = new Router()
     library('/v1').mount(router)
     const { get, send } = await serve(mount('/service', new Koa().use(router.routes())))
@@ -452,7 +452,7 @@ describe('include()', () => {
 })
 
 describe('allowedMethods()', () => {
-  it('20, 21 answers 405 with Allow on known paths, and leaves all else alone', async () => {
+  it('answers 405 with Allow on known paths, and leaves all else alone', async () => {
     const router = new Router()
     const api = library('/api')
     api.mount(router)
@@ -475,7 +475,7 @@ describe('allowedMethods()', () => {
     expect((await send('DELETE', '/api/nothing')).status).toBe(404)
   })
 
-  it("20 knows the paths under a router's own prefix, and those of a router nested in another", async () => {
+  it("knows the paths under a router's own prefix, and those of a router nested in another", async () => {
     const api = library('/api')
     await api.prepare()
     const inner = new Router()

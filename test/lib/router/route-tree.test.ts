@@ -30,7 +30,7 @@ describe('RouteTree', () => {
     },
   )
 
-  it('62 prefers a fixed segment, whatever came first', () => {
+  it('prefers a fixed segment, whatever came first', () => {
     for (const patterns of [
       ['books/{id}', 'books/bulk'],
       ['books/bulk', 'books/{id}'],
