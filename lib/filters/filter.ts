@@ -4,7 +4,7 @@ import { type Context, type QueryParameters, queryOf } from '../http/context.js'
 import type { IDContext } from '../ids/codec.js'
 import { described } from '../kernel/declarations.js'
 import type { ApiError } from '../kernel/errors.js'
-import { noneOf } from '../kernel/once-per.js'
+import { emptyListOf } from '../kernel/once-per.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -187,7 +187,7 @@ export function readConditions(
 }
 
 /** What a request asks that asks for nothing. */
-export const NO_CONDITIONS: readonly FilterCondition[] = noneOf<FilterCondition>({ varied: false })
+export const NO_CONDITIONS: readonly FilterCondition[] = emptyListOf<FilterCondition>({ varied: false })
 
 /** Adds a condition to a query, which may know its table by another name. */
 export function addCondition(query: AnyQueryBuilder, { where, change }: FilterCondition): void {

@@ -5,6 +5,7 @@ import { reportError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import { isKnex } from '../postgres/pg-types.js'
 import { Probe, type Probed } from './probe.js'
 import type { ProbedAPI } from './readiness.js'
 
@@ -43,7 +44,7 @@ export class HealthState {
       throw new ConfigurationError('health(): api is no APIRouter; give health({ api }) the router that is mounted')
     }
     for (const one of databases) {
-      if (typeof (one as Partial<Knex> | undefined)?.raw === 'function') continue
+      if (isKnex(one)) continue
       throw new ConfigurationError('health(): databases holds something that is no knex instance')
     }
     for (const [name, path] of Object.entries({ live, ready })) {

@@ -11,15 +11,11 @@ export function hyphenate(name: string): string {
   return words(name).join('-').toLowerCase()
 }
 
-/** `mark_read` → `markRead` */
-export function camelCase(name: string): string {
-  const [first = '', ...rest] = words(name)
-  return first.toLowerCase() + rest.map(capitalize).join('')
-}
-
 /** `author_id` → `AuthorId`; capitals stay as they are, `isoCode` → `IsoCode`, `ISBN` → `ISBN` */
 export function pascalCase(name: string): string {
-  return words(name).map(capitalize).join('')
+  return words(name)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
 }
 
 /** What one row of a table is: `public.books` → `book`, `city_photos` → `city_photo`, `people` → `person` */
@@ -41,8 +37,4 @@ function words(name: string): string[] {
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1_$2')
     .split(/[_\-\s]+/)
     .filter((word) => word !== '')
-}
-
-function capitalize(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1)
 }

@@ -80,12 +80,7 @@ export function parsePattern(pattern: string): Segment[] {
   return segments
 }
 
-/** True when a percent-decoded text fits the hint (promises B2, B7). */
-export function matchesHint(hint: Hint, decoded: string): boolean {
-  return pathHints[hint].pattern.test(decoded)
-}
-
-/** What the percent-decoded text of a parameter looks like. */
+/** What the percent-decoded text of a parameter looks like (promises B2, B7). */
 export function patternOf({ hint, key }: Pick<Parameter, 'hint' | 'key'>): RegExp {
   return (key === true ? KEYS[hint] : undefined) ?? pathHints[hint].pattern
 }

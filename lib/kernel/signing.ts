@@ -1,11 +1,14 @@
 /** Keys, signatures and the text they are written in, shared by everything a client hands back to us (wire format, section 1). */
 import { hkdfSync, timingSafeEqual } from 'node:crypto'
 import { type Bytes, Hmac, toBuffer } from './hmac.js'
-import { oncePer } from './once-per.js'
+
+interface DerivedKey {
+  readonly key: Buffer
+  readonly hmac: Hmac
+}
 
 /** Derived keys by secret and label. Both are of the application's making, so there are few. */
-const keys = new Map<string, Map<string, Buffer>>()
-const hmacs = oncePer((key: Buffer) => new Hmac(key))
+const keys = new Map<string, Map<string, DerivedKey>>()
 
 /**
  * Joins parts as netstrings, so that no two lists of parts give the same bytes. Frames nest.
@@ -33,20 +36,26 @@ export function frameText(parts: readonly string[]): string {
  * The label names the use: what is signed for one is not valid for another.
  */
 export function derive(secret: string, label: string): Buffer {
-  const labels = keys.get(secret) ?? new Map<string, Buffer>()
-  const key = labels.get(label) ?? Buffer.from(hkdfSync('sha256', secret, '', `koa-viewsets/${label}`, 32))
-  keys.set(secret, labels.set(label, key))
-  return key
+  return derivedKey(secret, label).key
+}
+
+/** HMAC-SHA256 with the derived key. */
+export function hmacOf(secret: string, label: string): Hmac {
+  return derivedKey(secret, label).hmac
+}
+
+function derivedKey(secret: string, label: string): DerivedKey {
+  const known = keys.get(secret)?.get(label)
+  if (known) return known
+  const key = Buffer.from(hkdfSync('sha256', secret, '', `koa-viewsets/${label}`, 32))
+  const made = { key, hmac: new Hmac(key) }
+  keys.set(secret, (keys.get(secret) ?? new Map<string, DerivedKey>()).set(label, made))
+  return made
 }
 
 /** HMAC-SHA256 over the frame of these parts, with the derived key, cut to its first bytes (all 32 by default). */
 export function mac(secret: string, label: string, parts: readonly Bytes[], bytes = 32): Buffer {
   return Buffer.from(hmacOf(secret, label).hex(frame(...parts)), 'hex').subarray(0, bytes)
-}
-
-/** HMAC-SHA256 with the derived key. */
-export function hmacOf(secret: string, label: string): Hmac {
-  return hmacs(derive(secret, label))
 }
 
 /** base64url without padding (RFC 4648 section 5). */

@@ -5,7 +5,6 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { keepSpelling, Numeral } from '../kernel/json-numerals.js'
-import { oncePer } from '../kernel/once-per.js'
 import { ownCopy } from '../kernel/own-copy.js'
 import { keepItemNumerals, keepNumerals } from '../kernel/parse-json.js'
 import { beginWork } from '../kernel/turns.js'
@@ -41,8 +40,8 @@ export function exactTypes(knex: Queryable): TypeParsers {
   return keepingText(ownTypes(knex))
 }
 
-const keepingText = oncePer(
-  (own: TypeParsers): TypeParsers => ({
+function keepingText(own: TypeParsers): TypeParsers {
+  return {
     getTypeParser(oid, format) {
       const parse = own.getTypeParser(oid, format)
       if (format === 'binary') return parse
@@ -56,8 +55,8 @@ const keepingText = oncePer(
       if (!DATE_ARRAYS.has(oid)) return parse
       return (text) => keepTexts(parse(text), readTextArray(text))
     },
-  }),
-)
+  }
+}
 
 /** What rows of ours are read by, where no code of the application sees the values. */
 export const standardExact: TypeParsers = keepingText(standardTypes)

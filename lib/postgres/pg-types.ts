@@ -5,6 +5,11 @@ import type { Knex } from 'knex'
 /** @internal What a query runs on: a pool or a transaction. */
 export type Queryable = Knex | Knex.Transaction
 
+/** True for a knex instance. */
+export function isKnex(value: unknown): value is Knex {
+  return typeof (value as Partial<Knex> | null | undefined)?.raw === 'function'
+}
+
 /** pg's readers of values, by the numbers of types. */
 export interface TypeParsers {
   getTypeParser(oid: number, format?: string): (text: string) => unknown

@@ -4,7 +4,6 @@
  */
 // @ts-expect-error the package has no types of its table
 import textParsers from 'pg-types/lib/textParsers.js'
-import { oncePer } from '../kernel/once-per.js'
 import { clientOf, type Queryable, type TypeParsers } from './pg-types.js'
 
 type Parse = (text: string) => unknown
@@ -43,13 +42,11 @@ function isOwnParser(types: TypeParsers, oid: number, parse: Parse): boolean {
   // what pg does with types that it does not know
   if (!known) return parse !== types.getTypeParser(0, 'text')
   // it binds `JSON.parse` anew in each copy
-  if (JSON_TYPES.has(oid) && codeOf(parse).includes('[native code]')) return parse('[0]') === '[0]'
-  return codeOf(parse) !== codeOf(known)
+  if (JSON_TYPES.has(oid) && String(parse).includes('[native code]')) return parse('[0]') === '[0]'
+  return String(parse) !== String(known)
 }
 
 const JSON_TYPES = new Set([114, 3802])
-
-const codeOf = oncePer(String)
 
 /** Runs a statement of ours, by knex, and reads it by the standard parsers. */
 export async function runRaw<Answer = { readonly rows: readonly Record<string, unknown>[] }>(

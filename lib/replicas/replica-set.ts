@@ -12,6 +12,7 @@ import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { TooLate } from '../kernel/within.js'
 import { watchSession } from '../postgres/connection-queue.js'
+import { isKnex } from '../postgres/pg-types.js'
 import { shareTurns } from '../postgres/row-stream.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
 import { type Trouble, troubleOf } from './replica-trouble.js'
@@ -81,7 +82,7 @@ export class ReplicaSet {
     checkKinds('ReplicaSet', options, { kinds: KINDS })
     const { primary, replicas } = options
     for (const [name, one] of [['primary', primary], ...(replicas ?? []).map((knex) => ['replicas', knex])] as const) {
-      if (typeof (one as Partial<Knex> | undefined)?.raw === 'function') continue
+      if (isKnex(one)) continue
       throw new ConfigurationError(`ReplicaSet: ${String(name)} holds something that is no knex instance`)
     }
     if (!replicas || replicas.length === 0) {

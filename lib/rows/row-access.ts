@@ -1,7 +1,7 @@
 /** The rows of a model as a request reads and inserts them: by which plan, on which connection, for whom. */
 
 import type { SerializerContext } from '../fields/field.js'
-import { noneOf, oncePer, RecentMap } from '../kernel/once-per.js'
+import { emptyListOf, oncePer, RecentMap } from '../kernel/once-per.js'
 import { standardExact } from '../models/exact-types.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
@@ -28,7 +28,7 @@ export interface ListKey extends ConditionKey {
   readonly expensive: boolean
 }
 
-const NO_VALUES = noneOf<unknown>('')
+const NO_VALUES = emptyListOf<unknown>('')
 const WHOLE_TABLE: ConditionKey = { text: '', values: NO_VALUES }
 
 /** The key of conditions; undefined where the SQL of one is known only once it is built: it binds a query. */

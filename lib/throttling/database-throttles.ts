@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import { isKnex } from '../postgres/pg-types.js'
 import { DatabaseStore, ensureThrottleTable } from './database-store.js'
 import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'
 import type { ThrottleBackendOptions } from './shared-store.js'
@@ -43,7 +44,7 @@ export abstract class DatabaseThrottle extends SimpleRateThrottle {
    * @throws {ConfigurationError} it is no knex
    */
   static setBackend(knex: Knex, options?: ThrottleBackendOptions): void {
-    if (typeof (knex as Partial<Knex> | undefined)?.raw !== 'function') {
+    if (!isKnex(knex)) {
       throw new ConfigurationError('DatabaseThrottle.setBackend(knex): give a knex instance')
     }
     backend?.close()

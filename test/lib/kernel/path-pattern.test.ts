@@ -5,9 +5,9 @@ import {
   buildPath,
   decodeSegment,
   type Hint,
-  matchesHint,
   parsePattern,
   pathHints,
+  patternOf,
 } from '../../../lib/kernel/path-pattern.js'
 
 const hints = Object.keys(pathHints) as Hint[]
@@ -65,7 +65,7 @@ describe('parsePattern', () => {
   })
 })
 
-describe('matchesHint', () => {
+describe('patternOf', () => {
   const uuid = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'
   const table: Record<Hint, { fits: string[]; not: string[] }> = {
     int: {
@@ -84,10 +84,10 @@ describe('matchesHint', () => {
 
   describe.each(hints)('%s', (hint) => {
     it.each(table[hint].fits)('takes %j', (text) => {
-      expect(matchesHint(hint, text)).toBe(true)
+      expect(patternOf({ hint }).test(text)).toBe(true)
     })
     it.each(table[hint].not)('[B2 B7] refuses %j', (text) => {
-      expect(matchesHint(hint, text)).toBe(false)
+      expect(patternOf({ hint }).test(text)).toBe(false)
     })
   })
 })
@@ -141,7 +141,7 @@ describe('buildPath', () => {
     const segments = parsePattern('/books/{id}')
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'ab0/\\.%?#&=+:;@ é💡\0'), minLength: 1 }), (id) => {
-        fc.pre(matchesHint('str', id) && id !== '.' && id !== '..')
+        fc.pre(patternOf({ hint: 'str' }).test(id) && id !== '.' && id !== '..')
         const [, books, raw = '', ...rest] = new URL(buildPath(segments, { id }), 'http://host').pathname.split('/')
         expect([books, decodeSegment(raw), rest]).toEqual(['books', id, []])
       }),
