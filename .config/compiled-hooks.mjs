@@ -1,4 +1,4 @@
-/** Finds the modules of `lib` and `plugins` compiled, as tests do, by COMPILED_SOURCES: see compiled-sources.ts. */
+/** Finds modules compiled, as tests do, by COMPILED_SOURCES: see compiled-sources.ts. */
 import { existsSync, readFileSync } from 'node:fs'
 
 const root = new URL('../', import.meta.url).href
@@ -6,6 +6,13 @@ const folder = process.env['COMPILED_SOURCES']
 const compiled = `file://${folder}/`
 const DOOR = /^koa-viewsets(?:\/([a-z-]+))?$/
 const OURS = /^(?:lib\/(?!cli\/)|plugins\/)[^?#]+\.[jt]s$/
+const PROGRAMS = /^(?:test|examples)\/[^?#]+\.[jt]s$/
+const TSX = /^tsx$|\/tsx\/dist\/loader\.mjs$/
+let isProgram = false
+
+export function initialize(data) {
+  isProgram = data.isProgram
+}
 
 function placeOf(specifier, parent) {
   const [isDoor, name] = DOOR.exec(specifier) ?? []
@@ -13,10 +20,11 @@ function placeOf(specifier, parent) {
   if (!/^(?:[./]|file:)/.test(specifier)) return undefined
   const { href } = new URL(specifier, parent ?? root)
   const place = href.startsWith(root) ? href.slice(root.length) : ''
-  return OURS.test(place) ? place.replace(/ts$/, 'js') : undefined
+  return OURS.test(place) || (isProgram && PROGRAMS.test(place)) ? place.replace(/ts$/, 'js') : undefined
 }
 
 export async function resolve(specifier, context, next) {
+  if (isProgram && TSX.test(specifier)) return { url: 'data:text/javascript,', format: 'module', shortCircuit: true }
   const place = folder && placeOf(specifier, context.parentURL)
   if (!place) return next(specifier, context)
   const url = new URL(place, compiled)

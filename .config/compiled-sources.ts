@@ -1,13 +1,21 @@
-/** For tests: the package's own modules are compiled once for a run, into few files, and loaded by Node itself, as in an application. */
+/**
+ * For tests: the package's own modules are compiled once for a run, into few files, and loaded by Node itself, as in an application.
+ * Beside them lie the modules of `test` and `examples`, each by itself, of which tests start some as programs.
+ */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import process from 'node:process'
-import { buildSync } from 'esbuild'
+import { pathToFileURL } from 'node:url'
+import { buildSync, transformSync } from 'esbuild'
 
 const FOLDERS = ['lib', 'plugins']
 /** What imports them. */
 const IMPORTERS = ['test', 'examples', 'lib/cli']
+/** Where programs are that tests start. */
+const PROGRAMS = ['test', 'examples']
+/** What a program says for `koa-viewsets`, or for a door of it. */
+const NAMED = /(?<=\b(?:from |import\(|import ))"(koa-viewsets(?:\/[a-z-]+)?)"/g
 const IMPORTED = /\b(?:from|import\()\s*'(\.\.\/[^']+)\.js'/g
 /** It imports modules of applications, which tests write in TypeScript. */
 const COMMANDS = join('lib', 'cli') + sep
@@ -21,7 +29,7 @@ interface ResolvingPlugin {
 
 /** @param doors the files that the names of the package stand for */
 export function compiledSources(root: string, doors: (source: string) => string | undefined): ResolvingPlugin {
-  const compiled = compile(root)
+  const compiled = compile(root, doors)
   // for the programs that tests start
   process.env['COMPILED_SOURCES'] = compiled
   return {
@@ -40,8 +48,9 @@ export function compiledSources(root: string, doors: (source: string) => string 
 }
 
 /** The folder with the modules, made anew where a file has changed since. */
-function compile(root: string): string {
-  const files = FOLDERS.flatMap((folder) => sourcesIn(root, folder))
+function compile(root: string, doors: (source: string) => string | undefined): string {
+  const programs = PROGRAMS.flatMap((folder) => sourcesIn(root, folder)).filter((file) => !/\.test\.|\.tsx$/.test(file))
+  const files = [...FOLDERS.flatMap((folder) => sourcesIn(root, folder)), ...programs]
   const entries = importedFrom(root)
   const hash = createHash('sha256')
     .update(entries.join())
@@ -71,11 +80,29 @@ function compile(root: string): string {
     sourcemap: 'linked',
     logLevel: 'error',
   })
+  for (const file of programs) {
+    const place = join(making, relative(root, file)).replace(/ts$/, 'js')
+    mkdirSync(dirname(place), { recursive: true })
+    writeFileSync(place, compileProgram(file, root, doors))
+  }
   writeFileSync(join(making, 'package.json'), '{ "type": "module" }\n')
   // another run may have been faster
   if (existsSync(folder)) rmSync(making, { recursive: true })
   else renameSync(making, folder)
   return folder
+}
+
+/** Others of ours are found as they lie; `import.meta.url` stays that of the source, beside which a module's other files are. */
+function compileProgram(file: string, root: string, doors: (source: string) => string | undefined): string {
+  const { code } = transformSync(readFileSync(file, 'utf8'), {
+    loader: 'ts',
+    target: 'node20',
+    define: { 'import.meta.url': JSON.stringify(pathToFileURL(file).href) },
+  })
+  const up = relative(dirname(file), root)
+  return code.replace(NAMED, (_, name: string) =>
+    JSON.stringify(`${up}/${relative(root, doors(name) ?? name).replace(/ts$/, 'js')}`),
+  )
 }
 
 /** The modules that tests import, and the doors of the package. */

@@ -1,12 +1,19 @@
-/** A temporary folder for the whole run, removed behind it with whatever tests and their programs have left there. */
+/**
+ * A temporary folder for the whole run, removed behind it with whatever tests and their programs have left there. It is in
+ * memory where there is room, unless TMPDIR says where: the tests create and drop a database each.
+ */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+const MEMORY = '/dev/shm'
+/** In bytes: several times what a run leaves there. */
+const ROOM = 6 * 2 ** 30
+
 export default function setup(): () => void {
   // a short name, as sockets lie in folders below it
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'kv-')))
+  const folder = realpathSync(mkdtempSync(join(hasRoom() ? MEMORY : tmpdir(), 'kv-')))
   // PostgreSQL may run as another user
   chmodSync(folder, 0o755)
   const before = process.env['TMPDIR']
@@ -17,6 +24,13 @@ export default function setup(): () => void {
     for (const path of mountsBelow(folder)) execFileSync('umount', [path])
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+function hasRoom(): boolean {
+  if (process.env['TMPDIR'] !== undefined || !existsSync(MEMORY)) return false
+  const { bavail, bsize } = statfsSync(MEMORY)
+  // PostgreSQL, as another user, must get in, and its binaries run there
+  return bavail * bsize > ROOM && !/^\S+ \/dev\/shm \S+ \S*noexec/m.test(readFileSync('/proc/mounts', 'utf8'))
 }
 
 /** What tests have mounted that did not run to their end, as files do of which no test was asked for. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MULTIPART, multipart } from '../support/multipart.js'
-import { compiledModules, findFreePort } from '../support/program.js'
+import { argumentsOf, compiledModules, findFreePort } from '../support/program.js'
 import { connectTo, type TestClient, type TestRequest } from '../support/server.js'
 import type { Turn } from './support/limits-server.js'
 import { isLong, report } from './support/size.js'
@@ -50,7 +50,7 @@ afterAll(async () => {
 /** Starts the app, or without a database a process that has nothing to do. */
 async function watch(env: Record<string, string>): Promise<Watched> {
   const file = fileURLToPath(new URL('support/limits-server.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--import', 'tsx', '--unhandled-rejections=strict', file], {
+  const child = spawn(process.execPath, ['--unhandled-rejections=strict', ...argumentsOf(file)], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: { PATH: process.env['PATH'], ...compiledModules(), ...env },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import type { TestedDocument } from 'koa-viewsets/testing'
 import pg from 'pg'
 import { type Postgres, startPostgres } from '../../../examples/support/postgres.js'
-import { compiledModules, findFreePort } from '../../support/program.js'
+import { argumentsOf, compiledModules, findFreePort } from '../../support/program.js'
 import { createRoles, LOGIN, runsAsRole } from '../../support/roles.js'
 
 /** What the app's process holds. */
@@ -176,7 +176,7 @@ export async function startTrialServer(url: string, options: TrialOptions = {}):
   const { pool = 10, acquireTimeout = 5_000, queryTimeout = 15_000, cursors = 2, readOnly, metered } = options
   // that one caller may take all cursors is what some trials are about
   const flags = ['--unhandled-rejections=strict', '--expose-gc', '--disable-warning=KOA_VIEWSETS_SERVER_CURSORS']
-  const child = spawn(process.execPath, ['--import', 'tsx', ...flags, SERVER], {
+  const child = spawn(process.execPath, [...flags, ...argumentsOf(SERVER)], {
     cwd: ROOT,
     env: {
       PATH: process.env['PATH'],
