@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isRecord } from '../kernel/records.js'
 import { isAssetName } from './asset-name.js'
 import { contentHash } from './content-hash.js'
 
@@ -68,7 +69,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function readObject(value: unknown, name: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+function readObject(value: unknown, name: string): Readonly<Record<string, unknown>> {
+  if (isRecord(value)) return value
   throw new Error(`${name} must be an object`)
 }

@@ -2,6 +2,7 @@
 
 import type { QueryParameters } from '../http/context.js'
 import { ValidationError } from '../kernel/errors.js'
+import { isRecord } from '../kernel/records.js'
 
 /** Groups of a tree, and the members that one of conditions may have in their place. */
 export const GROUP_NAMES: ReadonlySet<string> = new Set(['and', 'or', 'not'])
@@ -62,7 +63,7 @@ class GroupWriter implements WrittenGroup {
   }
 
   all(tree: unknown, at: string): void {
-    if (!isObject(tree)) throw refusal(at, 'Give an object with conditions.')
+    if (!isRecord(tree)) throw refusal(at, 'Give an object with conditions.')
     const names = Object.keys(tree)
     if (names.length === 0) throw refusal(at, 'Give at least one condition.')
     const isAnd = names.length > 1
@@ -95,7 +96,7 @@ class GroupWriter implements WrittenGroup {
   }
 
   #related(opening: string, value: unknown, at: string): void {
-    const isBare = isObject(value) && Object.keys(value).length === 0
+    const isBare = isRecord(value) && Object.keys(value).length === 0
     this.#wrap(isBare ? opening : `${opening},`, () => (isBare ? undefined : this.all(value, at)))
   }
 
@@ -141,8 +142,4 @@ function placed(at: string, message: string): string {
 
 function escaped(name: string): string {
   return name.slice(0, 64).replaceAll('~', '~0').replaceAll('/', '~1')
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

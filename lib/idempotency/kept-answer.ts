@@ -3,6 +3,7 @@
 import type { Context } from '../http/context.js'
 import { renderPending } from '../http/response-end.js'
 import { firstTime } from '../kernel/once-per.js'
+import { isPlain } from '../kernel/records.js'
 import { setting } from '../kernel/settings.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type IdempotencyTable, type KeptAnswer, LARGE } from './table.js'
@@ -63,8 +64,7 @@ function bodyOf(ctx: Context): Buffer | null | undefined {
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array) return Buffer.from(body)
   // as Koa writes it
-  const prototype: unknown = Object.getPrototypeOf(body)
-  const isData = Array.isArray(body) || prototype === Object.prototype || prototype === null || 'toJSON' in Object(body)
+  const isData = Array.isArray(body) || isPlain(Object(body)) || 'toJSON' in Object(body)
   return isData ? Buffer.from(JSON.stringify(body)) : undefined
 }
 

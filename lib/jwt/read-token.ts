@@ -1,4 +1,5 @@
 /** The header of a token, as far as it decides how the token is verified. Nothing that it says is believed. */
+import { isRecord } from '../kernel/records.js'
 import { isAlgorithm, type JWTAlgorithm } from './algorithms.js'
 import { invalidToken } from './bearer.js'
 import type { WantedKey } from './key-list.js'
@@ -37,12 +38,11 @@ export function readHeader(token: string, { algorithms, types }: HeaderRules): W
 }
 
 /** A part of a token; undefined where it is no JSON object, or has a name twice. */
-export function jsonObject(part: string): Record<string, unknown> | undefined {
+export function jsonObject(part: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const text = utf8.decode(Buffer.from(part, 'base64url'))
     const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-    return hasUniqueMembers(text) ? (value as Record<string, unknown>) : undefined
+    return isRecord(value) && hasUniqueMembers(text) ? value : undefined
   } catch {
     return undefined
   }

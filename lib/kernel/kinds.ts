@@ -1,5 +1,7 @@
 /** Kinds of statics and options (`'text'`, `'count'` …): a value of another kind is refused before any request. */
+
 import { quote } from './quote.js'
+import { isRecord } from './records.js'
 import { isStandardSchema } from './standard-schema.js'
 
 interface Test {
@@ -12,7 +14,6 @@ const isText = (value: unknown) => typeof value === 'string'
 const isNumber = (value: unknown) => typeof value === 'number' && !Number.isNaN(value)
 const isName = (value: unknown) => typeof value === 'string' && value !== ''
 const isFunction = (value: unknown) => typeof value === 'function'
-const isRecord = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isListOf = (is: (item: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(is)
 
 const TESTS = {

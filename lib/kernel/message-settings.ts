@@ -4,6 +4,7 @@ import { DETAILS, type DetailCode } from './details.js'
 import { ConfigurationError } from './errors.js'
 import { MESSAGES, type MessageCode, type MessageParams } from './messages.js'
 import { didYouMean } from './near-miss.js'
+import { isRecord } from './records.js'
 
 /**
  * A text in which `{min}` stands for what the package's sentence names, or a function of that.
@@ -22,7 +23,7 @@ export type Messages = Readonly<Partial<Record<MessageCode | DetailCode, Message
 /** @throws ConfigurationError a code is none of the package's, or a message is neither text nor function */
 export function readMessages(value: unknown, where: string): Messages | undefined {
   if (value === undefined) return undefined
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new ConfigurationError(`${where}: give an object of messages by code`)
   }
   const codes = [...Object.keys(MESSAGES), ...Object.keys(DETAILS)]

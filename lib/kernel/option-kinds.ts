@@ -1,7 +1,9 @@
 /** Options of classes and functions: one that is unknown or of another kind is refused and not ignored. */
+
 import { ConfigurationError } from './errors.js'
 import { type Kind, type Kinds, wrongKind } from './kinds.js'
 import { didYouMean, nearMiss } from './near-miss.js'
+import { isRecord } from './records.js'
 
 const optionsOf = new WeakMap<object, Kinds>()
 
@@ -41,7 +43,7 @@ export function checkKinds(
   options: unknown,
   { kinds, isClosed = true }: { kinds: Kinds; isClosed?: boolean },
 ): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isRecord(options)) {
     throw new ConfigurationError(`${where}: the options are no object; give { … }`)
   }
   const names = Object.keys(kinds)

@@ -1,6 +1,7 @@
 /** Deep copies of data, so that nobody changes what another holds. */
 
 import { copyNumerals } from './json-numerals.js'
+import { isPlain } from './records.js'
 
 /** True for a list, an object of data, a date, a map, a set or bytes: what two holders of it would share. */
 export function isShared(value: unknown): value is object {
@@ -35,11 +36,6 @@ function copyOf(value: object): unknown {
     })
   }
   return copy
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
 }
 
 function isBytes(value: object): value is Uint8Array {

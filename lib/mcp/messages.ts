@@ -2,8 +2,10 @@
  * Messages of the Model Context Protocol over HTTP, in two revisions: 2026-07-28, in which each request says all about itself,
  * and 2025-11-25, which begins by `initialize`. Neither needs a session. See docs/reference/mcp.md.
  */
+
 import type { Context } from '../http/context.js'
 import { quote } from '../kernel/quote.js'
+import { isRecord } from '../kernel/records.js'
 
 /** The revision whose requests say all about themselves. */
 export const STATELESS = '2026-07-28'
@@ -139,10 +141,6 @@ export function unknownMethod({ method, revision }: Message): ProtocolError {
 /** A member that stands in the object itself. */
 export function own(record: Readonly<Record<string, unknown>>, name: string): unknown {
   return Object.hasOwn(record, name) ? record[name] : undefined
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isId(value: unknown): value is MessageId {

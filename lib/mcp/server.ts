@@ -1,9 +1,11 @@
 /** MCP server: answers messages of which tools there are for the caller, and calls them. */
+
 import { STATUS_CODES } from 'node:http'
 import { answerError } from '../http/answer-error.js'
 import type { Context, Middleware } from '../http/context.js'
 import { ApiError, AuthenticationFailed } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
+import { isRecord } from '../kernel/records.js'
 import type { Steps } from '../kernel/turns.js'
 import { documentSteps } from '../openapi/document.js'
 import { JSONParser } from '../parsers/json-parser.js'
@@ -16,7 +18,6 @@ import {
   agreedRevision,
   CODES,
   idOf,
-  isRecord,
   type Message,
   type MessageId,
   own,

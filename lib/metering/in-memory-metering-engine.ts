@@ -1,5 +1,5 @@
 /** Usage events in the memory of the process: for tests, and for one process that may forget. */
-import { ConfigurationError } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
 
 /** Options of `InMemoryMeteringEngine`. */
@@ -13,12 +13,10 @@ export class InMemoryMeteringEngine implements MeteringEngine, UsageReport {
   readonly #events: UsageEvent[] = []
   readonly #maxEvents: number
 
-  /** @throws {ConfigurationError} maxEvents is no whole number of at least 1 */
-  constructor({ maxEvents = 10_000 }: InMemoryMeteringEngineOptions = {}) {
-    if (!Number.isSafeInteger(maxEvents) || maxEvents < 1) {
-      throw new ConfigurationError('InMemoryMeteringEngine: maxEvents must be a whole number of at least 1')
-    }
-    this.#maxEvents = maxEvents
+  /** @throws {ConfigurationError} an option is unknown, or of another kind */
+  constructor(options: InMemoryMeteringEngineOptions = {}) {
+    checkKinds('InMemoryMeteringEngine', options, { kinds: { maxEvents: 'size' } })
+    this.#maxEvents = options.maxEvents ?? 10_000
   }
 
   /** The events that are kept, the oldest first. */

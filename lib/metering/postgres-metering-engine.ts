@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../kernel/errors.js'
+import type { Kind } from '../kernel/kinds.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { createTable } from '../postgres/create-table.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
@@ -22,6 +23,15 @@ export interface PostgresMeteringEngineOptions {
   /** How long `close()` tries, in milliseconds. @default 5000 */
   readonly closeTimeout?: number
 }
+
+const KINDS = {
+  knex: 'any',
+  table: 'name',
+  batchSize: 'size',
+  interval: 'size',
+  maxQueue: 'size',
+  closeTimeout: 'size',
+} as const satisfies Record<keyof PostgresMeteringEngineOptions, Kind>
 
 /** Events that are written together. The number makes a batch that is sent twice count once. */
 interface Batch {
@@ -54,15 +64,11 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   /** Events of the batches refused behind the one that was reported; undefined once a batch was written. */
   #refused: number | undefined
 
-  /** @throws {ConfigurationError} a number is no whole number of at least 1 */
+  /** @throws {ConfigurationError} an option is unknown, or of another kind */
   constructor(options: PostgresMeteringEngineOptions) {
+    checkKinds('PostgresMeteringEngine', options, { kinds: KINDS })
     const { knex, table = 'koa_viewsets_usage' } = options
     const { batchSize = 500, interval = 1000, maxQueue = 10_000, closeTimeout = 5000 } = options
-    for (const [name, value] of Object.entries({ batchSize, interval, maxQueue, closeTimeout })) {
-      if (!Number.isSafeInteger(value) || value < 1) {
-        throw new ConfigurationError(`PostgresMeteringEngine: ${name} must be a whole number of at least 1`)
-      }
-    }
     this.#knex = knex
     this.#table = table
     this.#batchSize = batchSize

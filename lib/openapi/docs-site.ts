@@ -1,10 +1,12 @@
 /** The documentation page and what it loads, all of it from here (promise G8). */
+
 import { posix } from 'node:path'
 import { acceptsMethod } from '../assets/own-route.js'
 import { addETag } from '../caching/cache-response.js'
 import { contentDigest, weakTag } from '../caching/entity-tags.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import { isRecord } from '../kernel/records.js'
 import { inTurns, type Steps } from '../kernel/turns.js'
 import type { SchemaOptions } from './document.js'
 
@@ -144,7 +146,7 @@ async function writeDocument(
 function* jsonSteps(value: object, depth = 2): Steps<string> {
   const parts: string[] = []
   for (const [name, member] of Object.entries(value) as [string, unknown][]) {
-    const isDeep = depth > 0 && typeof member === 'object' && member !== null && !Array.isArray(member)
+    const isDeep = depth > 0 && isRecord(member)
     const json: string | undefined = isDeep ? yield* jsonSteps(member, depth - 1) : JSON.stringify(member)
     if (json !== undefined) parts.push(`${JSON.stringify(name)}:${json}`)
     yield undefined

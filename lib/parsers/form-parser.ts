@@ -5,6 +5,7 @@ import type { Context } from '../http/context.js'
 import { ApiError, BadRequest, ConfigurationError } from '../kernel/errors.js'
 import { lengthOfExponents } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
+import { isPlain, isRecord } from '../kernel/records.js'
 import { countNodes, type ParsedBody, type Parser } from './parser.js'
 import { readBody, tooLarge } from './read-body.js'
 
@@ -90,7 +91,7 @@ export class FormFields {
   #copy(value: unknown, level: number, name: string): unknown {
     const { depth, fields } = this.#limits
     if (Array.isArray(value)) return value.map((item) => this.#copy(item, level, name))
-    if (!isPlainObject(value)) {
+    if (!isRecord(value) || !isPlain(value)) {
       if (++this.#count > fields) throw tooManyFields(fields)
       this.#texts.add(name, value)
       return value
@@ -106,7 +107,7 @@ export class FormFields {
  * @throws ApiError 413 too many values, 400 nested too deeply, too much JSON, or no form at all
  */
 export function acceptFields(body: unknown, limits: FormLimits): Record<string, unknown> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new BadRequest('Malformed form')
+  if (!isRecord(body)) throw new BadRequest('Malformed form')
   const form = new FormFields(limits)
   for (const [name, value] of Object.entries(body)) form.add(name, value)
   return form.data
@@ -139,12 +140,6 @@ export function checkLimits(parser: object, limits: Readonly<Record<string, numb
     if (Number.isSafeInteger(value) && value >= 1) continue
     throw new ConfigurationError(`${parser.constructor.name}: ${name} must be a whole number of at least 1`)
   }
-}
-
-function isPlainObject(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
 }
 
 function tooManyFields(fields: number): ApiError {

@@ -2,13 +2,14 @@
 
 import { hasNumerals, isContainer, memberOf, Numeral, numeralsOf, writeJson } from '../kernel/json-numerals.js'
 import { lengthOfExponent, parseJson, sameNumber } from '../kernel/parse-json.js'
+import { isRecord } from '../kernel/records.js'
 
 /** An object of JSON. */
 export type JsonObject = Record<string, unknown>
 
 /** True for an object of JSON, which is neither null nor a list nor a number that holds its digits. */
 export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Numeral)
+  return isRecord(value) && !(value instanceof Numeral)
 }
 
 /** Sets a member, whatever its name: `__proto__` is one like any other. */

@@ -3,6 +3,7 @@
 import { toJson, writeJson } from '../kernel/json-numerals.js'
 import { RecentMap } from '../kernel/once-per.js'
 import { parseJson } from '../kernel/parse-json.js'
+import { isRecord } from '../kernel/records.js'
 import { BaseRenderer, mapRows, type StreamedRows, type StreamingRenderer } from './renderer.js'
 
 /** JSON in strings, or in bytes of UTF-8, which may be cut within a character. */
@@ -67,9 +68,9 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
 
   render(data: unknown): string | Buffer {
     if (data instanceof JsonText) return inBytes(data.pieces)
-    if (typeof data !== 'object' || data === null || Array.isArray(data)) return writeJson(data) as string
+    if (!isRecord(data)) return writeJson(data) as string
     const { results } = data as { results?: unknown }
-    return results instanceof JsonText ? writeEnvelope(data as Record<string, unknown>) : (writeJson(data) as string)
+    return results instanceof JsonText ? writeEnvelope(data) : (writeJson(data) as string)
   }
 
   begin(): string {

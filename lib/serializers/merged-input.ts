@@ -1,6 +1,7 @@
 /** What a JSON merge patch of an object is as a plain PATCH: objects merged with what is stored, where a field holds such. */
 
 import { RelatedField } from '../fields/related-field.js'
+import { isRecord } from '../kernel/records.js'
 import {
   finished,
   isJsonObject,
@@ -74,7 +75,7 @@ export function storedValue(bound: BoundField, { serializer, stored }: MemberMer
 /** The object that a relation to one leads to; undefined where it leads nowhere. */
 export function relatedObject(owner: object | undefined, { relation, name }: BoundField): object | undefined {
   const related = (owner as JsonObject | undefined)?.[relation?.name ?? name]
-  return typeof related === 'object' && related !== null && !Array.isArray(related) ? related : undefined
+  return isRecord(related) ? related : undefined
 }
 
 /** True where the patch of a nested object is merged with what is stored in one of its own fields. */

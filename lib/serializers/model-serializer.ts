@@ -5,6 +5,7 @@ import type { SerializerContext, SerializerField } from '../fields/field.js'
 import { described, exclusiveTo } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { pascalCase } from '../kernel/naming.js'
+import { isRecord } from '../kernel/records.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
@@ -108,7 +109,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   /** Nested data is checked against the objects it would change, so they must be loaded. */
   async #loadTargets(): Promise<void> {
     const objects = [this.obj ?? []].flat() as readonly M[]
-    if (objects.some((object) => isObject(object) && !hasNestedTargets(this.plan, object)))
+    if (objects.some((object) => isRecord(object) && !hasNestedTargets(this.plan, object)))
       await this.#reload([...objects])
   }
 
@@ -224,12 +225,8 @@ function hasNestedTargets(plan: SerializerPlan, object: object): boolean {
     const related = (object as Record<string, unknown>)[relation.name]
     if (related === undefined) return false
     const child = serializerPlan(field.serializerClass)
-    return (Array.isArray(related) ? related : [related]).every((one) => !isObject(one) || hasNestedTargets(child, one))
+    return (Array.isArray(related) ? related : [related]).every((one) => !isRecord(one) || hasNestedTargets(child, one))
   })
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Related objects with the related model's declared columns, one level less deep. */

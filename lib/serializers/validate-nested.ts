@@ -5,6 +5,7 @@ import { parseLookup, parseValue } from '../fields/object-key.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { quote } from '../kernel/quote.js'
+import { isRecord } from '../kernel/records.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { deletionOf } from '../models/soft-deletes.js'
@@ -148,7 +149,7 @@ function currentOf(item: Item, bound: BoundField): unknown {
 }
 
 function single(current: unknown): object | undefined {
-  return typeof current === 'object' && current !== null && !Array.isArray(current) ? current : undefined
+  return isRecord(current) ? current : undefined
 }
 
 /** An object of the input. */

@@ -4,6 +4,7 @@ import { formValues, hasForbidden } from '../fields/json-text.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
 import { MESSAGES } from '../kernel/messages.js'
+import { isRecord } from '../kernel/records.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
 import { isAsShown, isKept, keepUnchanged, UNCHANGED, type Updated } from './unchanged.js'
 
@@ -51,9 +52,9 @@ export interface ValidationScope {
 /** What is not an object is refused at once. */
 export function toItem(serializer: AnySerializer, candidate: Candidate, scope: ValidationScope): Item {
   const { input, current, textual = serializer.textual } = candidate
-  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  const isObject = isRecord(input)
   return {
-    input: isObject ? (input as Record<string, unknown>) : {},
+    input: isObject ? input : {},
     current,
     textual,
     isInexact: hasNumerals(input),

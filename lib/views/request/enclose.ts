@@ -3,6 +3,7 @@
 import { BODY_MEMBER } from '../../http/problem.js'
 import { ValidationError } from '../../kernel/errors.js'
 import { writeJson } from '../../kernel/json-numerals.js'
+import { isRecord } from '../../kernel/records.js'
 import { JsonText } from '../../renderers/json-renderer.js'
 import { actionNamed, takesMany } from '../actions.js'
 import type { EnvelopeNames } from '../envelope-names.js'
@@ -65,8 +66,8 @@ export function openBody(view: GenericView): void {
   const name = body.textual || body.patch === 'operations' ? undefined : memberOfBody(view)
   if (name === undefined) return
   const { data } = body
-  const isObject = typeof data === 'object' && data !== null && !Array.isArray(data)
+  const isObject = isRecord(data)
   if (!(isObject && Object.hasOwn(data, name))) throw new ValidationError({ [name]: ['This field is required.'] })
-  view.body = { ...body, data: (data as Readonly<Record<string, unknown>>)[name] }
+  view.body = { ...body, data: data[name] }
   BODY_MEMBER.set(view.ctx, name)
 }

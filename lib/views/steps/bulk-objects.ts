@@ -1,4 +1,5 @@
 /** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked. */
+
 import type { Model } from 'objection'
 import type { KeyValues, ObjectKey } from '../../fields/object-key.js'
 import { RelatedField } from '../../fields/related-field.js'
@@ -12,6 +13,7 @@ import {
   ValidationError,
 } from '../../kernel/errors.js'
 import { quote } from '../../kernel/quote.js'
+import { isRecord } from '../../kernel/records.js'
 import { describeModel } from '../../models/describe-model.js'
 import { byExactKey } from '../../models/exact-key.js'
 import { exactAt, standardValue } from '../../models/exact-types.js'
@@ -88,7 +90,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
   const errors: ErrorMessages = {}
   const place = names.length === 1 ? (names[0] as string) : 'non_field_errors'
   const keys = items.map((item, position) => {
-    const named: NamedKey = isObject(item)
+    const named: NamedKey = isRecord(item)
       ? keyOfItem(lookup, { item, names, caller })
       : { values: lookup.fromJson(item, caller), shown: item }
     const { values, shown } = named
@@ -125,7 +127,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
 export function withoutKeys(view: GenericView, items: readonly unknown[]): readonly unknown[] {
   const names = keyNames(view).map(({ name }) => name)
   return items.map((item) => {
-    if (!isObject(item)) return item
+    if (!isRecord(item)) return item
     // with the symbols, which hold the digits of its numbers
     const rest: Record<string, unknown> = { ...item }
     for (const name of names) delete rest[name]
@@ -191,10 +193,6 @@ type Loose = Model & Record<string, unknown>
 
 function heldValues(columns: readonly Column[], object: object): KeyValues {
   return columns.map(({ property }) => exactAt(object, property))
-}
-
-function isObject(item: unknown): item is object {
-  return typeof item === 'object' && item !== null && !Array.isArray(item)
 }
 
 /** How an item names an object. */

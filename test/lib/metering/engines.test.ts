@@ -88,7 +88,9 @@ describe('PostgresMeteringEngine', () => {
 
   it('refuses numbers that are none', () => {
     for (const option of ['batchSize', 'interval', 'maxQueue', 'closeTimeout']) {
-      expect(() => create({ [option]: 0 })).toThrow(`PostgresMeteringEngine: ${option} must be a whole number`)
+      expect(() => create({ [option]: 0 })).toThrow(
+        `PostgresMeteringEngine: ${option} is 0; give a whole number of at least 1`,
+      )
     }
   })
 
