@@ -3,7 +3,7 @@
 import { isSafeMethod } from '../http/context.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
-import { type ModelDescription, mayKeep } from '../models/model-description.js'
+import { mayKeep } from '../models/model-description.js'
 import { exposesTriggers } from '../postgres/failed-statement.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { isRelatedCount } from '../serializers/count-field.js'
@@ -61,7 +61,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   for (const status of versioning?.statuses() ?? []) statuses.add(status)
   if (!(view instanceof GenericAPIView)) return statuses
   const { viewClass } = view
-  if (hasModel(viewClass) && refuses(describeModel(viewClass.modelClass()), operation.action)) statuses.add(403)
+  if (hasModel(viewClass) && refuses(viewClass, operation.action)) statuses.add(403)
   if (needsUser(viewClass, serializer)) statuses.add(401)
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
   if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)
@@ -141,7 +141,10 @@ export function isConditional({ endpoint, operation, view }: Subject): boolean {
   return endpoint.kind === 'action' && endpoint.detail && operation.method !== 'GET' && view instanceof GenericAPIView
 }
 
-/** True where a policy of the table, or a trigger or a rule in place of a deletion, may keep a row from its caller. */
-function refuses(model: ModelDescription, action: string | undefined): boolean {
-  return model.secured || (action !== undefined && actionNamed(action)?.writes === 'delete' && mayKeep(model, 'delete'))
+/** True where a policy of the table, or a trigger or a rule in place of a deletion, or of its mark, may keep a row from its caller. */
+function refuses(viewClass: typeof GenericAPIView, action: string | undefined): boolean {
+  const model = describeModel(viewClass.modelClass())
+  const { writes, path } = actionNamed(action ?? '') ?? {}
+  if (model.secured || (writes !== 'delete' && path !== 'restore')) return model.secured
+  return mayKeep(model, viewClass.softDelete !== null && path !== 'purge' ? 'update' : 'delete')
 }

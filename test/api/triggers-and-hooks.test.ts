@@ -1,6 +1,7 @@
 /** Tables with triggers and unusual types, models with hooks and query builders of their own. */
 import knexLibrary, { type Knex } from 'knex'
 import {
+  AllowAny,
   APIRouter,
   action,
   BulkModelViewSet,
@@ -48,6 +49,8 @@ const SCHEMA = `
   create table keeps (id int primary key, kept bool not null);
   create function keep() returns trigger language plpgsql as $$ begin return case when old.kept then null else old end; end $$;
   create trigger keep before delete on keeps for each row execute function keep();
+  create table marked (id int primary key, kept bool not null default true, gone_at timestamptz);
+  create trigger keep before update on marked for each row execute function keep();
 
   create table nodes (id int primary key, parent_id int references nodes on delete cascade);
 
@@ -344,6 +347,38 @@ describe('[A8] A trigger', () => {
       expect(await rowsOf('select id from keeps order by id')).toEqual([{ id: 1 }, { id: 2 }])
     }
     expect(await send('DELETE', '/keeps/bulk', [1])).toMatchObject({ status: 200, json: { deleted: [1] } })
+  })
+
+  it('that keeps rows as they are keeps soft deletes and restores, one by one and in bulk', async () => {
+    await database
+      .knex('marked')
+      .insert([
+        { id: 1, kept: false },
+        { id: 2 },
+        { id: 3, gone_at: database.knex.fn.now() },
+        { id: 4, kept: false, gone_at: database.knex.fn.now() },
+      ])
+    const model = tableOf('marked')
+    class Hooked extends model {
+      override $beforeUpdate(): void {}
+    }
+    const softDelete = { column: 'gone_at', permissionClasses: [AllowAny], purgePermissionClasses: [AllowAny] }
+    const { send } = await serveViews({
+      marked: viewOf(model, serializerOf(model, ['id']), { softDelete }),
+      hooked: viewOf(Hooked, serializerOf(Hooked, ['id']), { softDelete }),
+    })
+    const rows = () => rowsOf('select id, gone_at is not null as gone from marked order by id')
+    const before = await rows()
+    for (const path of ['/marked', '/hooked']) {
+      expect((await send('DELETE', `${path}/2`)).status).toBe(403)
+      expect((await send('DELETE', `${path}/bulk`, [1, 2])).status).toBe(403)
+      expect((await send('POST', `${path}/3/restore`)).status).toBe(403)
+      expect((await send('POST', `${path}/2/restore`)).status).toBe(404)
+      expect((await send('DELETE', `${path}/bulk`, [1, 3])).status).toBe(400)
+      expect(await rows()).toEqual(before)
+      expect((await send('POST', `${path}/4/restore`)).status).toBe(200)
+      expect((await send('DELETE', `${path}/bulk`, [4])).status).toBe(200)
+    }
   })
 
   it('of a foreign key deletes with its parent what a bulk delete names, too', async () => {

@@ -87,11 +87,18 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       })
     }
 
-    /** Takes the mark of a soft delete away. */
+    /**
+     * Takes the mark of a soft delete away.
+     * @throws PermissionDenied the database keeps it, by a policy, a trigger or a rule
+     * @throws NotFound another request has taken it away
+     */
     // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own
     async performRestore(instance: any): Promise<unknown> {
       const { deletion } = this.resource
-      return deletion && takeMark(this, instance as Model, deletion)
+      const restored = deletion && (await takeMark(this, instance as Model, deletion))
+      const kept = restored === 0 ? await whyKept(this, instance as Model, 'update') : undefined
+      if (kept) throw kept
+      return restored
     }
 
     /** Deletes the row of an object that is deleted softly: 204, no body. @throws NotFound there is none */

@@ -160,7 +160,10 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const knex = view.trx ?? view.knex
   const model = modelOf(first)
   const { deletion } = view.plan.viewClass.softDelete === null ? {} : view.plan.resource
-  if (deletion) return markAllDeleted(view, objects, deletion)
+  if (deletion) {
+    if (!(await markAllDeleted(view, objects, deletion))) await checkGone(view, objects, 'update')
+    return
+  }
   const { columns, primaryKey } = describeModel(model)
   const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
   if (key.length !== primaryKey.length || key.length === 0 || !traitsOf(model).plainBulkDeletes) {
@@ -168,21 +171,22 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
       const deleted: unknown = await byExactKey(object, () => ownRow(object, knex).delete())
       // one that is gone went with another, as a foreign key of the database says
       if (deleted === 0 && (await byExactKey(object, () => ownRow(object, knex).resultSize())) > 0) {
-        await checkGone(view, [object])
+        await checkGone(view, [object], 'delete')
       }
     }
   } else {
     const keys = objects.map((object) => heldValues(key, object))
     const deleted: unknown = await whereAnyKey(ownRows(model, knex).delete() as AnyQueryBuilder, key, keys)
-    if (typeof deleted === 'number' && deleted < keys.length) await checkGone(view, objects)
+    if (typeof deleted === 'number' && deleted < keys.length) await checkGone(view, objects, 'delete')
   }
   dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
 }
 
 /** What a trigger or a rule marks in place of its deletion is deleted, once nobody sees it. @throws PermissionDenied, NotFound */
-async function checkGone(view: GenericView, objects: readonly Model[]): Promise<void> {
-  if (!mayKeep(describeModel(modelOf(objects[0] as Model)), 'delete')) throw new NotFound()
-  if ((await whereRows(visibleQuery(view), objects).resultSize()) > 0) throw new PermissionDenied()
+async function checkGone(view: GenericView, objects: readonly Model[], event: 'update' | 'delete'): Promise<void> {
+  const isKept = mayKeep(describeModel(modelOf(objects[0] as Model)), event)
+  if (isKept && (await whereRows(visibleQuery(view), objects).resultSize()) > 0) throw new PermissionDenied()
+  if (!isKept || event === 'update') throw new NotFound()
 }
 
 function knexOf(view: GenericView): Queryable {

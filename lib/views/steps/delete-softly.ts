@@ -1,7 +1,6 @@
 /** Marks rows as deleted, and takes the mark away (`softDelete`). */
 
 import type { Model } from 'objection'
-import { NotFound } from '../../kernel/errors.js'
 import { byExactKey } from '../../models/exact-key.js'
 import { traitsOf } from '../../models/model-traits.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
@@ -21,10 +20,9 @@ export async function markDeleted(view: GenericView, object: Model, { column }: 
   return setMark(view, object, column.property, now, (query) => void query.whereNull(column.column))
 }
 
-/** Takes the mark away. @throws NotFound another request has */
-export async function takeMark(view: GenericView, object: Model, { column }: Deletion): Promise<void> {
-  const restored = await setMark(view, object, column.property, null, (query) => void query.whereNotNull(column.column))
-  if (restored === 0) throw new NotFound()
+/** Takes the mark away, unless another request has. @returns how many rows were restored */
+export function takeMark(view: GenericView, object: Model, { column }: Deletion): Promise<number> {
+  return setMark(view, object, column.property, null, (query) => void query.whereNotNull(column.column))
 }
 
 function setMark(
@@ -44,13 +42,17 @@ function setMark(
 
 /**
  * Sets the mark of objects that a list names: by one statement, or one by one where the model has hooks for each.
- * @throws NotFound one of them is deleted by now
+ * @returns whether all were marked
  */
-export async function markAllDeleted(view: GenericView, objects: readonly Model[], deletion: Deletion): Promise<void> {
+export async function markAllDeleted(
+  view: GenericView,
+  objects: readonly Model[],
+  deletion: Deletion,
+): Promise<boolean> {
   const model = modelOf(objects[0] as Model)
   if (!traitsOf(model).plainChanges) {
-    for (const object of objects) if ((await markDeleted(view, object, deletion)) === 0) throw new NotFound()
-    return
+    for (const object of objects) if ((await markDeleted(view, object, deletion)) === 0) return false
+    return true
   }
   const { property, column } = deletion.column
   const query = whereRows(
@@ -60,5 +62,5 @@ export async function markAllDeleted(view: GenericView, objects: readonly Model[
     objects,
   )
   const marked: unknown = await query.whereNull(column)
-  if (typeof marked === 'number' && marked < objects.length) throw new NotFound()
+  return typeof marked !== 'number' || marked >= objects.length
 }
