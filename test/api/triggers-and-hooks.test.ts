@@ -50,8 +50,8 @@ const SCHEMA = `
   create function keep() returns trigger language plpgsql as $$ begin return case when old.kept then null else old end; end $$;
   create trigger keep before delete on keeps for each row execute function keep();
   create table marked (id int primary key, kept bool not null default true, gone_at timestamptz);
-  create function freeze() returns trigger language plpgsql as $$ begin return case when old.kept then null else new end; end $$;
-  create trigger freeze before update on marked for each row execute function freeze();
+  create function hold_back() returns trigger language plpgsql as $$ begin return case when old.kept then null else new end; end $$;
+  create trigger hold_back before update on marked for each row execute function hold_back();
 
   create table nodes (id int primary key, parent_id int references nodes on delete cascade);
 
