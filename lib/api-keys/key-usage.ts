@@ -1,7 +1,7 @@
 /** `last_used_at` of API keys: gathered, and written beside the requests (wire format, section 9). */
 import type { Knex } from 'knex'
 import { oncePer } from '../kernel/once-per.js'
-import { oneLine } from '../kernel/one-line.js'
+import { oneLine } from '../kernel/quote.js'
 
 const MINUTE = 60_000
 /** How long uses are gathered before they are written, in milliseconds. */

@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
 import { ApiError, boundedErrors, ClientGone, type ErrorMessages, NotFound } from '../kernel/errors.js'
-import { escapeControls } from '../kernel/one-line.js'
+import { escapeControls } from '../kernel/quote.js'
 import { setting } from '../kernel/settings.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { isValidationGap, toApiError } from '../postgres/database-errors.js'

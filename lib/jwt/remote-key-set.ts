@@ -4,7 +4,7 @@
  * while keys are renewed, and gives up a token whose `kid` two keys have.
  */
 import { ServiceUnavailable } from '../kernel/errors.js'
-import { oneLine } from '../kernel/one-line.js'
+import { oneLine } from '../kernel/quote.js'
 import type { JWTAlgorithm } from './algorithms.js'
 import type { KeyList, KeySource } from './key-list.js'
 import { usableKeys } from './remote-keys.js'

@@ -1,4 +1,4 @@
-/** Rejected values in messages: JSON-encoded, at most 64 characters (promise 1.1.7). */
+/** Texts of others in messages: JSON-encoded, on one line, and short (promise I17). */
 
 /** The value as JSON text of at most 64 characters, quotes included. */
 export function quote(value: unknown): string {
@@ -8,4 +8,17 @@ export function quote(value: unknown): string {
 
 function cut(text: string, length: number): string {
   return text.length <= length ? text : text.slice(0, length).toWellFormed()
+}
+
+/** What JSON leaves as it is: DEL, the controls of ISO 8859, and the separators of lines and paragraphs. */
+const CONTROLS = /[\u007f-\u009f\u2028\u2029]/g
+
+/** The text as JSON writes it, without the quotes and with all control characters escaped. */
+export function oneLine(text: string): string {
+  return escapeControls(JSON.stringify(text).slice(1, -1))
+}
+
+/** A JSON text with the control characters escaped that JSON may hold. */
+export function escapeControls(json: string): string {
+  return json.replaceAll(CONTROLS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -4,7 +4,7 @@ import { accountOf } from '../http/caller.js'
 import { type Context, RequestSlot } from '../http/context.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'
 import { oncePer } from '../kernel/once-per.js'
-import { oneLine } from '../kernel/one-line.js'
+import { oneLine } from '../kernel/quote.js'
 import type { MeteringEngine, UsageEvent } from './engine.js'
 
 export interface Metering {

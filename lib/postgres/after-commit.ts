@@ -1,6 +1,6 @@
 /** `afterCommit()`: work that waits for COMMIT: mails, webhooks, jobs, messages (docs/reference/after-commit.md). */
 
-import { oneLine } from '../kernel/one-line.js'
+import { oneLine } from '../kernel/quote.js'
 import { track } from './pending-work.js'
 import type { Queryable } from './pg-types.js'
 import { isTransaction, whenEnded } from './transaction-end.js'

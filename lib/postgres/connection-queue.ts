@@ -45,7 +45,7 @@ export class ConnectionQueue {
     return poolOf(this.#source)
   }
 
-  /** A connection; `begin()` is to be called once it is there. @throws what knex throws, such as `KnexTimeoutError` */
+  /** A connection whose settings are known; `begin()` is to be called once it is there. @throws what knex throws, such as `KnexTimeoutError` */
   acquire(): Promise<PgConnection> {
     if (!this.#mayWait()) return this.#ask()
     if (!this.#isLooking) this.#lookLater()
@@ -75,12 +75,16 @@ export class ConnectionQueue {
   }
 
   async #ask(): Promise<PgConnection> {
+    let connection: PgConnection
     this.#asking++
     try {
-      return await this.#source.acquireConnection()
+      connection = await this.#source.acquireConnection()
     } finally {
       this.#asking--
     }
+    const asking = knownSession(connection)
+    if (asking) await asking
+    return connection
   }
 
   /** True where a connection comes from us at the soonest. */
@@ -196,7 +200,7 @@ export async function checkSession(knex: Queryable): Promise<void> {
 }
 
 /** What to wait for until a connection's settings are known; undefined where they are. Never rejects. */
-export function knownSession(connection: unknown): Promise<void> | undefined {
+function knownSession(connection: unknown): Promise<void> | undefined {
   const own = connection as CheckedConnection
   const state = own[STATE]
   if (state === undefined) return ask(own)

@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { ClientGone } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
 import { cancelStatement } from './cancel-statement.js'
-import { type ConnectionQueue, knownSession, queueOf, refusalOf } from './connection-queue.js'
+import { type ConnectionQueue, queueOf, refusalOf } from './connection-queue.js'
 import type { LocalSettings } from './local-settings.js'
 import { type AnswerField, clientOf, type PgConnection, type Queryable, type TypeParsers } from './pg-types.js'
 import { type RawRow, type RowFormat, TEXTS } from './row-stream.js'
@@ -67,8 +67,6 @@ export async function runStatementAs<Row>(
   const reader = knex.isTransaction ? undefined : recipient
   const name = knex.isTransaction || !preparesStatements() ? undefined : statement.name
   const connection = await queue.acquire()
-  const asking = knownSession(connection)
-  if (asking) await asking
   try {
     return (await send({ knex, queue, connection }, { text: statement.text, name }, values, format, reader)).rows
   } catch (error) {
@@ -95,8 +93,6 @@ async function runScoped<Row>(
 ): Promise<Row[]> {
   const queue = queueOf(clientOf(base))
   const connection = await queue.acquire()
-  const asking = knownSession(connection)
-  if (asking) await asking
   const sender = { knex: base, queue, connection }
   if (sendsPlainly(connection)) {
     await giveBack(sender)
@@ -147,8 +143,6 @@ export async function runAsPg(
   const own = scope?.base ?? knex
   const queue = queueOf(clientOf(own))
   const connection = await queue.acquire()
-  const asking = knownSession(connection)
-  if (asking) await asking
   const sender = { knex: own, queue, connection }
   if (scope && sendsPlainly(connection)) {
     await giveBack(sender)

@@ -1,9 +1,11 @@
 /** Adds an API's endpoints to an application's own @koa/router, as layers that know our path hints. */
+
+import { METHODS } from 'node:http'
 import { type Context, setFormat, setNamespace, splitSuffix } from '../http/context.js'
-import { decodeSegment, patternOf, type Segment } from '../kernel/path-pattern.js'
+import { decodeSegment, parsePattern, patternOf, type Segment } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
-import { literalText } from './route-table.js'
+import { literalText, RouteTable } from './route-table.js'
 
 /** An application's own @koa/router, of version 8 to 15, as far as it is used. */
 export interface LayeredRouter {
@@ -199,4 +201,25 @@ function writePath(segments: readonly Segment[], rest = (name: string) => `*${na
     return segment.hint === 'path' ? rest(segment.name) : `:${segment.name}`
   })
   return `/${parts.join('/')}`
+}
+
+/**
+ * Routes a view by a pattern such as `/books/{id:int}`: a value that does not fit its hint is no match, so the router goes
+ * on. The view answers all methods, 405 included. With the router's own patterns, `router.all('/books/:id', view)` does.
+ * @param options.name the route's name, for `router.url()`
+ * @throws {ConfigurationError} the pattern cannot be read
+ * @example mountView(router, '/books/{id:int}', BookDetail.asView(), { name: 'book' })
+ */
+export function mountView(
+  router: LayeredRouter,
+  pattern: string,
+  view: ViewHandler,
+  options: { readonly name?: string } = {},
+): void {
+  const matched = parsePattern(pattern)
+  const own = { matched, segments: matched, formats: new Set<string>(), operations: new Map() }
+  const table = new RouteTable([own])
+  const methods = METHODS.map((method) => method.toLowerCase())
+  const layer = addLayer(router, matched, { methods, handle: (ctx: Context) => view(ctx), ...options })
+  adaptLayer(layer, { current: () => own, find: (path) => table.find(path) })
 }

@@ -1,6 +1,5 @@
 /** Outages of a shared store (promise H8): one warning when it ceases to, then an attempt now and then. */
-import { escapeControls, oneLine } from '../kernel/one-line.js'
-import { quote } from '../kernel/quote.js'
+import { escapeControls, oneLine, quote } from '../kernel/quote.js'
 
 export interface OutageOptions {
   /** What the store is, for the warning. */

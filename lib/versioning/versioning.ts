@@ -4,8 +4,7 @@ import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import { announce, type Lifecycles, type VersionLifecycle } from './lifecycle.js'
-import { readLifecycles } from './read-lifecycles.js'
+import { announce, type Lifecycles, readLifecycles, type VersionLifecycle } from './lifecycle.js'
 
 /** Options of all versioning schemes. */
 export interface VersioningOptions {

@@ -11,7 +11,7 @@ export {
 } from '../aggregates/aggregate.js'
 export { modelView } from '../factories/view-sets.js'
 export { ModifierFilter } from '../filters/modifier-filter.js'
-export { mountView } from '../router/mount-view.js'
+export { mountView } from '../router/mount.js'
 export {
   CreateAPIView,
   DestroyAPIView,

@@ -1,6 +1,6 @@
 /** Holds what an action returns to the schema of another library that it declares as its output. */
 import type { Context } from '../../http/context.js'
-import { oneLine } from '../../kernel/one-line.js'
+import { oneLine } from '../../kernel/quote.js'
 import { askSchema, type SchemaIssue, type StandardSchema } from '../../kernel/standard-schema.js'
 import { isTurnOver, nextTurn } from '../../kernel/turns.js'
 import { JsonText } from '../../renderers/json-renderer.js'
