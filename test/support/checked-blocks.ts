@@ -152,14 +152,16 @@ function setupNames(setup: string): Origins {
 
 let doors: Origins | undefined
 
-/** A name that several doors of the package have is not of the main one, which keeps it for one version. */
+/** A name that several doors of the package have, such as `or` of permissions and of rules, is the main one's. */
 function doorNames(): Origins {
   doors ??= new Map(
-    Object.entries(PATHS).flatMap(([door, [file]]) => {
-      const text = readProjectFile(file)
-      const lists = [...text.matchAll(/^export (?:type )?\{(.*?)\} from/gms)].flatMap(([, list]) => namesOf(list))
-      return [...lists, ...exportedIn(text)].map((name) => [name, door] as const)
-    }),
+    Object.entries(PATHS)
+      .toSorted(([one], [other]) => Number(one === 'koa-viewsets') - Number(other === 'koa-viewsets'))
+      .flatMap(([door, [file]]) => {
+        const text = readProjectFile(file)
+        const lists = [...text.matchAll(/^export (?:type )?\{(.*?)\} from/gms)].flatMap(([, list]) => namesOf(list))
+        return [...lists, ...exportedIn(text)].map((name) => [name, door] as const)
+      }),
   )
   return doors
 }
