@@ -150,6 +150,7 @@ function selectsFields(
   { parameters = [] }: { parameters?: unknown } & Node,
   query: string,
 ): boolean {
+  if (query === '') return false
   const all = (parameters as readonly Node[]).map((one) => followed(compiled, one).value)
   const names = all.filter((one) => one['x-selects-fields'] === true)
   const sent = new URLSearchParams(query)
@@ -158,10 +159,11 @@ function selectsFields(
 
 /** True when the body of the request leaves fields out by the member for it. */
 function selectsByBody({ requestBody }: Node, sent: unknown): boolean {
+  if (typeof sent !== 'object' || sent === null) return false
   const { content = {} } = (requestBody ?? {}) as { content?: Readonly<Record<string, { schema?: Node }>> }
   const schemas = Object.values(content).map(({ schema }) => (schema?.['properties'] ?? {}) as Node)
   const names = schemas.flatMap((members) => Object.keys(members).filter((name) => isSelecting(members[name])))
-  return names.some((name) => typeof sent === 'object' && sent !== null && name in sent)
+  return names.some((name) => name in sent)
 }
 
 function isSelecting(schema: unknown): boolean {

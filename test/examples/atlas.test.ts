@@ -18,6 +18,7 @@ import {
   untilAnswer,
 } from '../support/program.js'
 import { connectTo, serve, type TestClient, type TestResponse, type TestServer } from '../support/server.js'
+import { isLong } from '../trust/support/size.js'
 
 const ALL_CITIES = 135_233
 const COUNTRIES = '/api/v1/countries'
@@ -100,10 +101,12 @@ describe('npm start', { timeout: 120_000 }, () => {
   })
 
   it('[D9] shows every city once on the pages of a cursor, though most share their population with another', async () => {
+    const few = isLong ? '' : '&country__region=Oceania'
+    const { count } = (await get(`${CITIES}?page_size=1${few}`)).json
     const ids = new Set<number>()
     let rows = 0
     let last = Number.POSITIVE_INFINITY
-    for (let path: string | null = '/api/v1/city-feed?page_size=100'; path !== null; ) {
+    for (let path: string | null = `/api/v1/city-feed?page_size=100${few}`; path !== null; ) {
       const { json: body } = await get(path)
       for (const { id, population } of body.results) {
         expect(population).toBeLessThanOrEqual(last)
@@ -113,7 +116,8 @@ describe('npm start', { timeout: 120_000 }, () => {
       }
       path = body.next
     }
-    expect({ rows, ids: ids.size }).toEqual({ rows: ALL_CITIES, ids: ALL_CITIES })
+    expect(count).toBeGreaterThan(1_000)
+    expect({ rows, ids: ids.size }).toEqual({ rows: count, ids: count })
   })
 
   it('shows every city once through a server cursor', async () => {

@@ -271,12 +271,12 @@ function byHttp({ operation, target, actor }: Pair, path: string): Promise<TestR
 }
 
 /** What differs between a request and the call of its tool; by another caller there is much. */
-async function differencesOf(pair: Pair, agent = pair.actor): Promise<string[]> {
+async function differencesOf(pair: Pair, ways: readonly Way[], agent = pair.actor): Promise<string[]> {
   const { operation, target, actor } = pair
   const path = target.path.replace(/<\w+>/, (name) => ids.get(name) ?? 'unknown')
   const http = await outcomeOf(target, () => byHttp(pair, path))
   const found: string[] = []
-  for (const way of WAYS) {
+  for (const way of ways) {
     compared += 1
     const call = callOf(operation, way)
     const body = bodyOf({ ...operation, target })
@@ -371,7 +371,9 @@ describe('[P17] tools for agents', () => {
       for (const operation of operations().filter((one) => one.pattern === pattern)) {
         for (const target of operation.rules.targets) {
           for (const actor of ACTORS) {
-            found.push(...(await differencesOf({ operation, target, actor })))
+            // in the short run the ways take turns, each with every other caller
+            const ways = isLong ? WAYS : WAYS.slice(pairs % WAYS.length).slice(0, 1)
+            found.push(...(await differencesOf({ operation, target, actor }, ways)))
             pairs += 1
           }
         }
@@ -384,13 +386,13 @@ describe('[P17] tools for agents', () => {
   it('were compared in full', () => {
     const pairs = operations().reduce((sum, { rules }) => sum + rules.targets.length * ACTORS.length, 0)
     report('P17 access', { pairs: compared, requests: asked })
-    expect(compared).toBe(pairs * WAYS.length)
+    expect(compared).toBe(pairs * (isLong ? WAYS.length : 1))
   })
 
   it('would be found to differ', async () => {
     const operation = operations().find(({ id }) => id === 'lists_entry_destroy' || id === 'entry_destroy') as Operation
     const [target] = operation.rules.targets as readonly [Target]
-    const found = await differencesOf({ operation, target, actor: 'bob' }, 'alice')
+    const found = await differencesOf({ operation, target, actor: 'bob' }, WAYS, 'alice')
     const [first] = WAYS.map(nameOf)
     const told = found.filter((text) => text.includes(`${first}: `)).map((text) => /: (\w+) …/.exec(text)?.[1])
     expect(told).toEqual(['result', 'written', 'rows'])

@@ -185,7 +185,7 @@ function next(turn: number): Shot {
 }
 
 describe('[P7] mixed traffic', () => {
-  const seconds = size(4, 1_800)
+  const seconds = size(2, 1_800)
 
   it(`for ${seconds} seconds costs no memory, no descriptor and no connection`, { timeout: 2_400_000 }, async () => {
     const server = await startTrialServer(database.url)

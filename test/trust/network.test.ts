@@ -27,21 +27,6 @@ afterEach(async () => {
 })
 afterAll(() => database?.stop())
 
-/** The app over a proxy that the test can disturb: on TCP, as a network is. */
-async function throughProxy() {
-  const port = await findFreePort()
-  const proxy: ServerProxy = await startProxy({ host: '127.0.0.1', port: database.port }, port)
-  const url = `postgres://postgres:${database.password}@127.0.0.1:${port}/postgres`
-  const server = await startTrialServer(url, { queryTimeout: QUERY_TIMEOUT, acquireTimeout: 1_000 })
-  const client = createClient(server.port)
-  open.push(
-    () => proxy.remove(),
-    () => server.remove(),
-    client.close,
-  )
-  return { proxy, server, client }
-}
-
 const QUERY_TIMEOUT = 1_000
 const CLIENTS = 10
 
@@ -55,7 +40,25 @@ async function stateWithout(client: TrialClient, server: TrialServer): Promise<T
   return server.state()
 }
 
+/** The app over a proxy that each test disturbs: on TCP, as a network is. */
 describe('[P6d I9] a network that', () => {
+  let proxy: ServerProxy
+  let server: TrialServer
+  let client: TrialClient
+
+  beforeAll(async () => {
+    const port = await findFreePort()
+    proxy = await startProxy({ host: '127.0.0.1', port: database.port }, port)
+    const url = `postgres://postgres:${database.password}@127.0.0.1:${port}/postgres`
+    server = await startTrialServer(url, { queryTimeout: QUERY_TIMEOUT, acquireTimeout: 1_000 })
+    client = createClient(server.port)
+  })
+  afterAll(async () => {
+    client?.close()
+    await server?.remove()
+    await proxy?.remove()
+  })
+
   it.each<[string, (proxy: ServerProxy) => unknown, (hit: Hit) => boolean, string]>([
     ['refuses', (proxy) => proxy.cut(), isAway, '503'],
     ['falls silent', (proxy) => proxy.silence(), isAway, '503'],
@@ -66,7 +69,6 @@ describe('[P6d I9] a network that', () => {
     '%s is answered in time, and well a second after it is',
     { timeout: 300_000 },
     async (name, disturb, isRight, as) => {
-      const { proxy, server, client } = await throughProxy()
       const ask = async () =>
         Promise.all(Array.from({ length: CLIENTS }, async () => client.fire(json('GET', '/api/books/1'))))
       // each connection of the pool is there

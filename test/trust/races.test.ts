@@ -1,6 +1,6 @@
 /** P5 and P9: many requests at once for one thing, against the app in a process of its own. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { as, createClient, type Hit, json, type TrialClient } from './support/client.js'
 import { findInAnswer, findLeftovers } from './support/oracles.js'
 import { report, size } from './support/size.js'
@@ -19,17 +19,17 @@ let before: TrialState
 
 beforeAll(async () => {
   database = await startTrialDatabase()
-})
-beforeEach(async () => {
   server = await startTrialServer(database.url, { cursors: 2 })
-  before = await server.state()
   client = createClient(server.port)
 })
-afterEach(async () => {
-  client.close()
-  await server.remove()
+beforeEach(async () => {
+  before = await server.state()
 })
-afterAll(() => database?.stop())
+afterAll(async () => {
+  client?.close()
+  await server?.remove()
+  await database?.stop()
+})
 
 const all = async (count: number, one: (index: number) => Promise<Hit>) =>
   Promise.all(Array.from({ length: count }, (_, index) => one(index)))
