@@ -1,14 +1,7 @@
 /** One method of a path as a document describes it (wire format, section 13). */
-import { JSONField } from '../fields/json-field.js'
 import { hasContent, isSafeMethod } from '../http/context.js'
 import { needsKey } from '../idempotency/rule.js'
-import { jsonSchemaOf } from '../kernel/standard-schema.js'
-import { mediaTypesFor } from '../parsers/parser.js'
-import type { SerializerClass } from '../serializers/contract.js'
-import { NestedSerializer } from '../serializers/nested-serializer.js'
-import { serializerPlan } from '../serializers/plan.js'
-import { schemaOf } from '../serializers/schema-serializer.js'
-import { isRead, showsObject, showsWritten, takesQuery } from '../views/actions.js'
+import { isRead, showsObject, showsWritten } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { isCacheable } from '../views/cacheable.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -16,17 +9,15 @@ import { hasModel } from '../views/generic-view-class.js'
 import { hasObjectPaths } from '../views/mixins/create-mixin.js'
 import { resourceOf } from '../views/resource.js'
 import { pageDescription } from './aggregate-schema.js'
-import { enclosedAnswer, enclosedBody } from './envelope-schema.js'
-import { needsFile } from './files.js'
-import { operationsSchema } from './operations-schema.js'
+import { enclosedAnswer } from './envelope-schema.js'
 import { pathParameters, queryParameters, toParameter } from './parameters.js'
-import { linkParameters, queryBody } from './query-body.js'
-import { contentOf, errorResponses, type HeaderName, headersOf, isJson, ownResponses, success } from './responses.js'
+import { isQuery, linkParameters, requestBody } from './request-bodies.js'
+import { contentOf, errorResponses, type HeaderName, headersOf, ownResponses, success } from './responses.js'
 import { securityOf } from './security.js'
 import { STANDARD, type Standard, statusOf } from './standard-actions.js'
 import { isConditional, refusesAnonymous, statusesOf } from './statuses.js'
 import { type OperationOptions, type Subject, subjectOf } from './subject.js'
-import type { MediaType, Operation, Parameter, RequestBody, Response, Schema } from './types.js'
+import type { Operation, Parameter, Response, Schema } from './types.js'
 import { nounOf, phraseOf, sentence } from './words.js'
 
 /** Describes an operation. @throws {ConfigurationError} two of its parts have one name */
@@ -91,52 +82,6 @@ function describeRoot(subject: Subject): Operation {
 
 /** The tag of the API root. */
 export const ROOT_TAG = 'api'
-
-function requestBody(subject: Subject, standard: Standard | undefined): RequestBody | undefined {
-  const { operation, components, view } = subject
-  if (isQuery(subject)) return queryBody(view as GenericAPIView, subject.serializer)
-  const { inputSerializer } = operation
-  const takes = inputSerializer ?? subject.serializer
-  const isNew = inputSerializer !== undefined || operation.action === 'create'
-  const needsForm = isNew && takes !== undefined && needsFile(takes)
-  const schemaOfBody = (isForm: boolean): Schema | undefined =>
-    inputSerializer
-      ? { ...components.serializer(inputSerializer, isForm ? 'Input' : 'JsonInput', operation.operationId) }
-      : enclosedBody(subject, standard?.takes?.(subject, isForm))
-  if (view.policies.parsers.length === 0) return undefined
-  const content = view.policies.parsers.flatMap((parser) =>
-    mediaTypesFor(operation.method, [parser]).flatMap((mediaType): [string, MediaType][] => {
-      const isForm = mediaType.startsWith('multipart/')
-      if (needsForm && !isForm) return []
-      const schema = parser.patch === 'operations' ? operationsSchema(components, parser) : schemaOfBody(isForm)
-      if (!schema || (!isJson(mediaType) && isList(schema, inputSerializer))) return []
-      return [[mediaType, { schema, ...encodingOf(mediaType, takes) }]]
-    }),
-  )
-  if (content.length === 0) return undefined
-  return { required: true, content: Object.fromEntries(content) }
-}
-
-/** True of what no form can be. */
-function isList(described: Schema, serializer: SerializerClass | undefined): boolean {
-  if ('type' in described) return described['type'] === 'array'
-  const schema = serializer && schemaOf(serializer)
-  const { type } = (schema && jsonSchemaOf(schema)) ?? {}
-  return type !== undefined && ![type].flat().includes('object')
-}
-
-/** What of a form is JSON. */
-function encodingOf(mediaType: string, serializer: SerializerClass | undefined): Pick<MediaType, 'encoding'> {
-  const written = serializer && !isJson(mediaType) && !schemaOf(serializer) ? serializerPlan(serializer).writable : []
-  const ofJson = written.filter(({ field }) => field instanceof NestedSerializer || field instanceof JSONField)
-  if (ofJson.length === 0) return {}
-  return { encoding: Object.fromEntries(ofJson.map(({ name }) => [name, { contentType: 'application/json' }])) }
-}
-
-/** True of a list that is asked for by a body. */
-function isQuery({ operation, view }: Subject): boolean {
-  return operation.method === 'QUERY' && takesQuery(operation.action) && view instanceof GenericAPIView
-}
 
 function readParameters(subject: Subject): readonly Parameter[] {
   const { view, serializer } = subject
