@@ -172,7 +172,7 @@ export function isForbidden(key: string, value: unknown): boolean {
 export function hasForbidden(root: unknown): boolean {
   const values = [root]
   for (const value of values) {
-    if (!isObject(value)) continue
+    if (!isObject(value) || !isPlain(value)) continue
     for (const [key, inner] of Object.entries(value)) {
       if (isForbidden(key, inner)) return true
       values.push(inner)

@@ -73,7 +73,11 @@ export class NestedSerializer<
 
   /** In a form the name has brackets, or its text is JSON. */
   override fromTexts(values: readonly unknown[]): unknown {
-    return this.many ? readItems(values, readJson, refuseFile) : refuseFile(super.fromTexts(values))
+    if (!this.many) return refuseFile(super.fromTexts(values))
+    const [first] = values
+    // names whose numbers leave one out, or are none, make no list
+    const isList = values.length !== 1 || typeof first !== 'object' || first === null || Array.isArray(first)
+    return isList ? readItems(values, readJson, refuseFile) : refuseFile(first)
   }
 
   override fromText(text: string): unknown {

@@ -209,6 +209,9 @@ describe.each<[string, (entries: Entries) => Body]>([
       { author: { age: ['A valid integer is required.'] } },
     ],
     ['a gap', [['labels[1]', 'a']], { labels: { 0: ['Not a valid string.'] } }],
+    ['a gap in a list of objects', [['tags[1][name]', 'a']], { tags: ['Expected a list of items.'] }],
+    ['no numbers in a list of objects', [['tags[a][name]', 'a']], { tags: ['Expected a list of items.'] }],
+    ['members in the place of a list of objects', [['tags[name]', 'a']], { tags: ['Expected a list of items.'] }],
     ['members of a text', [['title[x]', 'a']], { title: ['Not a valid string.'] }],
   ])('is refused with %s', async (_what, entries, errors) => {
     expect(await send('PATCH', '/books/1', form(entries))).toMatchObject(refusal(errors))
