@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Explanation } from '../explain/explanation.js'
 import { baseOf } from '../models/objection.js'
 import type { DescribedAPI } from '../openapi/docs-site.js'
+import type { PrintedPolicies } from '../rules/policies.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { type Command, UsageError } from './command.js'
 import { openDatabase } from './schema/open-database.js'
@@ -13,6 +14,7 @@ export interface LoadedAPI extends DescribedAPI {
   /** The views of its routes, of which some have models. */
   readonly endpoints: readonly { readonly view: Partial<typeof GenericAPIView> }[]
   explain(name?: string): Promise<readonly Explanation[]>
+  policies(): Promise<PrintedPolicies>
 }
 
 /** What a module may export the router as, when nobody says. */

@@ -6,6 +6,7 @@ import { type Command, type Terminal, UsageError, type Values } from './command.
 import { explain } from './explain.js'
 import { init } from './init/init.js'
 import { openapi } from './openapi.js'
+import { policies } from './policies.js'
 import { types } from './row-types.js'
 
 /** All subcommands. */
@@ -14,6 +15,7 @@ const commands = new Map<string, Command>([
   ['explain', explain],
   ['init', init],
   ['openapi', openapi],
+  ['policies', policies],
   ['types', types],
 ])
 

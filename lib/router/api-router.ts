@@ -12,6 +12,7 @@ import type { PreparedDatabase } from '../models/describe-model.js'
 import { buildDocument, documentSteps, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { pendingWorkEnded } from '../postgres/pending-work.js'
+import type { PrintedPolicies } from '../rules/policies.js'
 import { classesOf } from '../views/action-options.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { policiesOf } from '../views/policies.js'
@@ -304,6 +305,16 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     const path = pathOf(ctx)
     const found = path === undefined ? undefined : this.#routes().find(path, asked.ctx.method)
     return found ? explainRequest(found.endpoint, { ctx, params: found.params, tools: this.#tools }) : []
+  }
+
+  /** @internal The rules as statements of PostgreSQL, for `koa-viewsets policies`. */
+  async policies(): Promise<PrintedPolicies> {
+    const { printPolicies } = await import('../rules/policies.js')
+    await this.prepare()
+    const { rules } = this.#options
+    if (!rules)
+      throw new ConfigurationError('APIRouter: there are no rules to print; give them as new APIRouter({ rules })')
+    return printPolicies(rules)
   }
 
   /** @internal The document that will be served: `prepare()` builds it, and reports what is wrong with it. */

@@ -13,6 +13,7 @@ import type { ModelDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { RowCondition } from '../queryset/visible-rows.js'
+import { CallerSetting, NotSaid } from './caller-setting.js'
 import { type Condition, RawCondition, readable } from './conditions.js'
 
 /**
@@ -28,6 +29,8 @@ export interface ConditionScope {
   readonly model: ModelDescription
   /** The rows of a model that the caller may read, by its rule; undefined for all of them. */
   readonly readable: (model: ModelClass) => RowCondition | undefined
+  /** Rows are looked at by themselves, as in a policy: the table has not got them yet. */
+  readonly isRowAlone?: boolean
 }
 
 /** @throws {ConfigurationError} it names no column or relation, or asks what cannot be asked of a column */
@@ -46,7 +49,8 @@ const TRUE: SqlPart = { sql: 'true', bindings: [] }
 const FALSE: SqlPart = { sql: 'false', bindings: [] }
 const UNKNOWN: Certain = () => FALSE
 
-const RELATED = /^(any|none)\((\w+)\)$/
+/** `any(reviews)` */
+export const RELATED = /^(any|none)\((\w+)\)$/
 
 function compilePart(name: string, value: unknown, scope: ConditionScope): Certain {
   const [, kind, relation] = RELATED.exec(name) ?? []
@@ -88,11 +92,13 @@ function ruleOf({ model, readable: rows }: ConditionScope): RowCondition | undef
 }
 
 /** The SQL stands in a query of its own, where columns need no table before them. */
-function compileRaw({ strings, values }: RawCondition, { where, model }: ConditionScope): Certain {
+function compileRaw(raw: RawCondition, { where, model, isRowAlone }: ConditionScope): Certain {
+  const { values } = raw
   if (values.some(isUnknown)) return UNKNOWN
+  if (isRowAlone) return compileAlone(raw, model)
   const key = model.primaryKey.map((property) => model.columns.get(property)?.column ?? property)
   if (key.length === 0) throw new ConfigurationError(`${where}: a condition in SQL needs a primary key`)
-  const text = strings.map((part) => part.replaceAll('?', '\\?')).join('?')
+  const text = textOf(raw)
   return certain({
     where(table, schema) {
       const own = schema?.()
@@ -106,6 +112,29 @@ function compileRaw({ strings, values }: RawCondition, { where, model }: Conditi
   })
 }
 
+function textOf({ strings }: RawCondition): string {
+  return strings.map((part) => part.replaceAll('?', '\\?')).join('?')
+}
+
+/** The same of a row that no query can find. */
+function compileAlone(raw: RawCondition, { model }: ModelDescription): Certain {
+  const { strings, values } = raw
+  const typed = values.map((value, index) => {
+    if (!(value instanceof CallerSetting)) return value
+    const [, type, list] = /^\s*::\s*([\w."]+)(\[\])?/.exec(strings[index + 1] ?? '') ?? []
+    if (type !== undefined) return list === undefined ? value.as('text') : value.asList(type)
+    throw new NotSaid(
+      `has ${value.path} in SQL without a type; write \${${value.path}}::int, or the type that it is of`,
+    )
+  })
+  const name = model.tableName.split('.').at(-1) as string
+  const where: RowCondition['where'] = (table) => ({
+    sql: `exists (select 1 from (select ??.*) as ?? where ${textOf(raw)})`,
+    bindings: [table, name, ...typed],
+  })
+  return whereKnown(values, false, certain({ where }))
+}
+
 function compileRelated(name: string, isAny: boolean, condition: Condition, scope: ConditionScope): Certain {
   const relation = scope.model.relations.get(name)
   if (!relation) {
@@ -114,7 +143,9 @@ function compileRelated(name: string, isAny: boolean, condition: Condition, scop
   const step = stepThrough(scope.where, scope.model, name)
   const inner = compileCondition(condition, { ...scope, model: describeModel(relation.model) })
   return (start, holds) => {
-    const related = start.below(`rule ${start.depth + 1}`, start.schema)
+    // what is readable is compiled by itself, and stands in the tables around it
+    const depth = Number(/^rule (\d+)$/.exec(start.table)?.[1] ?? 0)
+    const related = start.below(`rule ${depth + 1}`, start.schema)
     const { from, where } = joinOf(step, {
       owner: start.table,
       related: related.table,
@@ -133,19 +164,35 @@ function compileRelated(name: string, isAny: boolean, condition: Condition, scop
 }
 
 function compileComparison(name: string, value: unknown, scope: ConditionScope): Certain {
-  const { path, suffix } = resolve(name, scope)
+  const { path, suffix } = comparedPath(name, scope)
   const operand = new Operand(path.column)
   const asked = readComparison(suffix, value, { operand, scope, name })
   if (asked === undefined) return UNKNOWN
   const { text, values, isNegated } = asked
-  return (start, holds) => {
+  const isList = suffix === 'in' || suffix === 'nin'
+  return whereKnown(value, isList, (start, holds) => {
     const part = path.where(start, (reference) => ({ sql: text, bindings: [reference, ...values] }))
     return holds === isNegated ? { ...part, sql: `(${part.sql}) is not true` } : part
+  })
+}
+
+/** What a setting leaves unknown is as an `undefined` value: neither true nor false. */
+function whereKnown(value: unknown, isList: boolean, asked: Certain): Certain {
+  const settings = [value].flat().filter((one) => one instanceof CallerSetting)
+  if (settings.length === 0) return asked
+  const whole = isList && value instanceof CallerSetting ? [value.isWhole] : []
+  const known = [...settings.map(({ isKnown }) => isKnown), ...whole].join(' and ')
+  return (start, holds) => {
+    const { sql, bindings } = asked(start, holds)
+    return { sql: `(${known} and ${sql})`, bindings }
   }
 }
 
 /** The column that a name leads to, and the lookup behind it: `stock__gte`. */
-function resolve(name: string, { where, model }: ConditionScope): { path: FieldPath; suffix: string } {
+export function comparedPath(
+  name: string,
+  { where, model }: Pick<ConditionScope, 'where' | 'model'>,
+): { path: FieldPath; suffix: string } {
   const attempt = (path: string) => resolvePaths(where, model, [path])[0] as FieldPath
   const at = name.lastIndexOf(SEPARATOR)
   try {
@@ -173,7 +220,8 @@ interface Comparing {
 function readComparison(suffix: string, value: unknown, comparing: Comparing): Comparison | undefined {
   const { operand, scope, name } = comparing
   if ([value].flat().some(isUnknown)) return undefined
-  if (suffix === 'isnull') return { text: '?? is null', values: [], isNegated: value === false }
+  if (suffix === 'isnull' && !(value instanceof CallerSetting))
+    return { text: '?? is null', values: [], isNegated: value === false }
   const lookup = new Map(lookupsOf(operand)).get(suffix)
   if (!lookup) {
     const names = ['isnull', ...lookupsOf(operand).map(([one]) => one)].join(', ')
@@ -187,6 +235,7 @@ function readComparison(suffix: string, value: unknown, comparing: Comparing): C
 
 function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly unknown[] | undefined {
   const list = [value].flat()
+  if (list.some((one) => one instanceof CallerSetting)) return settingsOf(lookup, value, operand)
   try {
     if (lookup.isPattern) return lookup.values(String(value), operand, {})
     // a value that the column cannot hold is in no row, and an error of PostgreSQL
@@ -198,6 +247,16 @@ function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly un
     if (error instanceof ValidationError) return undefined
     throw error
   }
+}
+
+/** What stands for values of the caller. */
+function settingsOf(lookup: Lookup, value: unknown, { sql, column }: Operand): readonly unknown[] {
+  const type = sql.endsWith('::text') ? 'text' : (column.sqlType ?? column.type)
+  const isOne = value instanceof CallerSetting
+  const each = (one: unknown): unknown => (one instanceof CallerSetting ? one.as(type) : one)
+  if (lookup.equal && lookup.several) return [isOne ? value.asList(type) : [value].flat().map(each)]
+  if ((lookup.equal || lookup.ordered) && isOne !== (lookup.several === true)) return [value].flat().map(each)
+  throw new NotSaid(`compares ${column.property} with a value of the caller in a way that only a value itself can be`)
 }
 
 function isUnknown(value: unknown): boolean {

@@ -5,7 +5,7 @@ import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { describeModel } from '../models/describe-model.js'
-import { type ModelClass, modelName } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { RowCondition } from '../queryset/visible-rows.js'
 import { type Certain, compileCondition } from './compile-condition.js'
 import { ModelRule, type RuleAction, type RuleCaller, type RuleCondition } from './rule.js'
@@ -60,7 +60,7 @@ export class RuleSet {
   /** Models whose columns conditions may be about: those with rules, and those that their relations lead to. */
   get reached(): readonly ModelClass[] {
     const related = this.models.flatMap((model) =>
-      Object.values(model.getRelations()).map(({ relatedModelClass }) => relatedModelClass as ModelClass),
+      Object.values(model.getRelations()).map(({ relatedModelClass }) => relatedModelClass),
     )
     return [...new Set([...this.models, ...related])]
   }
@@ -157,10 +157,21 @@ export class RequestRules {
     }
     if (made === true) return undefined
     const scope = { where, model: describeModel(model), readable: (one: ModelClass) => this.rows(one, 'read') }
-    return conditionOn(compileCondition(made ?? false, scope))
+    return conditionOn(compileCondition(made ?? false, scope), model)
   }
 }
 
-function conditionOn(condition: Certain): RowCondition {
-  return { where: (table, schema) => condition(new PathStart(table, { schema }), true) }
+/** @internal The rows of a model of which a condition holds. */
+export function conditionOn(condition: Certain, model: ModelClass): RowCondition {
+  return {
+    where(table, schema) {
+      const { sql, bindings } = condition(new PathStart(table, { schema }), true)
+      return { sql, bindings: bindings.map((value) => (isQuery(value) && model.knex() ? value.toKnexQuery() : value)) }
+    },
+  }
+}
+
+/** knex, to which conditions are given, too, knows no queries of models. */
+function isQuery(value: unknown): value is AnyQueryBuilder {
+  return typeof (value as Partial<AnyQueryBuilder> | null | undefined)?.toKnexQuery === 'function'
 }

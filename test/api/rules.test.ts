@@ -1,6 +1,6 @@
 /** Rules of models: what a caller may not read is nowhere, what it may not write stays, over all paths. */
 import type { Context } from 'koa-viewsets'
-import { Model } from 'objection'
+import { Model, type QueryBuilder } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
@@ -71,6 +71,12 @@ class Book extends Model {
       join: { from: 'books.author_id', to: 'authors.id' },
     },
     reviews: { relation: Model.HasManyRelation, modelClass: Review, join: { from: 'books.id', to: 'reviews.book_id' } },
+    praise: {
+      relation: Model.HasManyRelation,
+      modelClass: Review,
+      modify: (query: QueryBuilder<Model>) => void query.where('stars', '>', 3),
+      join: { from: 'books.id', to: 'reviews.book_id' },
+    },
     genres: {
       relation: Model.ManyToManyRelation,
       modelClass: Genre,
@@ -374,6 +380,37 @@ it('answers a write without a body where its writer may not read what it has wri
     const changed = await other.send('PATCH', '/books/1', { tenant_id: 2, published: false }, AS(1))
     expect([changed.status, changed.text]).toEqual([204, ''])
     expect(await stored('select tenant_id from books where id = 1')).toEqual([{ tenant_id: 2 }])
+  } finally {
+    await other.close()
+  }
+})
+
+it('asks of what is readable whatever its own rule asks of others', async () => {
+  const other = await serve([
+    rule(Author, { read: ofTenant }),
+    rule(Book, { read: any('author', readable) }),
+    rule(Review, { read: any('book', readable) }),
+  ])
+  try {
+    expect((await other.get('/books', AS(1))).json).toMatchObject([{ id: 1 }, { id: 4 }])
+    expect((await other.get('/reviews', AS(1))).json).toMatchObject([{ id: 1 }, { id: 2 }, { id: 5 }])
+    expect((await other.get('/reviews/3', AS(1))).status).toBe(404)
+  } finally {
+    await other.close()
+  }
+})
+
+it('asks of relations that their mappings narrow, in all that reads and writes', async () => {
+  const other = await serve([
+    rule(Book, { read: true, update: any('praise'), delete: any('praise') }),
+    rule(Review, { read: any('book', any('praise')) }),
+  ])
+  try {
+    expect((await other.get('/reviews', AS(1))).json).toMatchObject([{ id: 1 }, { id: 2 }, { id: 3 }])
+    expect((await other.get('/books/3?expand=reviews,votes', AS(1))).json).toMatchObject({ reviews: [], votes: 0 })
+    expect((await other.send('PATCH', '/books/1', { title: 'x' }, AS(1))).status).toBe(200)
+    expect((await other.send('PATCH', '/books/3', { title: 'x' }, AS(1))).status).toBe(403)
+    expect((await other.send('DELETE', '/books/3', undefined, AS(1))).status).toBe(403)
   } finally {
     await other.close()
   }

@@ -111,7 +111,7 @@ describe('koa-viewsets', () => {
     const reference = readProjectFile('docs/reference/commands.md')
     const { stdout } = await run(['--help'])
     const commands = [...stdout.matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name as string)
-    expect(commands).toEqual(['collectstatic', 'explain', 'init', 'openapi', 'types'])
+    expect(commands).toEqual(['collectstatic', 'explain', 'init', 'openapi', 'policies', 'types'])
     for (const command of commands) {
       const [, section = ''] = reference.split(new RegExp(`^## ${command}$`, 'm'))
       const [own = ''] = section.split('\n## ')

@@ -1,0 +1,271 @@
+/** Rules as policies of PostgreSQL, as far as they can be said there. */
+
+import { stepThrough } from '../filters/resolve-paths.js'
+import { isNarrowed } from '../filters/step.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { describeModel } from '../models/describe-model.js'
+import { type ModelClass, modelName } from '../models/objection.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import type { RowCondition } from '../queryset/visible-rows.js'
+import { CallerSetting, NotSaid, SettingSql } from './caller-setting.js'
+import { comparedPath, compileCondition, RELATED } from './compile-condition.js'
+import { type Condition, RawCondition, readable } from './conditions.js'
+import { recordCondition } from './record-condition.js'
+import type { RuleAction } from './rule.js'
+import { conditionOn, type RuleSet } from './rule-set.js'
+
+/** Rules as SQL. */
+export interface PrintedPolicies {
+  readonly sql: string
+  /** Rules that are not in it, and why. */
+  readonly left: readonly string[]
+}
+
+/** The statements that have PostgreSQL keep the rules of an API for roles that do not own its tables. */
+export function printPolicies(rules: RuleSet): PrintedPolicies {
+  return new PolicyPrinter(rules).print()
+}
+
+interface Command {
+  readonly action: RuleAction
+  readonly name: string
+  readonly clauses: readonly string[]
+}
+
+const COMMANDS: readonly Command[] = [
+  { action: 'read', name: 'SELECT', clauses: ['USING'] },
+  { action: 'create', name: 'INSERT', clauses: ['WITH CHECK'] },
+  { action: 'update', name: 'UPDATE', clauses: ['USING', 'WITH CHECK'] },
+  { action: 'delete', name: 'DELETE', clauses: ['USING'] },
+]
+
+class PolicyPrinter {
+  readonly #rules: RuleSet
+  readonly #left: string[] = []
+  /** Conditions by rule, or why there is none. */
+  readonly #said = new Map<string, Condition | NotSaid>()
+  /** What code calls the value of a setting, by the setting's name. */
+  readonly #settings = new Map<string, CallerSetting>()
+
+  /** Models whose readable rows are being looked at. */
+  readonly #asked = new Set<ModelClass>()
+
+  constructor(rules: RuleSet) {
+    this.#rules = rules
+  }
+
+  print(): PrintedPolicies {
+    const tables = this.#rules.models.map((model) => this.#table(model))
+    const settings = [...this.#settings.values()].map(({ name, path }) => `--   ${name} is ${path}`)
+    const head = [
+      '-- The rules of the API, for roles that own no table: owners and superusers pass policies by.',
+      ...(settings.length > 0 ? ['-- Settings of a request, by databaseSettings:', ...settings] : []),
+    ]
+    return { sql: [[...head, 'BEGIN;'].join('\n'), ...tables, 'COMMIT;\n'].join('\n\n'), left: this.#left }
+  }
+
+  #table(model: ModelClass): string {
+    const lines = [
+      `-- ${comment(modelName(model))}`,
+      sqlOf(model, part('ALTER TABLE ?? ENABLE ROW LEVEL SECURITY', model)),
+    ]
+    for (const command of COMMANDS) lines.push(...this.#policy(model, command))
+    return lines.join('\n')
+  }
+
+  #policy(model: ModelClass, { action, name, clauses }: Command): readonly string[] {
+    const policy = `rule_${action}`
+    const where = `rule(${modelName(model)}).${action}`
+    const dropped = sqlOf(model, part(`DROP POLICY IF EXISTS ${policy} ON ??`, model))
+    try {
+      const condition = this.#condition(model, action)
+      const isPlain = this.#isPlain(condition, model, model)
+      const held = this.#rows(model, condition, { where, isPlain })?.where(tableOf(model))
+      const said = held ?? { sql: 'true', bindings: [] }
+      const asked = isPlain ? said : { sql: `${policy}(??.*)`, bindings: [tableOf(model)] }
+      const made = clauses.map((clause) => `${clause} (${asked.sql})`).join(' ')
+      return [
+        dropped,
+        ...(isPlain ? [] : [sqlOf(model, definer(policy, model, said))]),
+        sqlOf(model, {
+          sql: `CREATE POLICY ${policy} ON ?? FOR ${name} ${made}`,
+          bindings: [model.tableName, ...clauses.flatMap(() => asked.bindings)],
+        }),
+      ]
+    } catch (error) {
+      if (!(error instanceof NotSaid)) throw error
+      const reason = comment(`${where} ${error.message}`)
+      this.#left.push(reason)
+      return [dropped, `-- NOT PRINTED, so that no row passes: ${reason}`]
+    }
+  }
+
+  /** What a rule says of any caller. @throws {NotSaid} only JavaScript knows */
+  #condition(model: ModelClass, action: RuleAction): Condition {
+    const declared = this.#rules.ruleOf(model)?.conditionOf(action)
+    if (typeof declared !== 'function') return declared ?? true
+    const name = `${action} ${model.tableName}`
+    let said = this.#said.get(name)
+    if (said === undefined) {
+      said = this.#record(declared)
+      this.#said.set(name, said)
+    }
+    if (said instanceof NotSaid) throw said
+    return said
+  }
+
+  #record(declared: Parameters<typeof recordCondition>[0]): Condition | NotSaid {
+    try {
+      const recorded = recordCondition(declared) ?? false
+      for (const setting of settingsIn(recorded)) {
+        const key = setting.name.toLowerCase()
+        const other = this.#settings.get(key) ?? setting
+        if (other.path !== setting.path) {
+          return new NotSaid(`has ${setting.path} in the setting ${setting.name}, which is ${other.path} elsewhere`)
+        }
+        this.#settings.set(key, setting)
+      }
+      return recorded
+    } catch (error) {
+      if (error instanceof ConfigurationError) throw error
+      return error instanceof NotSaid ? error : new NotSaid(`computes with its caller (${(error as Error).message})`)
+    }
+  }
+
+  /** @param isPlain PostgreSQL itself narrows the related tables by what is readable */
+  #rows(
+    model: ModelClass,
+    condition: Condition,
+    { where, isPlain }: { readonly where: string; readonly isPlain: boolean },
+  ): RowCondition | undefined {
+    if (condition === true) return undefined
+    const read = (one: ModelClass) =>
+      isPlain && one.tableName !== model.tableName
+        ? undefined
+        : this.#rows(one, this.#condition(one, 'read'), { where, isPlain })
+    const scope = { where, model: describeModel(model), readable: read, isRowAlone: true }
+    return conditionOn(compileCondition(condition, scope), model)
+  }
+
+  /**
+   * True where a condition means the same under row level security. Tables that it looks at have policies of their own:
+   * they leave out rows which the condition is about, unless it asks for readable ones; and where they lead back to the
+   * table itself, PostgreSQL refuses them.
+   * @throws {NotSaid} it depends on a rule that is not printed
+   */
+  #isPlain(condition: Condition, model: ModelClass, target: ModelClass): boolean {
+    if (condition === readable) return this.#isReadPlain(model, target)
+    if (condition instanceof RawCondition) return !/\bselect\b/i.test(condition.strings.join(' '))
+    if (condition instanceof CallerSetting) throw new NotSaid(`has ${condition.path} in the place of a condition`)
+    if (typeof condition !== 'object' || condition === null) return true
+    return Object.entries(condition).every(([name, value]) => {
+      if (name === 'not') return this.#isPlain(value as Condition, model, target)
+      if ((name === 'and' || name === 'or') && Array.isArray(value)) {
+        return value.map((one: Condition) => this.#isPlain(one, model, target)).every(Boolean)
+      }
+      const [, , relation] = RELATED.exec(name) ?? []
+      if (relation !== undefined) return this.#isPlainBehind(model, { relation, target, condition: value as Condition })
+      const { properties } = comparedPath(name, { where: 'rules', model: describeModel(model) }).path
+      const [first, ...others] = properties
+      if (others.length === 0) return true
+      const rest = { [others.join('__')]: value }
+      return this.#isPlainBehind(model, {
+        relation: first as string,
+        target,
+        condition: others.length > 1 ? rest : true,
+      })
+    })
+  }
+
+  #isPlainBehind(
+    owner: ModelClass,
+    {
+      relation,
+      target,
+      condition,
+    }: { readonly relation: string; readonly target: ModelClass; readonly condition: Condition },
+  ): boolean {
+    const step = stepThrough('rules', describeModel(owner), relation)
+    const { model } = step
+    const isRuled = this.#hides(model)
+    const asksReadable = conjuncts(condition).includes(readable)
+    // also where another way is taken: what is not printed is not known
+    const rest = conjuncts(condition)
+      .filter((one) => one !== readable)
+      .map((one) => this.#isPlain(one, model, target))
+    const isReadPlain = !isRuled || !asksReadable || this.#isReadPlain(model, target)
+    if (model.tableName === target.tableName || isNarrowed(step)) return false
+    if (step.through && this.#rules.ruleOf(step.through.model())) return false
+    return (!isRuled || asksReadable) && isReadPlain && rest.every(Boolean)
+  }
+
+  #isReadPlain(model: ModelClass, target: ModelClass): boolean {
+    const condition = this.#condition(model, 'read')
+    if (this.#asked.has(model)) throw new NotSaid('leads to itself by "readable"')
+    this.#asked.add(model)
+    try {
+      return this.#isPlain(condition, model, target)
+    } finally {
+      this.#asked.delete(model)
+    }
+  }
+
+  /** True where some callers do not see all rows. */
+  #hides(model: ModelClass): boolean {
+    try {
+      return this.#condition(model, 'read') !== true
+    } catch (error) {
+      if (error instanceof NotSaid) return true
+      throw error
+    }
+  }
+}
+
+/** The conditions that must all hold. */
+function conjuncts(condition: Condition): readonly Condition[] {
+  if (typeof condition !== 'object' || condition instanceof RawCondition) return [condition]
+  return Object.entries(condition).flatMap(([name, value]) =>
+    name === 'and' && Array.isArray(value) ? value.flatMap((one: Condition) => conjuncts(one)) : [{ [name]: value }],
+  )
+}
+
+function settingsIn(value: unknown): readonly CallerSetting[] {
+  if (value instanceof CallerSetting) return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(settingsIn)
+}
+
+/** A function with the rights of its owner, whom no policy stops: it sees the rows that a condition is about. */
+function definer(name: string, model: ModelClass, { sql, bindings }: SqlPart): SqlPart {
+  const head = `CREATE OR REPLACE FUNCTION ${name}(?? ??) RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER`
+  return { sql: `${head} RETURN ${sql}`, bindings: [tableOf(model), model.tableName, ...bindings] }
+}
+
+function tableOf({ tableName }: ModelClass): string {
+  return tableName.split('.').at(-1) as string
+}
+
+function part(sql: string, { tableName }: ModelClass): SqlPart {
+  return { sql, bindings: [tableName] }
+}
+
+/** A statement with its values in it. */
+function sqlOf(model: ModelClass, { sql, bindings }: SqlPart): string {
+  const knex = model.knex()
+  const inlined = (value: unknown): unknown => {
+    if (value instanceof SettingSql) return knex.raw(value.sql.replaceAll('?', '\\?'))
+    if (value instanceof Date) return value.toISOString()
+    // as they are bound: PostgreSQL finds the type
+    if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value)
+    if (!Array.isArray(value)) return value
+    const list = value.map(inlined)
+    return value.some((one) => one instanceof SettingSql)
+      ? knex.raw(`array[${list.map(() => '?').join(', ')}]`, list as never)
+      : list
+  }
+  return `${knex.raw(sql, bindings.map(inlined) as never).toQuery()};`
+}
+
+function comment(text: string): string {
+  return text.replace(/\s+/g, ' ')
+}
