@@ -108,6 +108,41 @@ describe('the layers', () => {
   })
 })
 
+/** Where queries on the tables of models are made, and why nobody is shown a row by them that is not theirs to see. */
+const QUERIES: Readonly<Record<string, string>> = {
+  'lib/fields/related-field.ts': 'what may be chosen: leaveOutUnseen()',
+  'lib/filters/modifier-filter.ts': 'looks whether a modifier can be called; it is not sent',
+  'lib/filters/step.ts': 'rows on the way of a path: those that are seen',
+  'lib/queryset/one-row.ts': 'one row by its key, where nothing narrows the table',
+  'lib/queryset/own-row.ts': 'rows that were found before, by their keys',
+  'lib/queryset/reads-whole-rows.ts': 'compares a query with one of the whole table; it is not sent',
+  'lib/queryset/related-lists.ts': 'the columns of a join table',
+  'lib/queryset/related-rows.ts': 'what a relation leads to: leaveOutUnrelated()',
+  'lib/queryset/visible-rows.ts': 'says which rows are seen',
+  'lib/rows/row-sql.ts': 'the rows of a page that was found, by their keys',
+  'lib/rows/sql-parts.ts': 'what is joined to rows: those that are seen',
+  'lib/serializers/write-links.ts': 'writes links of rows that were found before',
+  'lib/serializers/write-rows.ts': 'writes rows that were found before',
+  'lib/views/generic-api-view.ts': "the queryset of a view: narrowed by the view's scope()",
+  'lib/views/steps/concurrency.ts': 'the version of a row that was found before, or is found afterwards',
+  'lib/views/steps/hold-rows.ts': 'locks rows that the queryset is asked for, or that were found before',
+  'lib/views/steps/object-to-write.ts': 'the mark of a row that is found afterwards',
+}
+const ROOMS_WITH_ROWS = ['aggregates', 'fields', 'filters', 'pagination', 'queryset', 'rows', 'serializers', 'views']
+const ON_TABLE =
+  /\b(?:\w*[mM]odel|modelClass\(\)|queryset)\s*\??\.(?:query|relatedQuery)\(|\$(?:query|relatedQuery)\(|knex\(\s*[\w.]*tableName|tableName as never|^\s*(?:bindings: |\.\.\.)?\[.*\btableName,/m
+
+describe('queries on the tables of models', () => {
+  it('are made where rows are narrowed to those that the caller sees, and nowhere else', () => {
+    const found = files.filter((file) => {
+      if (!ROOMS_WITH_ROWS.includes(folderOf(file)) || file.includes('/checks/')) return false
+      const code = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '')
+      return ON_TABLE.test(code)
+    })
+    expect(found.sort()).toEqual(Object.keys(QUERIES).sort())
+  })
+})
+
 describe('third-party packages', () => {
   it('sit behind one place each', () => {
     const wrong = external.filter(

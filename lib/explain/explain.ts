@@ -16,6 +16,7 @@ import { hasModel } from '../views/generic-view-class.js'
 import { namedClass } from '../views/related-view-set.js'
 import { type Resource, resourceOf } from '../views/resource.js'
 import { explainRoad } from './explain-road.js'
+import { explainRules } from './explain-rules.js'
 import type { ExplainedPolicies, Explanation } from './explanation.js'
 import { type ExplainOptions, openSubject, type Subject } from './subject.js'
 
@@ -44,6 +45,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     pagination: paginator ? nameOf(paginator) : null,
     parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
     relations: readsList(operation.action) && generic && hasModel(generic.viewClass) ? relationsOf(generic) : [],
+    ...(generic?.plan.limitsRows && { rules: explainRules(subject as Subject<GenericAPIView>) }),
     ...road,
     database: view.plan.database?.described ?? null,
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),

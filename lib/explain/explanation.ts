@@ -65,6 +65,11 @@ export interface Explanation {
   readonly parameters: readonly string[]
   /** The relations that groups of filters may ask about, each with the view set that shows their objects. */
   readonly relations: readonly string[]
+  /**
+   * Which rows rules let the caller of the request that is given see and write, of each model that the answer shows: SQL with
+   * `$1` in place of each value; and the view sets from which related objects come. Missing where nothing says so.
+   */
+  readonly rules?: readonly string[]
   /** What says which role and settings the statements run with; null for those of the connection. */
   readonly database: string | null
   /** What is done of an `Idempotency-Key`; null where the header means nothing. */

@@ -79,6 +79,10 @@ function sampleKey(view: typeof GenericAPIView): string {
 
 /** Which of these methods decides on each request; noted, where there is no request to ask it about. */
 export function isDecided({ view, isAsked, notes }: Subject, ...names: readonly string[]): boolean {
+  if (!isAsked && view.plan.rules?.asksCaller) {
+    notes.push('decided by rules, which are functions of the caller, on each request')
+    return true
+  }
   const name = isAsked ? undefined : overridden(view, ...names)
   if (name === undefined) return false
   notes.push(`decided by ${view.constructor.name}.${name}() on each request`)

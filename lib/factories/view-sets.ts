@@ -43,6 +43,8 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   readonly filtersetFields?: readonly FilterPath<M>[]
   /** Relations that groups of filters may ask about, with the view sets that show their objects. */
   readonly filterRelations?: { readonly [Name in RelationName<M>]?: FilterRelations[string] }
+  /** View sets from which related objects come: what their lists do not show is not shown, chosen or changed. */
+  readonly related?: { readonly [Name in RelationName<M>]?: FilterRelations[string] }
   /** Columns and paths that are searched; `^`, `=` and `$` before one say how. */
   readonly searchFields?: readonly SearchName<M>[]
   /** Columns that a client may order by, and paths to columns of one related object. */
@@ -112,6 +114,9 @@ type Closed<M, Spec> = (Spec extends { readonly filtersetFields: readonly (infer
     ? {
         readonly filterRelations: { readonly [Name in keyof Relations]: Name extends RelationName<M> ? unknown : never }
       }
+    : unknown) &
+  (Spec extends { readonly related: infer Relations }
+    ? { readonly related: { readonly [Name in keyof Relations]: Name extends RelationName<M> ? unknown : never } }
     : unknown) &
   (Spec extends { readonly expandable: infer Expandable }
     ? {

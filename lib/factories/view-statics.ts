@@ -32,6 +32,7 @@ type PlainName =
   | 'searchType'
   | 'statuses'
   | 'strictAccept'
+  | 'mayLeaveQueryset'
   | 'strictParams'
   | 'queryMethod'
   | 'throttleClasses'

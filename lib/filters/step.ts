@@ -59,12 +59,18 @@ export interface JoinNames {
 export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
   const { owner, related, through: alias, visible } = names
   const seen = visible?.related({ owner: step.owner, relation: step.name, model: step.model })
-  const source = sourceOf(step, { ...names, seen }, related)
+  const { rows = seen && 'query' in seen ? seen.query() : undefined } = names
+  const source = sourceOf(step, { ...names, rows, seen: seen && 'where' in seen ? seen : undefined }, related)
   const { through } = step
   if (!through) return { from: source, where: equal(owner, related, step.join) }
   const table = sourceOf(
     joinSource(through),
-    { ...names, rows: undefined, relatedSchema: undefined, seen: undefined },
+    {
+      ...names,
+      rows: undefined,
+      relatedSchema: undefined,
+      seen: visible?.links(through.model()),
+    },
     alias,
   )
   const on = equal(alias, related, through.join)

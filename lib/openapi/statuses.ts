@@ -62,6 +62,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (!(view instanceof GenericAPIView)) return statuses
   const { viewClass } = view
   if (hasModel(viewClass) && refuses(viewClass, operation.action)) statuses.add(403)
+  if (mayRefuseRows(view, operation.action)) statuses.add(403)
   if (needsUser(viewClass, serializer)) statuses.add(401)
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
   if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)
@@ -147,4 +148,11 @@ function refuses(viewClass: typeof GenericAPIView, action: string | undefined): 
   const { writes, path } = actionNamed(action ?? '') ?? {}
   if (model.secured || (writes !== 'delete' && path !== 'restore')) return model.secured
   return mayKeep(model, viewClass.softDelete !== null && path !== 'purge' ? 'update' : 'delete')
+}
+
+/** True for a write of rows that rules, or the view's own queryset, must allow. */
+function mayRefuseRows({ plan, viewClass }: GenericAPIView, action: string): boolean {
+  const { writes } = actionNamed(action) ?? {}
+  if (writes === undefined || !hasModel(viewClass)) return false
+  return plan.limitsRows || (writes !== 'delete' && !plan.resource.isWholeTable && !viewClass.mayLeaveQueryset)
 }

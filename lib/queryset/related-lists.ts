@@ -7,7 +7,7 @@ import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { encloseAdded } from './group-conditions.js'
 import { type OwnerKeys, relatedTo } from './related-rows.js'
 import { keyOrder, type OrderTerm, orderBy, orderText } from './total-order.js'
-import { leaveOutUnseen, visibleRowsOf } from './visible-rows.js'
+import { leaveOutUnrelated, visibleRowsOf } from './visible-rows.js'
 
 /** How the objects of a relation to many are shown. */
 export interface RelatedList {
@@ -133,7 +133,7 @@ export function listQuery(
 ): AnyQueryBuilder {
   const { owner, relation, references, parent } = asked
   const query = relatedTo(owner, relation, references).childQueryOf(parent, { fork: true })
-  leaveOutUnseen(query, visibleRowsOf(parent)?.related({ owner, relation: relation.name, model: relation.model }))
+  leaveOutUnrelated(query, visibleRowsOf(parent), { owner, relation })
   modifyList(query, list)
   if (relation.deletedBy !== undefined) {
     void query.whereNull(`${query.tableRefFor(query.modelClass())}.${relation.deletedBy}`)

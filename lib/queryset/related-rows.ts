@@ -12,7 +12,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { encloseBeside } from './group-conditions.js'
 import { areComparable, type KeyRows, keyRows, PLACE, spelling, valuesOf } from './key-rows.js'
 import { readExactly } from './read-exactly.js'
-import { leaveOutUnseen, type VisibleRows, visibleRowsOf } from './visible-rows.js'
+import { leaveOutUnrelated, type VisibleRows, visibleRowsOf } from './visible-rows.js'
 
 /** The objects whose related rows are read. */
 export interface Owners {
@@ -102,7 +102,7 @@ async function readRows(
   if (parent) void query.childQueryOf(parent, { fork: true })
   if (knex) void query.transacting(knex as Knex.Transaction)
   void query.joinRaw(`cross join ${keys.sql}`, keys.bindings)
-  leaveOutUnseen(query, visible?.related({ owner: model, relation: relation.name, model: relation.model }))
+  leaveOutUnrelated(query, visible, { owner: model, relation })
   narrow?.(query, keys)
   const read = placed(query)
   await readExactly(query)

@@ -3,6 +3,8 @@
  * carried by the queries themselves, so that those which are made of them ask it, too.
  */
 
+import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { SqlPart } from './keyset.js'
 import { schemaOf } from './schema-of.js'
@@ -22,17 +24,28 @@ export interface RowCondition {
   where(table: string, schema?: () => string | undefined): SqlPart
 }
 
+/** Rows as another query shows them, in the place of their table: what that computes is what is seen. */
+export interface RowSource {
+  /** A fresh query of all columns. */
+  query(): AnyQueryBuilder
+}
+
+/** The rows of a table that somebody sees. */
+export type SeenRows = RowCondition | RowSource
+
 /** How a row is written. */
 export type RowWrite = 'create' | 'update' | 'delete'
 
 /** What a caller sees and may write; undefined answers stand for all rows. */
 export interface VisibleRows {
   /** The rows that a relation leads to. */
-  related(leading: Leading): RowCondition | undefined
+  related(leading: Leading): SeenRows | undefined
   /** The rows that a foreign key leads to. @param table the table's number @param leading the relation of that key, where the model has one */
-  ofTable(table: number, leading: Leading | undefined): RowCondition | undefined
-  /** The rows of a model that may be written: as they were before, as they are afterwards, or both. */
-  written(model: ModelClass, write: RowWrite): RowCondition | undefined
+  ofTable(table: number, leading: Leading | undefined): SeenRows | undefined
+  /** The rows of a join table. */
+  links(through: ModelClass): RowCondition | undefined
+  /** The rows of a model that may be written: as they were before, as they are afterwards, or both; and those that may be read. */
+  written(model: ModelClass, write: RowWrite | 'read'): RowCondition | undefined
 }
 
 const VISIBLE = Symbol('visible rows')
@@ -53,16 +66,63 @@ export function visibleRowsIn({ view }: { readonly view?: unknown }): VisibleRow
 }
 
 /** Leaves out of a query what the caller does not see. */
-export function leaveOutUnseen(query: AnyQueryBuilder, seen: RowCondition | undefined): void {
+export function leaveOutUnseen(query: AnyQueryBuilder, seen: SeenRows | undefined): void {
   if (!seen) return
-  const { sql, bindings } = seen.where(query.tableRefFor(query.modelClass()), () => schemaOf(query))
+  const model = query.modelClass()
+  const reference = query.tableRefFor(model)
+  if ('query' in seen) {
+    const table = lastPart(reference)
+    void query.alias(table).from(model.raw('? as ??', [seen.query().toKnexQuery() as never, table]) as never)
+  } else addCondition(query, seen, reference)
+}
+
+/** Leaves out what the caller does not see of the rows that a relation leads to. */
+export function leaveOutUnrelated(
+  query: AnyQueryBuilder,
+  visible: VisibleRows | undefined,
+  { owner, relation }: { readonly owner: ModelClass; readonly relation: RelationDescription },
+): void {
+  if (!visible) return
+  const { name, model, through } = relation
+  leaveOutUnseen(query, visible.related({ owner, relation: name, model }))
+  const links = through && visible.links(through.model)
+  if (links) addCondition(query, links, query.tableRefFor(through.model.tableName as never))
+}
+
+function addCondition(query: AnyQueryBuilder, condition: RowCondition, table: string): void {
+  const { sql, bindings } = condition.where(table, () => schemaOf(query))
   void query.whereRaw(`(${sql})`, bindings)
 }
 
 /** A table in FROM, of which only those rows are there that the caller sees. */
-export function seenTable(model: ModelClass, seen: RowCondition, schema: string | undefined): SqlPart {
+export function seenTable(model: ModelClass, condition: RowCondition, schema: string | undefined): SqlPart {
   const name = schema === undefined ? model.tableName : `${schema}.${model.tableName}`
-  const table = model.tableName.split('.').at(-1) as string
-  const { sql, bindings } = seen.where(table, () => schema)
+  const table = lastPart(model.tableName)
+  const { sql, bindings } = condition.where(table, () => schema)
   return { sql: `(select * from ?? as ?? where ${sql})`, bindings: [name, table, ...bindings] }
+}
+
+function lastPart(name: string): string {
+  return name.split('.').at(-1) as string
+}
+
+/** Leaves out what the caller does not see of what a query loads with its rows by a graph of its own. */
+export function leaveOutOfGraph(query: AnyQueryBuilder, visible: VisibleRows | undefined): void {
+  if (!visible) return
+  const leave = (owner: ModelClass, graph: Graph, path: readonly string[]): void => {
+    for (const [key, inner] of Object.entries(graph)) {
+      const name = key.startsWith('$') ? undefined : inner.$relation
+      const relation = name === undefined ? undefined : describeModel(owner).relations.get(name)
+      if (!relation) continue
+      const own = [...path, key]
+      void query.modifyGraph(own.join('.'), (loading) => leaveOutUnrelated(loading, visible, { owner, relation }))
+      leave(relation.model, inner, own)
+    }
+  }
+  leave(query.modelClass() as ModelClass, query.graphExpressionObject() ?? {}, [])
+}
+
+/** A graph of relations, as Objection writes it. */
+interface Graph {
+  readonly [name: string]: Graph & { readonly $relation?: string }
 }

@@ -360,7 +360,11 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   async #prepare(knex: Knex | undefined): Promise<void> {
-    this.#databases = await prepareViews(this.#viewClasses(), this.#registrations, { knex, rules: this.#options.rules })
+    this.#databases = await prepareViews(this.#viewClasses(), this.#registrations, {
+      knex,
+      rules: this.#options.rules,
+      strict: this.#options.strict,
+    })
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
     for (const use of this.#uses) await inTurns(use(table.endpoints, this.#tools))

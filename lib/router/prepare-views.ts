@@ -6,20 +6,29 @@ import { type PreparedDatabase, prepareModels } from '../models/describe-model.j
 import type { ModelClass } from '../models/objection.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
+import { warnOfWholeTables, wholeTables } from '../views/checks/warn-of-whole-tables.js'
 import { prepareNested, prepareView } from './check-view.js'
 import { isGeneric } from './lookup-segment.js'
 import type { Registration, ViewSetClass } from './registration.js'
 
+/** What a router says of all its view sets. */
+export interface PrepareOptions {
+  /** Where to read the catalogue; each model's own knex when missing. */
+  readonly knex: Knex | undefined
+  readonly rules: RuleSet | undefined
+  /** Related objects of a whole table that another view set narrows are a mistake. */
+  readonly strict: boolean
+}
+
 /**
  * @param views the registered classes, and those that answer single actions
- * @param options.knex where to read the catalogue; each model's own knex when missing
  * @returns the databases that were read
  * @throws {ConfigurationError} every mistake found, one a line
  */
 export async function prepareViews(
   views: readonly ViewSetClass[],
   registrations: readonly Registration[],
-  { knex, rules }: { readonly knex: Knex | undefined; readonly rules: RuleSet | undefined },
+  { knex, rules, strict }: PrepareOptions,
 ): Promise<readonly PreparedDatabase[]> {
   const models = new Set<ModelClass>(
     views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfActions(view)])),
@@ -41,6 +50,14 @@ export async function prepareViews(
   for (const name of ['errorCodes', 'problemDetails'] as const) await check(() => void setting(name))
   for (const { view, parent } of registrations) {
     if (parent) await check(() => prepareNested(view, parent.registration.view))
+  }
+  // of what is wrong otherwise nobody knows what it reaches
+  if (mistakes.size === 0) {
+    await check(() => {
+      const problems = wholeTables(views.filter(isGeneric), rules)
+      if (strict && problems.length > 0) throw new ConfigurationError(problems.join('\n'))
+      warnOfWholeTables(problems, registrations)
+    })
   }
   if (mistakes.size > 0) throw new ConfigurationError([...mistakes].join('\n'))
   return databases

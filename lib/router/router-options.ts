@@ -31,6 +31,11 @@ export interface APIRouterOptions {
    * @see docs/reference/rules.md @default []
    */
   readonly rules?: Rules
+  /**
+   * What `prepare()` warns of as `KOA_VIEWSETS_WHOLE_TABLE` is an error of it: related objects that are shown, chosen or
+   * written from a whole table, of which another view set shows a part by its queryset. @default false
+   */
+  readonly strict?: boolean
 }
 
 const OPTIONS = {
@@ -40,6 +45,7 @@ const OPTIONS = {
   closeTimeout: 'size',
   replicas: 'any',
   rules: 'any',
+  strict: 'boolean',
 } as const satisfies Record<keyof APIRouterOptions, Kind>
 
 /** What the options say of the path and of the database. @throws {ConfigurationError} one is unknown, or of another kind */
@@ -49,11 +55,12 @@ export function settleOptions(options: APIRouterOptions): {
   readonly closeTimeout: number
   readonly replicas: Replicas | undefined
   readonly rules: RuleSet | undefined
+  readonly strict: boolean
 } {
   checkKinds('APIRouter', options, { kinds: OPTIONS })
   const { prefix = '', databaseRole = null, databaseSettings = null, closeTimeout = 10_000 } = options
   const database = { databaseRole, databaseSettings }
   databaseScope('APIRouter', database)
   const rules = options.rules && new RuleSet(options.rules)
-  return { prefix, database, closeTimeout, replicas: options.replicas, rules }
+  return { prefix, database, closeTimeout, replicas: options.replicas, rules, strict: options.strict ?? false }
 }

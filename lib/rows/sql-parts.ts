@@ -60,13 +60,15 @@ function joinClause({ table, parent, relation }: RowJoin, plan: RowPlan, visible
   const related = describeModel(relation.model)
   const owner = plan.joins.find((join) => join.table === parent)?.relation.model
   const leading = { owner: owner ?? plan.model, relation: relation.name, model: relation.model }
-  const seen = visible?.related(leading)?.where(`j${table}`)
+  const seen = visible?.related(leading)
+  const source = seen && 'query' in seen ? seen.query().toKnexQuery() : undefined
+  const only = seen && 'where' in seen ? seen.where(`j${table}`) : undefined
   const keys = relation.ownerProperties.map((property, index) => [
     `j${table}.${related.columns.get(relation.relatedProperties[index] as string)?.column}`,
     owner ? `j${parent}.${describeModel(owner).columns.get(property)?.column}` : `${LIST}.k${table}_${index}`,
   ])
   return {
-    sql: ` left join ?? as ?? on ${keys.map(() => '?? = ??').join(' and ')}${seen ? ` and (${seen.sql})` : ''}`,
-    bindings: [relation.model.tableName, `j${table}`, ...keys.flat(), ...(seen?.bindings ?? [])],
+    sql: ` left join ${source ? '?' : '??'} as ?? on ${keys.map(() => '?? = ??').join(' and ')}${only ? ` and (${only.sql})` : ''}`,
+    bindings: [source ?? relation.model.tableName, `j${table}`, ...keys.flat(), ...(only?.bindings ?? [])],
   }
 }

@@ -28,21 +28,6 @@ export class RawCondition {
   }
 }
 
-/** All of the conditions hold. */
-export function and(...parts: readonly Condition[]): ConditionTree {
-  return { and: parts }
-}
-
-/** One of the conditions holds, or several. */
-export function or(...parts: readonly Condition[]): ConditionTree {
-  return { or: parts }
-}
-
-/** The condition does not hold. What is unknown about a value of the caller stays unknown. */
-export function not(part: Condition): ConditionTree {
-  return { not: part }
-}
-
 /**
  * There is a related object of which the condition holds.
  * @example any('book', readable)

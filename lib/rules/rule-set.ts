@@ -53,6 +53,13 @@ export class RuleSet {
     return [...this.#rules.values()].map(({ model }) => model)
   }
 
+  /** A condition depends on who asks. */
+  get asksCaller(): boolean {
+    return [...this.#rules.values()].some(({ options }) =>
+      Object.values(options).some((one) => typeof one === 'function'),
+    )
+  }
+
   ruleOf({ tableName }: ModelClass): ModelRule | undefined {
     return this.#rules.get(tableName)
   }

@@ -60,7 +60,7 @@ export class ModelRule {
  * @throws {ConfigurationError} it is of no model, or an option is of another kind
  * @example
  * rule(Book, {
- *   read: ({ user }) => or({ published: true }, { owner_id: user?.id }),
+ *   read: ({ user }) => ({ or: [{ published: true }, { owner_id: user?.id }] }),
  *   update: ({ user }) => ({ owner_id: user?.id }),
  * })
  * @see docs/reference/rules.md

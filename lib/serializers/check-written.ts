@@ -56,7 +56,7 @@ export async function areReadable(
   knex: Queryable,
 ): Promise<boolean> {
   const rows = namedRows(objects)
-  const condition = rows && visibleRowsIn(context)?.related({ owner: rows.model, relation: '', model: rows.model })
+  const condition = rows && visibleRowsIn(context)?.written(rows.model, 'read')
   return !condition || holdsOfAll(rows, condition, knex)
 }
 

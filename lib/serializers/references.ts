@@ -148,10 +148,12 @@ function lookUp(serializer: AnySerializer, wanted: readonly Wanted[]): { sql: st
       return `(t.${escaped(quoteIdentifier(name))} = k.c${index}${isOpen ? ` or k.c${index} is null` : ''})`
     })
     const names = nativeNames.map((_, index) => `c${index}`).join(', ')
-    const seen = seenThrough(serializer, reference)?.where('t')
-    if (seen) bindings.push(...seen.bindings)
+    const seen = seenThrough(serializer, reference)
+    const only = seen && 'where' in seen ? seen.where('t') : undefined
+    const source = seen && 'query' in seen ? [seen.query().toKnexQuery()] : []
+    bindings.push(...source, ...(only?.bindings ?? []))
     return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names})
-      where not exists (select from ${escaped(target)} as t where ${conditions.join(' and ')}${seen ? ` and (${seen.sql})` : ''})`
+      where not exists (select from ${source.length > 0 ? '?' : escaped(target)} as t where ${conditions.join(' and ')}${only ? ` and (${only.sql})` : ''})`
   })
   return { sql: statements.join(' union all '), bindings }
 }

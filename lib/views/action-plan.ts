@@ -156,6 +156,8 @@ export class GenericPlan extends ActionPlan {
   readonly isBulk: boolean
   /** The path names the object that it changes, which the package looks up. */
   readonly hasKey: boolean
+  /** Rules, or view sets of related objects, say which rows callers see. */
+  readonly limitsRows: boolean
   readonly #answers = new Map<RowAnswer, AnswerReadings>()
   #inserting: Way<'statement' | 'serializer'> | undefined
   #isPlain: boolean | undefined
@@ -165,6 +167,7 @@ export class GenericPlan extends ActionPlan {
     const { overrides } = this.resource
     this.isOurs = !overrides.hasPartOf(this.action)
     this.isBulk = this.isOurs && takesMany(this.action)
+    this.limitsRows = this.rules !== undefined || Object.keys(this.viewClass.related).length > 0
     this.hasKey = this.isOurs && changesObject(this.action) && !overrides.writtenLookup
   }
 
@@ -234,7 +237,9 @@ export class GenericPlan extends ActionPlan {
     const { name, concurrency, serializerClass } = this.viewClass
     if (action !== 'create' && action !== 'bulkCreate') return `${action}() is the application's own`
     if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
-    if (this.rules) return 'rules of the API say which rows may be written'
+    if (this.limitsRows) return 'rules, or the view sets of related objects, say which rows may be written'
+    if (!(resource.isWholeTable || this.viewClass.mayLeaveQueryset))
+      return 'its queryset says which rows may be written'
     const overridden = this.#overridden([action]) ?? resource.ownHook(action) ?? this.#overridden(INPUT)
     if (overridden !== null) return overridden
     if (!serializerClass) return `${name} has no serializerClass`

@@ -11,13 +11,15 @@ import { type QueryParameters, queryOf } from '../http/context.js'
 import { roleRefusal } from '../http/database-role.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { describeModel } from '../models/describe-model.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { TakenFiles } from '../parsers/parser.js'
 import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import { seenBy, type VisibleRows } from '../queryset/visible-rows.js'
+import { leaveOutUnseen, seenBy, type VisibleRows } from '../queryset/visible-rows.js'
 import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
@@ -125,6 +127,27 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     return (this.resource.overrides.has(this.action) ? readExactly(query) : query) as unknown as QueryBuilder<M>
   }
 
+  /**
+   * The objects that a relation of the model may lead to, for code of your own that looks one up: a fresh query, inside the
+   * request's transaction, of those that the caller sees by rules of the API and by the view set in `related`.
+   * @throws {ConfigurationError} the model has no such relation
+   * @example const genre = await this.getRelatedQueryset('genres').findById(this.ctx.params.genre)
+   */
+  getRelatedQueryset(name: string): AnyQueryBuilder {
+    const { viewClass, visibleRows } = this
+    const owner = viewClass.modelClass()
+    const relation = describeModel(owner).relations.get(name)
+    if (!relation) {
+      throw new ConfigurationError(
+        `${viewClass.name}.getRelatedQueryset(): "${name}" is no relation of ${modelName(owner)}`,
+      )
+    }
+    const { model } = relation
+    const query = seenBy(groupConditions(model.query(this.trx ?? this.knex)), visibleRows)
+    leaveOutUnseen(query, visibleRows?.related({ owner, relation: name, model }))
+    return query
+  }
+
   /** @internal The condition that objects belong to the one before them on the path. */
   parentScope(): Where | undefined {
     return this.plan.parents.length > 0 ? parentScope(this) : undefined
@@ -143,7 +166,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   /** @internal What the caller sees and may write of all models; undefined where only querysets say so. */
   get visibleRows(): VisibleRows | undefined {
     const plan = this.plan as GenericPlan | undefined
-    return plan?.rules && visibleRowsFor(this)
+    return plan?.limitsRows ? visibleRowsFor(this) : undefined
   }
 
   /** @internal Which rows the request is about, of a view set that only marks them as deleted. */

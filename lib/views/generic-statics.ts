@@ -51,6 +51,19 @@ export class GenericStatics extends APIView {
    */
   static filterRelations: FilterRelations = {}
   /**
+   * View sets from which related objects come, by the relation's name: what their lists do not show the caller is not shown
+   * here, cannot be named by a key, and is not changed by what is nested; what their querysets mask is masked here. Of the
+   * view sets that are named their own `related` holds below. A rule of the model needs none.
+   * @example static override related: FilterRelations = { author: () => AuthorViewSet }
+   * @see docs/reference/rules.md @default {}
+   */
+  static related: FilterRelations = {}
+  /**
+   * What is written may become a row that `getQueryset()` does not show; else that is refused with 403, and rolled back.
+   * Where the queryset is the whole table, nothing is asked. @default false
+   */
+  static mayLeaveQueryset = false
+  /**
    * Columns and paths that `SearchFilter` and `FullTextSearchFilter` look into. A sign before one says how `SearchFilter`
    * does: `^` begins with, `=` is, `$` matches a regular expression; without one, contains.
    */
@@ -130,6 +143,8 @@ described(GenericStatics, {
   filterBackends: 'any',
   filtersetFields: 'names',
   filterRelations: 'record',
+  related: 'record',
+  mayLeaveQueryset: 'boolean',
   searchFields: 'names',
   orderingFields: 'names',
   searchConfig: 'name',

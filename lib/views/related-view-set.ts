@@ -2,8 +2,8 @@
 
 import type { FilterRelation, FilterView } from '../filters/filter.js'
 import { type Context, RequestSlot } from '../http/context.js'
-import { decided } from '../kernel/once-per.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
+import { decided, oncePer } from '../kernel/once-per.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { actionClass } from './action-options.js'
 import type { FilterRelations, GenericViewClass, RelatedViewClass } from './generic-view-class.js'
 
@@ -57,16 +57,45 @@ export function relatedViewSets(
 
 /** The view sets whose objects filters of a class may ask about, over any number of relations. */
 export function reachedViewSets(
-  { filterRelations }: Pick<GenericViewClass, 'filterRelations'>,
+  { filterRelations, related: sources }: Pick<GenericViewClass, 'filterRelations' | 'related'>,
   reached = new Set<RelatedViewClass>(),
 ): ReadonlySet<RelatedViewClass> {
-  for (const named of Object.values(filterRelations)) {
+  for (const named of [...Object.values(filterRelations), ...Object.values(sources)]) {
     const related = namedClass(named)
     if (!related || reached.has(related)) continue
     reached.add(related)
     reachedViewSets(related, reached)
   }
   return reached
+}
+
+/** The view sets from which related objects come (`related`), those of the view sets that are named included. */
+const sourcesOf = oncePer((viewClass: Pick<GenericViewClass, 'related'> & { modelClass(): ModelClass }) => {
+  const sources = new Map<string, RelatedViewClass>()
+  const collect = (view: typeof viewClass): void => {
+    for (const [relation, named] of Object.entries(view.related)) {
+      const source = namedClass(named)
+      const key = sourceKey(view.modelClass(), relation)
+      if (!source || sources.has(key)) continue
+      sources.set(key, actionClass(source, 'list'))
+      collect(source)
+    }
+  }
+  collect(viewClass)
+  return sources
+})
+
+function sourceKey({ tableName }: Pick<ModelClass, 'tableName'>, relation: string): string {
+  return `${tableName} ${relation}`
+}
+
+/** The view set from which the objects of a relation come, in requests to a view; undefined where none is named. */
+export function relatedSource(
+  view: Parameters<typeof sourcesOf>[0],
+  owner: Pick<ModelClass, 'tableName'>,
+  relation: string,
+): RelatedViewClass | undefined {
+  return sourcesOf(view).get(sourceKey(owner, relation))
 }
 
 /** The class that a declaration names; undefined where it names none. */

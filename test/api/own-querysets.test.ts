@@ -262,9 +262,10 @@ describe('[P14] A queryset of the view', () => {
     })
     const expandable = { author: authorSerializer, reviews: reviewSerializer }
     const narrow = (query: Queryset) => change(query.whereIn('books.id', [1, 2, 5]).orderBy('books.id'))
+    const loose = { mayLeaveQueryset: true }
     const client = await serveViews({
-      nested: querying(viewOf(Book, nested), narrow),
-      expanded: querying(viewOf(Book, serializerOf(Book, fields), { expandable }), narrow),
+      nested: querying(viewOf(Book, nested, loose), narrow),
+      expanded: querying(viewOf(Book, serializerOf(Book, fields), { expandable, ...loose }), narrow),
     })
     const good = (id: number, author: number) => ({ text: 'good', book: { id, author: { id: author } } })
     const books = [

@@ -18,28 +18,37 @@ import { checkOwnQueryset } from './check-queryset.js'
  */
 export function checkRelations(view: GenericViewClass): void {
   const names = Object.keys(view.filterRelations)
-  if (names.length === 0) return
-  const { filters, model } = resourceOf(view)
+  if (names.length > 0) checkAsked(view, names)
+  for (const attribute of ['filterRelations', 'related'] as const) {
+    for (const name of Object.keys(view[attribute])) checkNamed(view, attribute, name)
+  }
+}
+
+/** @throws {ConfigurationError} nobody asks about the relations of filters */
+function checkAsked(view: GenericViewClass, names: readonly string[]): void {
+  const { filters } = resourceOf(view)
   const counts = Object.values(view.expandable).some(isRelatedCount)
   if (!(counts || filters.some((filter) => filter instanceof FieldFilter && filter.groupParam !== null))) {
     throw new ConfigurationError(
       `${view.name}: static filterRelations is asked by groups of filters and by counts; set filterBackends = [new FieldFilter({ groupParam: 'filter' })], or expandable = { ${names[0]}_count: count('${names[0]}') }`,
     )
   }
-  for (const name of names) {
-    const where = `${view.name}: filterRelations["${name}"]`
-    const relation = model.relations.get(name)
-    if (!relation) throw new ConfigurationError(`${where} is no relation of ${modelName(model.model)}`)
-    const related = namedClass(view.filterRelations[name])
-    if (!related) {
-      throw new ConfigurationError(
-        `${where} is no view set; name the one that shows the related objects, or a function that returns it`,
-      )
-    }
-    checkRelated(where, related, relation.model)
-    checkDatabase(where, view, related)
-    checkCallers(where, view, actionClass(related as unknown as KnowingClass, 'list'))
+}
+
+function checkNamed(view: GenericViewClass, attribute: 'filterRelations' | 'related', name: string): void {
+  const where = `${view.name}: ${attribute}["${name}"]`
+  const { model } = resourceOf(view)
+  const relation = model.relations.get(name)
+  if (!relation) throw new ConfigurationError(`${where} is no relation of ${modelName(model.model)}`)
+  const related = namedClass(view[attribute][name])
+  if (!related) {
+    throw new ConfigurationError(
+      `${where} is no view set; name the one that shows the related objects, or a function that returns it`,
+    )
   }
+  checkRelated(where, related, relation.model)
+  checkDatabase(where, view, related)
+  checkCallers(where, view, actionClass(related as unknown as KnowingClass, 'list'))
 }
 
 /** The statement is the asking view's: under another role, other rows would be there. @throws {ConfigurationError} */

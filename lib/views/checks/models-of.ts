@@ -30,6 +30,7 @@ export type ModelledView = ActionClass &
     | 'ordering'
     | 'orderingFields'
     | 'queryset'
+    | 'related'
     | 'searchFields'
     | 'serializerClass'
   >

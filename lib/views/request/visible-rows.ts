@@ -4,40 +4,49 @@ import type { PathStart, Where } from '../../filters/field-path.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { ModelClass } from '../../models/objection.js'
-import type { Leading, RowCondition, RowWrite, VisibleRows } from '../../queryset/visible-rows.js'
+import type { Leading, RowCondition, RowWrite, SeenRows, VisibleRows } from '../../queryset/visible-rows.js'
 import type { RequestRules } from '../../rules/rule-set.js'
 import type { GenericView } from '../generic-view.js'
+import { relatedSource } from '../related-view-set.js'
+import { listOf, openList } from './related-list.js'
 
 /** What a view's caller sees; undefined where nothing but the querysets of views narrows it. */
 export function visibleRowsFor(view: GenericView): VisibleRows | undefined {
-  return view.plan.rules && rowsOf(view)
+  return view.plan.limitsRows ? rowsOf(view) : undefined
 }
 
-const rowsOf = oncePer((view: GenericView): VisibleRows | undefined => {
-  const rules = view.plan.rules?.of(view.ctx)
-  return rules && new RequestRows(rules)
-})
+const rowsOf = oncePer((view: GenericView): VisibleRows => new RequestRows(view))
 
-/** The rules of an API, for one request. */
+/** Rules of the API, and the view sets from which related objects come, for one request. */
 class RequestRows implements VisibleRows {
-  readonly #rules: RequestRules
+  readonly #view: GenericView
+  readonly #rules: RequestRules | undefined
 
-  constructor(rules: RequestRules) {
-    this.#rules = rules
+  constructor(view: GenericView) {
+    this.#view = view
+    this.#rules = view.plan.rules?.of(view.ctx)
   }
 
-  related({ model }: Leading): RowCondition | undefined {
-    return this.#rules.rows(model, 'read')
+  related({ owner, relation, model }: Leading): SeenRows | undefined {
+    const viewClass = relatedSource(this.#view.plan.viewClass, owner, relation)
+    if (!viewClass) return this.#rules?.rows(model, 'read')
+    // its scope has the rule of its model
+    const query = () => listOf(openList(viewClass, this.#view), this.#view)
+    return query() && { query: query as () => NonNullable<ReturnType<typeof query>> }
   }
 
-  ofTable(table: number, leading: Leading | undefined): RowCondition | undefined {
+  ofTable(table: number, leading: Leading | undefined): SeenRows | undefined {
     if (leading) return this.related(leading)
-    const model = this.#rules.models.find((one) => describeModel(one).table === table)
-    return model && this.#rules.rows(model, 'read')
+    const model = this.#rules?.models.find((one) => describeModel(one).table === table)
+    return model && this.#rules?.rows(model, 'read')
   }
 
-  written(model: ModelClass, write: RowWrite): RowCondition | undefined {
-    return this.#rules.rows(model, write)
+  links(through: ModelClass): RowCondition | undefined {
+    return this.#rules?.rows(through, 'read')
+  }
+
+  written(model: ModelClass, write: RowWrite | 'read'): RowCondition | undefined {
+    return this.#rules?.rows(model, write)
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
+import { PermissionDenied } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
 import type { Column, ModelDescription } from '../../models/model-description.js'
@@ -16,13 +17,14 @@ import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { whereKeys, whereRows } from '../../queryset/where-keys.js'
 import { findSame } from '../../serializers/row-keys.js'
 import type { GenericView } from '../generic-view.js'
+import { querysetOf } from './visible-query.js'
 
 /**
  * The queryset of a view that has one of its own, where it selects, masks or loads something of its own: what a write returns is then not yet what
  * reads show.
  */
 export function shapingQuery(view: GenericView): AnyQueryBuilder | undefined {
-  const query = view.getQueryset() as AnyQueryBuilder
+  const query = querysetOf(view)
   return readsWholeRows(query) ? undefined : query
 }
 
@@ -30,6 +32,7 @@ export function shapingQuery(view: GenericView): AnyQueryBuilder | undefined {
  * Gives saved objects the properties that the query reads for them. Those that it does not find stay as they are, but for
  * their related objects: there its graph holds, too.
  * @param isStale the rows of these, too, may be others by now
+ * @throws PermissionDenied the view's queryset does not find one of them, and may not be left
  */
 export async function readAgain(
   view: GenericView,
@@ -53,6 +56,8 @@ export async function readAgain(
     return !seen
   }
   const unseen = saved.filter(replaceBy(same))
+  const { resource, viewClass } = view.plan
+  if (unseen.length > 0 && !(resource.isWholeTable || viewClass.mayLeaveQueryset)) throw new PermissionDenied()
   if (isStale && unseen.length > 0) {
     const rows = (await readExactly(whereRows(ownRows(description.model, knex), unseen))) as readonly Loose[]
     unseen.filter(replaceBy(await findSame(description.model, unseen, { found: rows, knex: database })))

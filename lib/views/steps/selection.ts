@@ -6,11 +6,10 @@ import { ConfigurationError, type ErrorMessages, ValidationError } from '../../k
 import { oncePer, RecentMap } from '../../kernel/once-per.js'
 import { unknownName } from '../../kernel/unknown-names.js'
 import { describeModel } from '../../models/describe-model.js'
-import { type AnyQueryBuilder, isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
+import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
-import { seenBy } from '../../queryset/visible-rows.js'
 import { RowAccess } from '../../rows/row-access.js'
 import { isWrapped } from '../../rows/row-sql.js'
 import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
@@ -28,6 +27,7 @@ import { rendererOf, writesJson } from '../request/respond.js'
 import { resourceOf } from '../resource.js'
 import { counterOf, countSqlOf } from './count-related.js'
 import { readAgain, shapingQuery } from './read-again.js'
+import { querysetOf } from './visible-query.js'
 
 const FIELDS = 'fields'
 /** Asks for all that may be expanded. */
@@ -215,7 +215,7 @@ async function loadExpanded(view: GenericView, objects: readonly object[]): Prom
 
 async function load(view: GenericView, objects: readonly object[], loading: Loading): Promise<void> {
   const { knex = view.trx ?? view.knex } = loading
-  const parent = seenBy(view.getQueryset() as AnyQueryBuilder, view.visibleRows)
+  const parent = querysetOf(view)
   const count = counterOf(view, parent)
   await loadRelations(view.plan.viewClass.modelClass(), objects, { ...loading, knex, parent, count })
 }
@@ -239,14 +239,18 @@ export async function representFound(view: GenericView, object: object): Promise
  */
 export async function representSaved(view: GenericView, serializer: Serializer, isStale = false): Promise<unknown> {
   const selected = selectionOf(view) !== undefined
-  const query = isStale ? view.getQueryset() : view.plan.resource.isWholeTable ? undefined : shapingQuery(view)
+  const { isWholeTable } = view.plan.resource
+  const shaping = isWholeTable ? undefined : shapingQuery(view)
+  const isAsked = isStale || !(isWholeTable || view.plan.viewClass.mayLeaveQueryset)
+  const query = shaping ?? (isAsked ? querysetOf(view) : undefined)
   if (!selected && !query) return serializer.data
   const objects = [serializer.obj].flat().filter((object) => object != null)
   const model = view.plan.viewClass.modelClass()
   if (objects.every((object) => isRowOf(model, object))) {
     if (query) {
       await readAgain(view, query, objects, isStale)
-      await loadShown(view, objects)
+      if (shaping || isStale) await loadShown(view, objects)
+      else if (selected) await loadExpanded(view, objects)
     } else await loadExpanded(view, objects)
   }
   return (partOf(view, serializer) ?? serializer).data

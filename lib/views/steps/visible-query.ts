@@ -8,7 +8,7 @@ import type { AnyQueryBuilder } from '../../models/objection.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { computedColumns, shownRows } from '../../queryset/shown-rows.js'
-import { seenBy } from '../../queryset/visible-rows.js'
+import { leaveOutOfGraph, seenBy } from '../../queryset/visible-rows.js'
 import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 
@@ -18,7 +18,7 @@ import type { GenericView } from '../generic-view.js'
  * @throws NotFound paths name objects by what it computes
  */
 export function visibleQuery(view: GenericView): AnyQueryBuilder {
-  const query = seenBy(view.getQueryset() as AnyQueryBuilder, view.visibleRows)
+  const query = querysetOf(view)
   const visible = view.plan.resource.isWholeTable ? query : groupConditions(query)
   checkQueryset(view, visible)
   refuseComputedLookup(view, visible)
@@ -26,6 +26,15 @@ export function visibleQuery(view: GenericView): AnyQueryBuilder {
   const scope = view.plan.resource.overrides.queryset ? view.scope() : undefined
   if (scope) addWhere(visible, scope)
   return visible
+}
+
+/** The view's queryset, which remembers for whom it reads. */
+export function querysetOf(view: GenericView): AnyQueryBuilder {
+  const { visibleRows } = view
+  const query = view.getQueryset() as AnyQueryBuilder
+  // a graph is the application's
+  if (visibleRows && !view.plan.resource.isWholeTable) leaveOutOfGraph(query, visibleRows)
+  return seenBy(query, visibleRows)
 }
 
 /** What of a list's conditions is known already. */
@@ -58,7 +67,7 @@ export function listQuery(
  */
 export function askedQuery(view: GenericView, scope: Where | undefined): AnyQueryBuilder {
   const { resource } = view.plan
-  const objects = seenBy(view.getQueryset() as AnyQueryBuilder, view.visibleRows)
+  const objects = querysetOf(view)
   if (resource.isWholeTable) return objects
   const query = groupConditions(objects)
   if (readsWholeRows(query)) return query

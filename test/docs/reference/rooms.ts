@@ -184,6 +184,7 @@ const STATICS_BY_PAGE: Readonly<Record<string, string>> = {
   'how-to/pages': 'paginationClass ordering',
   'how-to/filters-and-search':
     'filterBackends searchFields searchConfig searchType searchParam strictParams queryParameters',
+  'reference/rules': 'related mayLeaveQueryset',
   'reference/filter-language': 'filtersetFields filterRelations orderingFields',
   'reference/query-method': 'queryMethod',
   'how-to/caching-and-etags': 'concurrency requireIfMatch cacheMaxAge cachePrivate cacheNoCache',

@@ -120,6 +120,7 @@ export function viewOf(options: ViewOptions): ViewSetClass {
     static override model = rowModel
     static override serializerClass = serializer
     static override parentLookupField = 'parent_id'
+    static override mayLeaveQueryset = true
 
     override getQueryset() {
       const query = super.getQueryset()
