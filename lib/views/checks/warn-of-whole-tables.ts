@@ -45,7 +45,7 @@ function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing):
     for (const { name, field, relation, writable, readable, column } of fields) {
       if (!relation || !model) continue
       // the path decides on it
-      const isForced = column !== undefined && column.property === view.parentLookupField
+      const isForced = (column?.property ?? '') === view.parentLookupField || relation.name === view.parentLookupField
       if (isForced) continue
       const isNested = field instanceof NestedSerializer
       const isChosen = field instanceof RelatedField && writable && isModelClass(field.options.queryset)

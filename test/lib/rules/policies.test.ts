@@ -3,7 +3,7 @@
 import knex from 'knex'
 import { Model } from 'objection'
 import { describe, expect, it } from 'vitest'
-import { any, type Condition, none, not, or, readable, rule, sql } from '../../../lib/rules/index.js'
+import { any, type Condition, none, readable, rule, sql } from '../../../lib/rules/index.js'
 import { printPolicies } from '../../../lib/rules/policies.js'
 import type { RuleCaller } from '../../../lib/rules/rule.js'
 import { RuleSet } from '../../../lib/rules/rule-set.js'
@@ -98,10 +98,10 @@ COMMIT;
         /^\(nullif\(.*?\) is not null and .* is not true\)$/,
       )
     }
-    expect(policyOf(({ user }) => not({ tenant: user?.id }))).toMatch(
+    expect(policyOf(({ user }) => ({ not: { tenant: user?.id } }))).toMatch(
       /^\(nullif\(.*?\) is not null and .* is not true\)$/,
     )
-    expect(policyOf(({ user }) => not(sql`tenant = ${user?.id}::int`))).toMatch(
+    expect(policyOf(({ user }) => ({ not: sql`tenant = ${user?.id}::int` }))).toMatch(
       /^\(nullif\(.*?\) is not null and .* is not true\)$/,
     )
   })
@@ -121,8 +121,8 @@ COMMIT;
     for (const condition of [
       { author__tenant: 1 },
       none('author', { tenant: 1 }),
-      any('author', or(readable, { tenant: 1 })),
-      any('author', not(readable)),
+      any('author', { or: [readable, { tenant: 1 }] }),
+      any('author', { not: readable }),
     ]) {
       expect(policyOf(condition, [OWN])).toMatch(/^rule_read\("books"\.\*\): .*exists/)
     }
