@@ -10,10 +10,11 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Client } from '../support/client.js'
 import { issuerKey } from '../support/issuer.js'
 import { surfaces } from '../support/surfaces.js'
+import { size } from '../trust/support/size.js'
 
 const AUDIENCE = 'https://api.test'
 const COOLDOWN = 30
-const ROTATIONS = 5
+const ROTATIONS = size(2, 5)
 const CALLERS = 8
 
 /** The clock of the API: real, as the tokens are, and moved on where a cool-down has to be over. */

@@ -25,6 +25,7 @@ import {
 } from '../../lib/index.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serve, type TestResponse, type TestServer } from '../support/server.js'
+import { isLong } from '../trust/support/size.js'
 
 class Book extends Model {
   static override tableName = 'books'
@@ -74,6 +75,7 @@ let database: TestDatabase
 let api: APIRouter
 const servers: Record<string, TestServer> = {}
 const reported: unknown[] = []
+let turn = 0
 
 beforeAll(async () => {
   configure({ secretKey: 'a secret of these tests' })
@@ -102,7 +104,9 @@ afterAll(async () => {
 describe.each(['extended', 'strict', 'first'])('under koa-qs in its mode %s', (mode) => {
   it.each(Object.keys(VIEWS))('/%s answers each parameter in brackets as plain Koa does', async (view) => {
     for (const parameter of PARAMETERS) {
-      for (const shape of [...ODD, ...LISTS]) {
+      // in the short run a third, another one for each parameter, view and mode
+      turn += 1
+      for (const shape of [...ODD, ...LISTS].filter((_, index) => isLong || (index + turn) % 3 === 0)) {
         const path = `/${view}?${parameter}${shape}`
         const [plain, own] = await Promise.all(['plain', mode].map((name) => ask(name, path)))
         expect([path, own?.status]).toEqual([path, expect.toSatisfy((status) => status < 500)])
