@@ -20,7 +20,6 @@ import {
 } from '../../../lib/index.js'
 import { errors } from '../../../plugins/index.js'
 import { type Client, serveApp } from '../../support/client.js'
-import { size } from '../../trust/support/size.js'
 import {
   Author,
   AuthorSerializer,
@@ -31,6 +30,7 @@ import {
   TagSerializer,
   useLibrary,
 } from '../../support/library.js'
+import { size } from '../../trust/support/size.js'
 
 useLibrary()
 
