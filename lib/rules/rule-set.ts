@@ -64,12 +64,15 @@ export class RuleSet {
     return this.#rules.get(tableName)
   }
 
-  /** Models whose columns conditions may be about: those with rules, and those that their relations lead to. */
+  /** Models whose columns conditions may be about: those with rules, and those of the same database that relations lead to. */
   get reached(): readonly ModelClass[] {
-    const related = this.models.flatMap((model) =>
-      Object.values(model.getRelations()).map(({ relatedModelClass }) => relatedModelClass),
-    )
-    return [...new Set([...this.models, ...related])]
+    const reached = new Set(this.models)
+    for (const model of reached) {
+      for (const { relatedModelClass: related } of Object.values(model.getRelations())) {
+        if (related.knex() === model.knex()) reached.add(related)
+      }
+    }
+    return [...reached]
   }
 
   /**
