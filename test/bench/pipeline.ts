@@ -26,7 +26,7 @@ const STEPS: readonly StepPlaces[] = [
   { step: 'route', folders: 'router' },
   {
     step: 'policies',
-    folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency replicas',
+    folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency replicas rules',
   },
   {
     step: 'view: dispatch, action',
