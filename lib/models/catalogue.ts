@@ -81,6 +81,8 @@ export interface CatalogueTarget {
   readonly nativeNames: readonly string[]
   /** Its rows are hidden by row-level security. */
   readonly secured: boolean
+  /** The last column is a span of time, which rows of that table cover together (PERIOD). */
+  readonly period: boolean
 }
 
 /** What may be done to the rows of a table or a view. */
@@ -175,10 +177,12 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
               columns: row.keys.map((column) => modelColumn(knex, column)),
               nativeNames: row.keys,
               secured: row.secured === true,
+              period: row.period,
             }
           : undefined,
         enforced: row.enforced,
-        validated: row.validated,
+        // rows of a period need not be those of one row
+        validated: row.validated && !row.period,
         condition: row.condition,
       })),
     })
@@ -249,6 +253,7 @@ interface ConstraintRow {
   target: string | null
   reference: string
   secured: boolean | null
+  period: boolean
   enforced: boolean
   validated: boolean
   condition: string | null
@@ -401,8 +406,8 @@ const COLUMNS = `
   order by w.ordinal, a.attnum`
 
 // Constraints of partitions count by their names only: a key of one partition is none of the table. An index with
-// expressions is no field's: those of its columns that stand alone are not all that must be unique. `conenforced` is new
-// in PostgreSQL 18: of other versions all constraints are enforced.
+// expressions is no field's: those of its columns that stand alone are not all that must be unique. `conenforced` and
+// `conperiod` are new in PostgreSQL 18: of other versions all constraints are enforced, and none is about periods.
 const CONSTRAINTS = `
   with named as materialized (
     select w.ordinal, to_regclass(w.name)::oid as table from unnest(?::text[]) with ordinality as w(name, ordinal)
@@ -413,14 +418,14 @@ const CONSTRAINTS = `
   )
   select w.ordinal, c.conname as name, case when w.part then 'i' else c.contype::text end as kind, nullif(c.confrelid, 0) as target,
     c.confrelid::regclass::text as reference, (select r.relrowsecurity from pg_class r where r.oid = c.confrelid) as secured,
-    to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, c.convalidated as validated, null as condition,
+    to_jsonb(c)->>'conperiod' is not distinct from 'true' as period, to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, c.convalidated as validated, null as condition,
     array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
     array(select a.attname::text from unnest(c.conkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) as columns
   from w join pg_constraint c on c.conrelid = w.table
   union all select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end,
-    null, null, null, true, true, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
+    null, null, null, false, true, true, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
     array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum where x.indexprs is null order by k.position)
   from w join pg_index x on x.indrelid = w.table and x.indisunique

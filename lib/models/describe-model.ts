@@ -305,6 +305,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
               columns: target.columns,
               nativeNames: target.nativeNames,
               secured: target.secured,
+              period: target.period,
               validated,
             },
           ]

@@ -90,6 +90,8 @@ export interface Reference {
   readonly nativeNames: readonly string[]
   /** Its rows are hidden by row-level security. */
   readonly secured: boolean
+  /** The last column is a span of time, which rows of that table cover together (PERIOD). */
+  readonly period: boolean
   /** No row has a key that leads nowhere, however old it is. */
   readonly validated: boolean
 }

@@ -137,23 +137,30 @@ async function refuseUnseen(serializer: AnySerializer, knex: Queryable, wanted: 
 function lookUp(serializer: AnySerializer, wanted: readonly Wanted[]): { sql: string; bindings: unknown[] } {
   const bindings: unknown[] = []
   const statements = [...new Set(wanted.map(({ reference }) => reference))].map((reference) => {
-    const { parts, nativeNames, target } = reference
+    const { parts, nativeNames, target, period } = reference
     const ours = [...wanted.entries()].filter(([, one]) => one.reference === reference)
     const rows = ours.map(([n, { key }]) => {
       bindings.push(n, ...key.map((value) => value ?? null))
       return `(?::int4, ${parts.map(({ column }) => `?::${escaped(column.sqlType ?? 'text')}`).join(', ')})`
     })
-    const conditions = nativeNames.map((name, index) => {
+    const last = nativeNames.length - 1
+    const columns = nativeNames.map((name) => `t.${escaped(quoteIdentifier(name))}`)
+    const conditions = columns.map((column, index) => {
       const isOpen = ours.some(([, { key }]) => key[index] === undefined)
-      return `(t.${escaped(quoteIdentifier(name))} = k.c${index}${isOpen ? ` or k.c${index} is null` : ''})`
+      const operator = period && index === last ? '&&' : '='
+      return `(${column} ${operator} k.c${index}${isOpen ? ` or k.c${index} is null` : ''})`
     })
     const names = nativeNames.map((_, index) => `c${index}`).join(', ')
     const seen = seenThrough(serializer, reference)
     const only = seen && 'where' in seen ? seen.where('t') : undefined
     const source = seen && 'query' in seen ? [seen.query().toKnexQuery()] : []
     bindings.push(...source, ...(only?.bindings ?? []))
-    return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names})
-      where not exists (select from ${source.length > 0 ? '?' : escaped(target)} as t where ${conditions.join(' and ')}${only ? ` and (${only.sql})` : ''})`
+    const rest = only ? ` and (${only.sql})` : ''
+    const found = `from ${source.length > 0 ? '?' : escaped(target)} as t where ${conditions.join(' and ')}${rest}`
+    const isThere = period
+      ? `coalesce((select range_agg(${columns[last]}) @> k.c${last} or k.c${last} is null ${found}), false)`
+      : `exists (select ${found})`
+    return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names}) where not ${isThere}`
   })
   return { sql: statements.join(' union all '), bindings }
 }

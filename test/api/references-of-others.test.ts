@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import knexLibrary, { type Knex } from 'knex'
 import { Model, snakeCaseMappers } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   bulkModelViewSet,
@@ -221,5 +221,35 @@ describe('a foreign key', () => {
       const sent = await countQueries(db, () => send('POST', path, body))
       expect(sent.filter((text) => text.includes('not exists'))).toHaveLength(most)
     }
+  })
+
+  it('over a period leads to rows that cover it together, where the caller sees all of them', async (context) => {
+    const { rows } = await database.knex.raw("select current_setting('server_version_num')::int as version")
+    // such keys are new in PostgreSQL 18
+    if (Number(rows[0].version) < 180_000) context.skip()
+    await database.knex.raw(`
+      create extension btree_gist;
+      create table staff (id int, span daterange, tenant_id int not null, primary key (id, span without overlaps));
+      create table jobs (id int generated always as identity primary key, staff_id int, span daterange,
+        foreign key (staff_id, period span) references staff (id, period span));
+      alter table staff enable row level security; create policy own on staff using (tenant_id = ${TENANT});
+      grant select, insert, update on staff, jobs to ${WEB};
+      insert into staff values (1, '[2020-01-01,2021-01-01)', 1), (1, '[2021-01-01,2022-01-01)', 1), (1, '[2022-01-01,2023-01-01)', 2)`)
+    const Job = table('jobs')
+    const jobs = modelSerializer(Job, { fields: ['id', 'staff_id', 'span'] as never })
+    const api = new APIRouter({ databaseRole: WEB, databaseSettings: () => ({ 'app.tenant': '1' }) })
+    api.register('jobs', bulkModelViewSet(Job, { serializerClass: named('jobSerializer', jobs) } as never), 'jobs')
+    await api.prepare()
+    const served = await serving(api.routes())
+    onTestFinished(() => served.close())
+    const seen = ['[2020-02-01,2020-03-01)', '[2020-06-01,2021-06-01)', '[2020-01-01,2022-01-01)']
+    const unseen = ['[2021-06-01,2022-06-01)', '[2022-02-01,2022-03-01)', '[2019-06-01,2020-06-01)']
+    for (const span of seen) expect((await served.send('POST', '/jobs', { staff_id: 1, span })).status).toBe(201)
+    const errors = { non_field_errors: ['The values of staff_id, span name no object that exists.'] }
+    for (const span of unseen) {
+      expect((await served.send('POST', '/jobs', { staff_id: 1, span })).json.errors).toEqual(errors)
+      expect((await served.send('PATCH', '/jobs/1', { span })).json.errors).toEqual(errors)
+    }
+    expect((await served.send('PATCH', '/jobs/1', { span: seen[1] })).status).toBe(200)
   })
 })
