@@ -238,8 +238,7 @@ function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly un
   if (list.some((one) => one instanceof CallerSetting)) return settingsOf(lookup, value, operand)
   try {
     if (lookup.isPattern) return lookup.values(String(value), operand, {})
-    // a value that the column cannot hold is in no row, and an error of PostgreSQL
-    for (const one of list) if (typeof one === 'string') operand.read(one)
+    for (const one of list) checkHeld(one, operand)
     if (lookup.equal) return lookup.several ? [list] : [value]
     if (lookup.ordered) return lookup.several ? list : [value]
     return lookup.values(list.join(','), operand, {})
@@ -247,6 +246,31 @@ function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly un
     if (error instanceof ValidationError) return undefined
     throw error
   }
+}
+
+const DATES = new Set(['date', 'time', 'timestamp', 'timestamptz'])
+
+/** A value that the column cannot hold is in no row, and an error of PostgreSQL. @throws ValidationError it is one */
+function checkHeld(value: unknown, operand: Operand): void {
+  const { type } = operand.column
+  // they hold every number of JavaScript, in notations that clients may not write
+  if (value === null || (typeof value === 'number' && (type === 'float8' || type === 'numeric'))) return
+  if (
+    typeof value === 'string' ||
+    typeof value === 'number' ||
+    typeof value === 'bigint' ||
+    typeof value === 'boolean'
+  ) {
+    operand.read(String(value))
+    return
+  }
+  const isHeld =
+    value instanceof Date
+      ? DATES.has(type) && !Number.isNaN(value.getTime())
+      : Buffer.isBuffer(value)
+        ? type === 'bytea'
+        : typeof value === 'object' && type === 'interval'
+  if (!isHeld) throw new ValidationError('Not a value of the column.')
 }
 
 /** What stands for values of the caller. */

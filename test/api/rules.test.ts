@@ -650,6 +650,20 @@ describe('related objects of a whole table that another view set narrows', () =>
   })
 })
 
+it('holds of no row where the column cannot hold the value, of whatever type it is', async () => {
+  let value: unknown
+  const other = await serve(VIEWS, [rule(Author, { read: () => ({ tenant_id: value }) })])
+  try {
+    const date = new Date()
+    for (const one of [1.5, 3e9, Infinity, 10n ** 30n, true, 'x', {}, () => 1, date, Buffer.from('x')]) {
+      for (value of [one, [one]]) expect([value, (await other.get('/authors')).json]).toEqual([value, []])
+    }
+    for (value of [1, 1n, '1']) expect((await other.get('/authors')).json).toHaveLength(2)
+  } finally {
+    await other.close()
+  }
+})
+
 describe('mistakes in rules', () => {
   const prepare = async (rules: Rules) => {
     const api = new APIRouter({ rules })
