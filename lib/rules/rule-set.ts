@@ -105,8 +105,10 @@ export class RuleSet {
   of(ctx: Context): RequestRules {
     const key = ctx.req
     let known = this.#requests.get(key)
-    if (!known) {
-      known = new RequestRules(this, { user: ctx.state['user'], ctx })
+    const user: RuleCaller['user'] = ctx.state['user']
+    // who asks is known once authentication has run
+    if (!known || known.user !== user) {
+      known = new RequestRules(this, { user, ctx })
       this.#requests.set(key, known)
     }
     return known
@@ -126,6 +128,11 @@ export class RequestRules {
   readonly #rules: RuleSet
   readonly #caller: RuleCaller
   readonly #known = new Map<string, RowCondition | null | undefined>()
+
+  /** Who asks. */
+  get user(): RuleCaller['user'] {
+    return this.#caller.user
+  }
 
   constructor(rules: RuleSet, caller: RuleCaller) {
     this.#rules = rules
