@@ -1065,6 +1065,8 @@ async function walk(router: APIRouter, cases: number, enough: number): Promise<v
   client = await serving(undescribed(router.routes()))
   while (counts.cases < cases && deviations.length < enough) {
     rules = randomRules()
+    // querysets without rules are narrowed by the third road
+    while (router !== api && /"(?:raw|contains)"/.test(JSON.stringify(rules))) rules = randomRules()
     data = randomData()
     await store(data)
     const printed = await api.policies()
