@@ -21,6 +21,7 @@ import {
   OrderingFilter,
   PrimaryKeyRelatedField,
   SearchFilter,
+  type Serializer,
   SerializerMethodField,
   SlugRelatedField,
   StreamMixin,
@@ -442,6 +443,30 @@ describe('what a caller may not write', () => {
     expect((await send('POST', '/reviews', { book_id: 3, stars: 1 })).status).toBe(400)
     expect((await send('POST', '/reviews', { book_id: 2, stars: 1 })).status).toBe(201)
   })
+})
+
+it('holds of what a serializer, or a view set, writes by code of its own', async () => {
+  class Own extends BookSerializer {
+    static override schemaName = 'OwnBook'
+    override async create(data: Record<string, unknown>) {
+      return Book.query(this.context.knex).insertAndFetch({ title: String(data['title']), tenant_id: 2 } as never)
+    }
+  }
+  class Books extends BookViewSet {}
+  Object.assign(Books, { serializerClass: Own })
+  class Late extends NestedBookViewSet {
+    override async performCreate(serializer: Serializer<Book>) {
+      const book = await serializer.save()
+      await book.$query(this.trx).patch({ tenant_id: 2 } as never)
+      return book
+    }
+  }
+  const other = await serve({ ...VIEWS, BookViewSet: Books, NestedBookViewSet: Late }, RULES)
+  onTestFinished(() => other.close())
+  const body = { title: 'x', tenant_id: 1 }
+  expect((await other.send('POST', '/books', body, AS(1))).status).toBe(403)
+  expect((await other.send('POST', '/nested', body, AS(1))).status).toBe(403)
+  expect(await stored('select id from books where id > 5')).toEqual([])
 })
 
 it('answers a write without a body where its writer may not read what it has written', async () => {

@@ -2,6 +2,7 @@
 
 import { quoteIdentifier, toReference } from '../../models/table-reference.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import { ownCode } from '../../rows/own-code.js'
 import { areReadable, checkRows } from '../../serializers/check-written.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { Serializer } from '../../serializers/serializer.js'
@@ -53,11 +54,11 @@ async function mayShow(view: GenericView, serializer: Serializer, action: Writin
   const rows = [serializer.obj].flat().filter((one): one is object => typeof one === 'object' && one !== null)
   const own = rows.filter((one) => isRowOf(model, one))
   const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
-  const { deferred } = resource.stored(action, serializer.constructor as SerializerClass)
-  if (deferred.length > 0 || resource.ownHook(action) !== null) {
-    const write = action === 'create' || action === 'bulkCreate' ? 'create' : 'update'
-    await checkRows({ view }, own, write, knex)
-  }
+  const serializerClass = serializer.constructor as SerializerClass
+  const { deferred } = resource.stored(action, serializerClass)
+  const isNew = action === 'create' || action === 'bulkCreate'
+  const isOwn = resource.ownHook(action) ?? ownCode(serializerClass, isNew ? 'insert' : 'update')
+  if (deferred.length > 0 || isOwn !== null) await checkRows({ view }, own, isNew ? 'create' : 'update', knex)
   return areReadable({ view }, own, knex)
 }
 
