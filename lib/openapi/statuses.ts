@@ -154,5 +154,5 @@ function refuses(viewClass: typeof GenericAPIView, action: string | undefined): 
 function mayRefuseRows({ plan, viewClass }: GenericAPIView, action: string): boolean {
   const { writes } = actionNamed(action) ?? {}
   if (writes === undefined || !hasModel(viewClass)) return false
-  return plan.limitsRows || (writes !== 'delete' && !plan.resource.isWholeTable && !viewClass.mayLeaveQueryset)
+  return writes === 'delete' ? plan.limitsRows : plan.refusesRows
 }

@@ -112,9 +112,9 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * @example new APIRouter({ prefix: '/api' }).include(salesRoutes()).include(stockRoutes())
    */
   include<More extends object>(part: APIRouter<More>): APIRouter<Routes & More> {
-    const { prefix, database, replicas, rules } = part.#options
+    const { prefix, database, replicas, rules, strict } = part.#options
     const { databaseRole, databaseSettings } = database
-    if (prefix !== '' || databaseRole !== null || databaseSettings !== null || replicas || rules) {
+    if (prefix !== '' || databaseRole !== null || databaseSettings !== null || replicas || rules || strict) {
       throw new ConfigurationError(
         'APIRouter: include() takes routers without options; give them to the one that includes',
       )

@@ -35,7 +35,12 @@ export async function checkBefore(
   if (!visibleRowsIn(context)) return
   const unchecked = objects.filter((object) => !CHECKED[write].has(object))
   await checkRows(context, unchecked, write, knex)
-  for (const object of unchecked) CHECKED[write].add(object)
+  noteChecked(unchecked, write)
+}
+
+/** Notes that objects are the caller's to change or delete. */
+export function noteChecked(objects: readonly object[], write: RowWrite): void {
+  for (const object of objects) CHECKED[write].add(object)
 }
 
 /** Refuses objects that the caller may not have written, as they are stored now. @throws PermissionDenied */

@@ -5,7 +5,7 @@
 
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
-import { type ModelDescription, type Reference, relationOfKey } from '../models/model-description.js'
+import type { ModelDescription, Reference } from '../models/model-description.js'
 import { quoteIdentifier } from '../models/table-reference.js'
 import { missingReference } from '../postgres/constraint-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -79,8 +79,10 @@ export function checkReferences(
 
 /** The rows that the caller sees of those which a foreign key may lead to. */
 function seenThrough({ plan: { model }, context }: AnySerializer, { table, properties }: WrittenReference) {
-  const [property = ''] = properties
-  const relation = model && properties.length === 1 ? relationOfKey(model, property) : undefined
+  const relation = [...(model?.relations.values() ?? [])].find(
+    ({ kind, ownerProperties: own }) =>
+      kind === 'belongs-to-one' && own.length === properties.length && own.every((name) => properties.includes(name)),
+  )
   const leading = model && relation && { owner: model.model, relation: relation.name, model: relation.model }
   return visibleRowsIn(context)?.ofTable(table, leading)
 }

@@ -223,6 +223,16 @@ export class GenericPlan extends ActionPlan {
     return { way: viewClass.useNativeJson && plan.isNative ? 'native' : 'rows', because: null, plan, statements }
   }
 
+  /** What is written must be in the view's own queryset. */
+  get keepsQueryset(): boolean {
+    return !(this.resource.isWholeTable || this.viewClass.mayLeaveQueryset)
+  }
+
+  /** Rows that were written may be refused once they are there: a transaction takes them back. */
+  get refusesRows(): boolean {
+    return this.limitsRows || this.keepsQueryset
+  }
+
   /** How the action inserts, as far as classes say: by one statement, or by `serializer.save()`. */
   get inserting(): Way<'statement' | 'serializer'> {
     if (!this.#inserting) {
@@ -238,8 +248,7 @@ export class GenericPlan extends ActionPlan {
     if (action !== 'create' && action !== 'bulkCreate') return `${action}() is the application's own`
     if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
     if (this.limitsRows) return 'rules, or the view sets of related objects, say which rows may be written'
-    if (!(resource.isWholeTable || this.viewClass.mayLeaveQueryset))
-      return 'its queryset says which rows may be written'
+    if (this.keepsQueryset) return 'its queryset says which rows may be written'
     const overridden = this.#overridden([action]) ?? resource.ownHook(action) ?? this.#overridden(INPUT)
     if (overridden !== null) return overridden
     if (!serializerClass) return `${name} has no serializerClass`

@@ -9,9 +9,9 @@ import { isRelatedCount } from '../../serializers/count-field.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { selectFields } from '../../serializers/select-fields.js'
-import type { GenericViewClass } from '../generic-view-class.js'
+import { isBuiltIn } from '../built-in.js'
+import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import { relatedSource } from '../related-view-set.js'
-import { resourceOf } from '../resource.js'
 
 const isFirst = firstTime()
 
@@ -22,8 +22,8 @@ const isFirst = firstTime()
 export function wholeTables(views: readonly GenericViewClass[], rules: RuleSet | undefined): readonly string[] {
   const narrowing = new Map<string, GenericViewClass>()
   for (const view of views) {
-    const { overrides } = resourceOf(view)
-    if (overrides.queryset || view.queryset !== null) narrowing.set(view.modelClass().tableName, view)
+    const isOwn = !isBuiltIn(view.prototype, 'getQueryset')
+    if (hasModel(view) && (isOwn || view.queryset !== null)) narrowing.set(view.modelClass().tableName, view)
   }
   if (narrowing.size === 0) return []
   return [...new Set(views.flatMap((view) => wholeTablesOf(view, { narrowing, rules })))]

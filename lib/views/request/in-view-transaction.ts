@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
 import { inTransaction } from '../../postgres/in-transaction.js'
+import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
 
 /** Thrown by the first step of a write, when the database does not let the caller lock rows: it may see or delete them. */
@@ -61,7 +62,11 @@ export function holdingRows<Result>(view: View, work: () => Promise<Result>): Pr
   return inViewTransaction(view, knex, work) as Promise<Result>
 }
 
-/** The work of an action that is atomic where its class says so: in the request's transaction, or in one of its own. */
-export function atomically<Result>(view: View, work: () => Promise<Result>): Promise<Result> {
-  return view.plan.viewClass.atomic ? holdingRows(view, work) : work()
+/**
+ * The work of an action that is atomic where its class says so, or where rows may be refused that it has written: in the
+ * request's transaction, or in one of its own.
+ */
+export function atomically<Result>(view: GenericView, work: () => Promise<Result>): Promise<Result> {
+  const { viewClass, refusesRows } = view.plan
+  return viewClass.atomic || refusesRows ? holdingRows(view, work) : work()
 }

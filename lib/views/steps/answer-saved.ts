@@ -57,9 +57,12 @@ async function mayShow(view: GenericView, serializer: Serializer, action: Writin
   const serializerClass = serializer.constructor as SerializerClass
   const { deferred } = resource.stored(action, serializerClass)
   const isNew = action === 'create' || action === 'bulkCreate'
+  const write = isNew ? 'create' : 'update'
   const isOwn = resource.ownHook(action) ?? ownCode(serializerClass, isNew ? 'insert' : 'update')
-  if (deferred.length > 0 || isOwn !== null) await checkRows({ view }, own, isNew ? 'create' : 'update', knex)
-  return areReadable({ view }, own, knex)
+  if (deferred.length > 0 || isOwn !== null) await checkRows({ view }, own, write, knex)
+  const { visibleRows } = view
+  // what may be written may be read
+  return visibleRows?.written(model, write) === visibleRows?.written(model, 'read') || areReadable({ view }, own, knex)
 }
 
 /**

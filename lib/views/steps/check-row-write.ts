@@ -2,7 +2,7 @@
 
 import type { Queryable } from '../../postgres/pg-types.js'
 import type { RowWrite } from '../../queryset/visible-rows.js'
-import { checkBefore } from '../../serializers/check-written.js'
+import { checkBefore, noteChecked } from '../../serializers/check-written.js'
 import type { GenericView } from '../generic-view.js'
 import { isRowOf } from './selection.js'
 
@@ -15,8 +15,13 @@ const DELETING: ReadonlySet<string> = new Set(['destroy', 'bulkDestroy', 'restor
 
 /** Refuses to change or delete rows that the caller may only read. @throws PermissionDenied */
 export async function checkRowWrite(view: GenericView, objects: readonly object[]): Promise<void> {
-  if (!view.visibleRows) return
+  const { visibleRows } = view
+  if (!visibleRows) return
   const model = view.plan.viewClass.modelClass()
   const own = objects.filter((object) => isRowOf(model, object))
-  await checkBefore({ view }, own, rowWriteOf(view), (view.trx ?? view.knex ?? model.knex()) as Queryable)
+  const write = rowWriteOf(view)
+  const isFound = visibleRows.written(model, write) === visibleRows.written(model, 'read')
+  // they were found by that condition, unless code of the application has found them
+  if (isFound && !view.plan.resource.overrides.lookup) return noteChecked(own, write)
+  await checkBefore({ view }, own, write, (view.trx ?? view.knex ?? model.knex()) as Queryable)
 }

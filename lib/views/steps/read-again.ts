@@ -56,8 +56,7 @@ export async function readAgain(
     return !seen
   }
   const unseen = saved.filter(replaceBy(same))
-  const { resource, viewClass } = view.plan
-  if (unseen.length > 0 && !(resource.isWholeTable || viewClass.mayLeaveQueryset)) throw new PermissionDenied()
+  if (unseen.length > 0 && view.plan.keepsQueryset) throw new PermissionDenied()
   if (isStale && unseen.length > 0) {
     const rows = (await readExactly(whereRows(ownRows(description.model, knex), unseen))) as readonly Loose[]
     unseen.filter(replaceBy(await findSame(description.model, unseen, { found: rows, knex: database })))

@@ -239,10 +239,9 @@ export async function representFound(view: GenericView, object: object): Promise
  */
 export async function representSaved(view: GenericView, serializer: Serializer, isStale = false): Promise<unknown> {
   const selected = selectionOf(view) !== undefined
-  const { isWholeTable } = view.plan.resource
-  const shaping = isWholeTable ? undefined : shapingQuery(view)
-  const isAsked = isStale || !(isWholeTable || view.plan.viewClass.mayLeaveQueryset)
-  const query = shaping ?? (isAsked ? querysetOf(view) : undefined)
+  const { resource, keepsQueryset } = view.plan
+  const shaping = resource.isWholeTable ? undefined : shapingQuery(view)
+  const query = shaping ?? (isStale || keepsQueryset ? querysetOf(view) : undefined)
   if (!selected && !query) return serializer.data
   const objects = [serializer.obj].flat().filter((object) => object != null)
   const model = view.plan.viewClass.modelClass()
