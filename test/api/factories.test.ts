@@ -229,7 +229,11 @@ describe('a view set of a factory', () => {
 })
 
 it('makes a generic view, too', async () => {
-  class Names extends modelView(ListCreateAPIView, Author, { serializerClass: AuthorSerializer, ordering: ['id'] }) {
+  class Names extends modelView(ListCreateAPIView, Author, {
+    serializerClass: AuthorSerializer,
+    ordering: ['id'],
+    mayLeaveQueryset: true,
+  }) {
     override getQueryset() {
       return super.getQueryset().where('id', '<', 3)
     }
