@@ -135,9 +135,9 @@ class ListedBookViewSet extends KnownBookViewSet {
 }
 
 const addGenre = objectAction({ methods: ['POST'], urlPath: 'genres/{genre:int}' }, async function (book: Book) {
-  const genre = await Genre.query(this.trx).findById(this.ctx.params.genre)
+  const genre = await this.getRelatedQueryset('genres').findById(this.ctx.params.genre)
   if (!genre) throw new NotFound()
-  await book.$relatedQuery('genres', this.trx).relate(genre.id)
+  await book.$relatedQuery('genres', this.trx).relate(genre.$id())
 })
 
 const removeGenre = objectAction({ methods: ['DELETE'], urlPath: 'genres/{genre:int}' }, async function (book: Book) {

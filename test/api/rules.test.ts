@@ -661,17 +661,17 @@ describe('related objects of a whole table that another view set narrows', () =>
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     onTestFinished(() => warned.mockRestore())
     await prepare(BookViewSet, {})
-    expect(warned.mock.calls.map(([text]) => String(text)).filter((text) => text.includes('reaches all rows'))).toEqual(
-      [
-        'BookViewSet: BookSerializer.author_id reaches all rows of Author, of which Authors shows a part by its queryset; ' +
-          "set static related = { author: Authors }, give the router a rule(Author, …), or choose the rows by the field's own queryset",
-        expect.stringContaining('.author reaches all rows of Author'),
-      ],
-    )
+    expect(warned.mock.calls.map(([text]) => String(text)).filter((text) => text.includes('shows a part'))).toEqual([
+      expect.stringMatching(
+        /^Authors shows a part of Author by its queryset, and all of it is reached by BookViewSet \(BookSerializer.author_id\), BookViewSet \(\w+.author\); set static related = { author: Authors } there, give the router a rule\(Author, …\), or choose the rows by the field's own queryset$/,
+      ),
+    ])
   })
 
   it('are refused by a router that is strict', async () => {
-    await expect(prepare(BookViewSet, { strict: true })).rejects.toThrow('BookSerializer.author_id reaches all rows')
+    await expect(prepare(BookViewSet, { strict: true })).rejects.toThrow(
+      'all of it is reached by BookViewSet (BookSerializer.author_id)',
+    )
     await expect(prepare(BookViewSet, { strict: true, rules: [rule(Author, {})] })).resolves.toBeUndefined()
     class Related extends BookViewSet {
       static override related: FilterRelations = { author: Authors }

@@ -17,7 +17,7 @@ const isFirst = firstTime()
 
 /**
  * What of the view sets of an API reaches a whole table, though another of them narrows it by its queryset: a sentence for
- * each, with the fix.
+ * each table, with the fix.
  */
 export function wholeTables(views: readonly GenericViewClass[], rules: RuleSet | undefined): readonly string[] {
   const narrowing = new Map<string, GenericViewClass>()
@@ -26,7 +26,19 @@ export function wholeTables(views: readonly GenericViewClass[], rules: RuleSet |
     if (hasModel(view) && (isOwn || view.queryset !== null)) narrowing.set(view.modelClass().tableName, view)
   }
   if (narrowing.size === 0) return []
-  return [...new Set(views.flatMap((view) => wholeTablesOf(view, { narrowing, rules })))]
+  const found = views.flatMap((view) => wholeTablesOf(view, { narrowing, rules }))
+  return [...new Set(found.map(({ by }) => by))].map((by) => told(found.filter((one) => one.by === by)))
+}
+
+/** A field that reaches a whole table. */
+interface Reaching {
+  readonly view: GenericViewClass
+  readonly where: string
+  /** The name of the relation. */
+  readonly name: string
+  readonly model: ModelClass
+  /** The view set that shows a part of it. */
+  readonly by: GenericViewClass
 }
 
 interface Narrowing {
@@ -35,8 +47,8 @@ interface Narrowing {
   readonly rules: RuleSet | undefined
 }
 
-function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing): string[] {
-  const found: string[] = []
+function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing): Reaching[] {
+  const found: Reaching[] = []
   const seen = new Set<SerializerClass>()
   const look = (serializer: SerializerClass): void => {
     if (seen.has(serializer)) return
@@ -52,7 +64,9 @@ function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing):
       if (!(isNested && (readable || writable)) && !isChosen) continue
       const by = narrowing.get(relation.model.tableName)
       const isSaid = rules?.ruleOf(relation.model) ?? relatedSource(view, model.model, relation.name)
-      if (by && !isSaid && !relation.narrowed) found.push(told(view, `${serializer.name}.${name}`, relation, by))
+      if (by && !isSaid && !relation.narrowed) {
+        found.push({ view, where: `${serializer.name}.${name}`, name: relation.name, model: relation.model, by })
+      }
       if (isNested) look(field.serializerClass)
     }
   }
@@ -65,15 +79,12 @@ function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing):
   return found
 }
 
-function told(
-  view: GenericViewClass,
-  where: string,
-  { name, model }: { readonly name: string; readonly model: ModelClass },
-  by: GenericViewClass,
-): string {
+function told(found: readonly Reaching[]): string {
+  const { name, model, by } = found[0] as Reaching
+  const places = new Set(found.map(({ view, where }) => `${view.name} (${where})`))
   return (
-    `${view.name}: ${where} reaches all rows of ${modelName(model)}, of which ${by.name} shows a part by its queryset; ` +
-    `set static related = { ${name}: ${by.name} }, give the router a rule(${modelName(model)}, …), or choose the rows by the field's own queryset`
+    `${by.name} shows a part of ${modelName(model)} by its queryset, and all of it is reached by ${[...places].join(', ')}; ` +
+    `set static related = { ${name}: ${by.name} } there, give the router a rule(${modelName(model)}, …), or choose the rows by the field's own queryset`
   )
 }
 

@@ -440,8 +440,8 @@ class Slow extends ModelViewSet<Author> {
   static override serializerClass = AuthorSerializer
   static override authenticationClasses = schemes
   static override permissionClasses: Permissions = [IsAuthenticatedOrReadOnly]
-  override getQueryset() {
-    return super.getQueryset().whereRaw('pg_sleep(0.1) is not null')
+  override filterQueryset(query: ReturnType<Slow['getQueryset']>) {
+    return super.filterQueryset(query).whereRaw('pg_sleep(0.1) is not null') as typeof query
   }
 }
 
