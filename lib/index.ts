@@ -153,6 +153,7 @@ export { type AfterCommitWork, afterCommit } from './postgres/after-commit.js'
 export { toApiError } from './postgres/database-errors.js'
 export type { Queryable } from './postgres/pg-types.js'
 // Queries
+export type { VisibleRows } from './queryset/visible-rows.js'
 export { whereRaw } from './queryset/where-raw.js'
 export { CSVRenderer } from './renderers/csv-renderer.js'
 export { JSONRenderer } from './renderers/json-renderer.js'

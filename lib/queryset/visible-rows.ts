@@ -36,7 +36,7 @@ export type SeenRows = RowCondition | RowSource
 /** How a row is written. */
 export type RowWrite = 'create' | 'update' | 'delete'
 
-/** What a caller sees and may write; undefined answers stand for all rows. */
+/** @internal What a caller sees and may write; undefined answers stand for all rows. */
 export interface VisibleRows {
   /** The rows that a relation leads to. */
   related(leading: Leading): SeenRows | undefined
