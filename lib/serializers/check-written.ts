@@ -54,14 +54,9 @@ export async function checkRows(
   if (rows) await checkNamed(context, rows, write, knex)
 }
 
-/** True where the caller may read all of these objects, as they are stored. */
-export async function areReadable(
-  context: SerializerContext,
-  objects: readonly object[],
-  knex: Queryable,
-): Promise<boolean> {
-  const rows = namedRows(objects)
-  const condition = rows && visibleRowsIn(context)?.written(rows.model, 'read')
+/** True where the caller may read all of these rows, as they are stored. */
+export async function areReadable(context: SerializerContext, rows: NamedRows, knex: Queryable): Promise<boolean> {
+  const condition = visibleRowsIn(context)?.written(rows.model, 'read')
   return !condition || holdsOfAll(rows, condition, knex)
 }
 
@@ -76,7 +71,8 @@ export async function checkNamed(
   if (condition && !(await holdsOfAll(rows, condition, knex))) throw new PermissionDenied()
 }
 
-function namedRows(objects: readonly object[]): NamedRows | undefined {
+/** Objects by their primary keys; undefined for none. */
+export function namedRows(objects: readonly object[]): NamedRows | undefined {
   const [first] = objects
   if (!first) return undefined
   const model = modelOf(first)

@@ -247,8 +247,8 @@ export class GenericPlan extends ActionPlan {
     const { name, concurrency, serializerClass } = this.viewClass
     if (action !== 'create' && action !== 'bulkCreate') return `${action}() is the application's own`
     if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
-    if (this.limitsRows) return 'rules, or the view sets of related objects, say which rows may be written'
-    if (this.keepsQueryset) return 'its queryset says which rows may be written'
+    if (this.refusesRows && (action !== 'create' || !resource.lookup.unique))
+      return 'rules, or querysets, say which of the rows may be written'
     const overridden = this.#overridden([action]) ?? resource.ownHook(action) ?? this.#overridden(INPUT)
     if (overridden !== null) return overridden
     if (!serializerClass) return `${name} has no serializerClass`

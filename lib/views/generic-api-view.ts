@@ -225,7 +225,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   override get atomic(): boolean {
     const { plan } = this
     if (plan.viewClass.concurrency !== null) return true
-    const isOne = plan.inserting.way === 'statement' && !(this.knex as Queryable | undefined)?.isTransaction
+    const isOne =
+      plan.inserting.way === 'statement' && !plan.refusesRows && !(this.knex as Queryable | undefined)?.isTransaction
     return super.atomic && !isOne
   }
 

@@ -23,8 +23,13 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
     /** Answers POST: validates the body, stores the object by `performCreate()`, and shows it. */
     async create(): Promise<unknown> {
       checkAnswer(this)
-      const row = await insertRow(this)
-      if (row) return created(this, row.object, row.text)
+      const insert = () => insertRow(this)
+      // what may be refused afterwards is taken back
+      const row = await (this.plan.refusesRows ? atomically(this, insert) : insert())
+      if (row) {
+        if (row.text === undefined) this.ctx.append('Preference-Applied', 'return=minimal')
+        return created(this, row.object, row.text)
+      }
       return atomically(this, async () => {
         const serializer = this.getInputSerializer()
         await serializer.isValid({ raiseException: true })

@@ -3,12 +3,13 @@
 import { quoteIdentifier, toReference } from '../../models/table-reference.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { ownCode } from '../../rows/own-code.js'
-import { areReadable, checkRows } from '../../serializers/check-written.js'
+import { checkRows, namedRows } from '../../serializers/check-written.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { DeferredTriggers } from '../../serializers/stored-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { WritingAction } from '../overrides.js'
+import { isReadable } from './check-row-write.js'
 import { readNewVersion } from './concurrency.js'
 import { readSavedRows, savedRows } from './saved-row.js'
 import { isRowOf, loadShown, representSaved } from './selection.js'
@@ -60,9 +61,8 @@ async function mayShow(view: GenericView, serializer: Serializer, action: Writin
   const write = isNew ? 'create' : 'update'
   const isOwn = resource.ownHook(action) ?? ownCode(serializerClass, isNew ? 'insert' : 'update')
   if (deferred.length > 0 || isOwn !== null) await checkRows({ view }, own, write, knex)
-  const { visibleRows } = view
-  // what may be written may be read
-  return visibleRows?.written(model, write) === visibleRows?.written(model, 'read') || areReadable({ view }, own, knex)
+  const named = namedRows(own)
+  return named === undefined || isReadable(view, named, write, knex)
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import type { Queryable } from '../../postgres/pg-types.js'
 import type { RowWrite } from '../../queryset/visible-rows.js'
-import { checkBefore, noteChecked } from '../../serializers/check-written.js'
+import { areReadable, checkBefore, type NamedRows, noteChecked } from '../../serializers/check-written.js'
 import type { GenericView } from '../generic-view.js'
 import { isRowOf } from './selection.js'
 
@@ -24,4 +24,16 @@ export async function checkRowWrite(view: GenericView, objects: readonly object[
   // they were found by that condition, unless code of the application has found them
   if (isFound && !view.plan.resource.overrides.lookup) return noteChecked(own, write)
   await checkBefore({ view }, own, write, (view.trx ?? view.knex ?? model.knex()) as Queryable)
+}
+
+/** Whether the caller may read rows that a write has made: what the same condition lets it write it may read. */
+export async function isReadable(
+  view: GenericView,
+  rows: NamedRows,
+  write: RowWrite,
+  knex: Queryable,
+): Promise<boolean> {
+  const { visibleRows } = view
+  const isSame = visibleRows?.written(rows.model, write) === visibleRows?.written(rows.model, 'read')
+  return isSame || areReadable({ view }, rows, knex)
 }

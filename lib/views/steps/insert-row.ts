@@ -2,7 +2,7 @@
 
 import type { Model } from 'objection'
 import { externalIds } from '../../ids/external-ids.js'
-import { ValidationError } from '../../kernel/errors.js'
+import { PermissionDenied, ValidationError } from '../../kernel/errors.js'
 import { buildModel, databaseValues, isExpression, PlainColumn } from '../../models/build-model.js'
 import { oncePerCatalogue } from '../../models/describe-model.js'
 import type { Column, ModelDescription } from '../../models/model-description.js'
@@ -10,9 +10,13 @@ import { traitsOf } from '../../models/model-traits.js'
 import type { ModelClass } from '../../models/objection.js'
 import { toApiError } from '../../postgres/database-errors.js'
 import { subjectOf } from '../../postgres/failed-statement.js'
-import type { Queryable } from '../../postgres/pg-types.js'
+import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
+import { runStatement, statementOf } from '../../postgres/run-statement.js'
+import { whereKey } from '../../queryset/where-keys.js'
 import { Inserter, type RowValues } from '../../rows/inserter.js'
+import { isWrapped } from '../../rows/row-sql.js'
 import { placedRefusal } from '../../serializers/all-at-once.js'
+import { checkNamed } from '../../serializers/check-written.js'
 import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
 import { prefixErrors } from '../../serializers/prefix-errors.js'
 import { propertyOf } from '../../serializers/split-writes.js'
@@ -20,11 +24,15 @@ import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
+import { isReadable } from './check-row-write.js'
 import { shapingQuery } from './read-again.js'
 import { representSaved, rowAccess, type Tell } from './selection.js'
+import { visibleQuery } from './visible-query.js'
 
 /** Foreign keys are left to the database. */
 const TRUSTING = { trustKeys: true }
+/** They are looked up as the caller. */
+const LOOKING = { trustKeys: false }
 
 /** The object that was created: its key by property, and its written form. */
 export interface InsertedRow {
@@ -43,6 +51,8 @@ export function findInserter(view: GenericView, tell?: Tell): Inserter | undefin
   if (!view.plan.resource.isWholeTable && shapingQuery(view))
     return tell?.('its queryset makes more of its rows than the table has')
   const rows = rowAccess(view, view.plan.action as RowAnswer, { tell })
+  if (rows && view.visibleRows && isWrapped(rows.plan))
+    return tell?.('what it shows of related objects is what the caller sees')
   const inserter = rows && new Inserter(rows)
   return inserter?.obstacle === undefined ? inserter : tell?.(inserter.obstacle)
 }
@@ -52,7 +62,7 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   const inserter = findInserter(view)
   if (!inserter) return undefined
   const serializer = view.getInputSerializer()
-  const waiting = serializer.requireValid(TRUSTING)
+  const waiting = serializer.requireValid(view.visibleRows ? LOOKING : TRUSTING)
   if (waiting) await waiting
   const values = rowOf(serializer, inserter.model.model, serializer.validatedData)
   if (!values) {
@@ -63,7 +73,26 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   const { key, text } = await inserter.one(lookup, values)
   const object: Record<string, unknown> = {}
   for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]
-  return { object, text }
+  const isShown = !view.plan.refusesRows || (await mayShowRow(view, key))
+  return { object, text: isShown ? text : undefined }
+}
+
+/** Whether the caller may read the row that was inserted. @throws PermissionDenied it is none that the caller may have made */
+async function mayShowRow(view: GenericView, key: readonly unknown[]): Promise<boolean> {
+  const { resource, keepsQueryset } = view.plan
+  const { columns } = resource.lookup
+  const knex = (view.trx ?? view.knex) as Queryable
+  if (view.visibleRows) {
+    const rows = { model: resource.model.model, columns, keys: [key] }
+    await checkNamed({ view }, rows, 'create', knex)
+    if (!(await isReadable(view, rows, 'create', knex))) return false
+  }
+  if (keepsQueryset) {
+    const query = whereKey(visibleQuery(view), columns, key).clearOrder().clearSelect()
+    const { text, values } = nativeSql(query.select(query.modelClass().raw('1')).limit(1).toKnexQuery())
+    if ((await runStatement(knex, statementOf(text), values)).length === 0) throw new PermissionDenied()
+  }
+  return true
 }
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
