@@ -2,6 +2,7 @@
 
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
+import type { SqlPart } from '../queryset/keyset.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import type { RowPlan } from './row-shape.js'
 import { outerColumns } from './row-sql.js'
@@ -17,13 +18,15 @@ export interface InsertSelection {
   readonly values: ReadonlyMap<string, unknown>
   /** The columns that name the object in paths; their values come first in the row that is returned. */
   readonly key: readonly Column[]
+  /** An expression that is returned behind all else, where nothing is joined; its values are bound behind those of the row. */
+  readonly guard?: SqlPart | undefined
 }
 
 /** Rows that are no list: they have no order and no page. */
 const NO_LIST = { order: [], backwards: false, positions: undefined, limit: 1, offset: 0, counting: undefined }
 
 /** Compiles the insert of one row that returns it in its written form: its key, then the plan's columns. */
-export function compileInsert(knex: Queryable, { plan, model, values, key }: InsertSelection): CompiledSql {
+export function compileInsert(knex: Queryable, { plan, model, values, key, guard }: InsertSelection): CompiledSql {
   const table = model.model.tableName
   const names = [...values.keys()]
   const marks = (mark: string) => names.map(() => mark).join(', ')
@@ -34,8 +37,12 @@ export function compileInsert(knex: Queryable, { plan, model, values, key }: Ins
   const insert = {
     sql:
       `insert into ?? ${names.length > 0 ? `(${marks('??')}) values (${marks('?')})` : 'default values'} ` +
-      `returning ${returned.map(() => '?? as ??').join(', ')}`,
-    bindings: [table, ...names, ...values.values(), ...returned.flatMap(([name, column]) => [column.column, name])],
+      `returning ${returned.map(() => '?? as ??').join(', ')}${guard ? `, ${guard.sql}` : ''}`,
+    bindings: [
+      ...[table, ...names, ...values.values()],
+      ...returned.flatMap(([name, column]) => [column.column, name]),
+      ...(guard?.bindings ?? []),
+    ],
   }
   if (!wrapped) return nativeSql(knex.raw(insert.sql, insert.bindings as never))
   const columns = outerColumns(selection)

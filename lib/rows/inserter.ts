@@ -6,13 +6,14 @@ import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
+import type { SqlPart } from '../queryset/keyset.js'
 import { JsonText, jsonList } from '../renderers/json-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { rowsSkippedError } from '../serializers/write-rows.js'
 import { compileInsert, compileInserts, compileListInsert, listColumns } from './insert-sql.js'
 import { ownCode } from './own-code.js'
-import type { RowAccess } from './row-access.js'
+import { conditionKey, type RowAccess } from './row-access.js'
 import { rowPlan } from './row-plan.js'
 import { writerOf } from './row-writer.js'
 
@@ -77,14 +78,16 @@ export class Inserter {
     return plan.runsFields ? 'what it shows is written by code of fields' : undefined
   }
 
-  /** Inserts a row. @param key what paths name the row by */
-  one(key: ObjectKey, values: RowValues): Promise<InsertedKey> {
+  /** Inserts a row. @param key what paths name the row by @param guard an expression that fails for a row that may not be there */
+  one(key: ObjectKey, values: RowValues, guard?: SqlPart): Promise<InsertedKey> {
     const { plan, knex, model, statements } = this.#access
-    const shape = `insert|${key.name}|${[...values.keys()].join()}`
+    const guarded = guard && conditionKey([guard])
+    const shape = `insert|${key.name}|${[...values.keys()].join()}${guarded?.text ?? ''}`
     const statement =
-      statements.get(shape) ?? this.#keep(shape, compileInsert(knex, { plan, model, values, key: key.columns }).text)
+      statements.get(shape) ??
+      this.#keep(shape, compileInsert(knex, { plan, model, values, key: key.columns, guard }).text)
     return this.#whole(async (trx) => {
-      const [row] = await runStatement(trx, statement, [...values.values()])
+      const [row] = await runStatement(trx, statement, [...values.values(), ...(guarded?.values ?? [])])
       // what a trigger has done in its place is undone
       if (!row) throw rowsSkippedError()
       const { length } = key.columns

@@ -35,6 +35,7 @@ import { modelClassOf, type Resource, resourceOf } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
+import { refusesInserted } from './steps/insert-guard.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
@@ -226,7 +227,9 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const { plan } = this
     if (plan.viewClass.concurrency !== null) return true
     const isOne =
-      plan.inserting.way === 'statement' && !plan.refusesRows && !(this.knex as Queryable | undefined)?.isTransaction
+      plan.inserting.way === 'statement' &&
+      !refusesInserted(this) &&
+      !(this.knex as Queryable | undefined)?.isTransaction
     return super.atomic && !isOne
   }
 

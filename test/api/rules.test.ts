@@ -26,7 +26,7 @@ import {
   SlugRelatedField,
   StreamMixin,
 } from '../../lib/index.js'
-import { any, type Rules, readable, rule } from '../../lib/rules/index.js'
+import { any, type Rules, readable, rule, sql } from '../../lib/rules/index.js'
 import { AggregateMixin, count, max } from '../../lib/views/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -845,4 +845,28 @@ describe('what a caller may not read is not told', () => {
       .map((line) => JSON.parse(line) as object)
     expect(rows).toMatchObject([{ author: { id: 1 } }, { author: null, votes: 1 }, { author: null }])
   })
+})
+
+it('is asked by the INSERT itself where it reads the new row only, and else before COMMIT', async () => {
+  const sent: string[] = []
+  const listen = ({ sql }: { sql: string }) => void sent.push(sql.split(' ', 1)[0] ?? '')
+  const other = await serve({ ...VIEWS, BookViewSet: class extends BookViewSet {} }, [
+    rule(Genre, { read: ({ user }) => ({ tenant_id: user?.tenant }) }),
+    rule(Review, { create: any('book', { tenant_id: 1 }) }),
+    rule(Author, { create: sql`name <> ${'Eve'}` }),
+  ])
+  onTestFinished(() => other.close())
+  await other.send('POST', '/reviews', { book_id: 1, stars: 1 }, AS(1))
+  database.knex.on('query', listen)
+  onTestFinished(() => void database.knex.off('query', listen))
+  const post = async (path: string, body: object) => (await other.send('POST', path, body, AS(1))).status
+  expect(await post('/reviews', { book_id: 1, stars: 1 })).toBe(201)
+  expect(await post('/reviews', { book_id: 3, stars: 1 })).toBe(403)
+  expect(await stored('select count(*)::int from reviews where id > 5')).toEqual([{ count: 2 }])
+  await database.knex.raw('alter table authors alter tenant_id set default 1')
+  expect(await post('/authors', { name: 'Dan' })).toBe(201)
+  expect(await post('/authors', { name: 'Eve' })).toBe(403)
+  expect(await stored("select count(*)::int from authors where name in ('Dan', 'Eve')")).toEqual([{ count: 1 }])
+  await database.knex.raw('alter table authors alter tenant_id drop default')
+  expect(sent.filter((word) => word === 'BEGIN;')).toHaveLength(2)
 })

@@ -25,6 +25,7 @@ import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
 import { isReadable } from './check-row-write.js'
+import { guardSql, insertGuard, refusalOf } from './insert-guard.js'
 import { shapingQuery } from './read-again.js'
 import { representSaved, rowAccess, type Tell } from './selection.js'
 import { visibleQuery } from './visible-query.js'
@@ -70,7 +71,10 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
   const { lookup } = view.plan.resource
-  const { key, text } = await inserter.one(lookup, values)
+  const guard = insertGuard(view)
+  const { key, text } = await inserter.one(lookup, values, guard && guardSql(guard)).catch((error: unknown) => {
+    throw refusalOf(error)
+  })
   const object: Record<string, unknown> = {}
   for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]
   const isShown = !view.plan.refusesRows || (await mayShowRow(view, key))
@@ -84,7 +88,7 @@ async function mayShowRow(view: GenericView, key: readonly unknown[]): Promise<b
   const knex = (view.trx ?? view.knex) as Queryable
   if (view.visibleRows) {
     const rows = { model: resource.model.model, columns, keys: [key] }
-    await checkNamed({ view }, rows, 'create', knex)
+    if (!insertGuard(view)) await checkNamed({ view }, rows, 'create', knex)
     if (!(await isReadable(view, rows, 'create', knex))) return false
   }
   if (keepsQueryset) {
