@@ -8,10 +8,11 @@ import { pascalCase } from '../kernel/naming.js'
 import { isRecord } from '../kernel/records.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
-import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
+import { isModelClass, type ModelClass, modelName, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
+import { checkRows } from './check-written.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
 import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
@@ -23,6 +24,7 @@ import { prefixErrors } from './prefix-errors.js'
 import { schemaNameOf } from './schema-name.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
 import type { WriteItem } from './write-own-rows.js'
+import { knexOf } from './write-rows.js'
 import { toItems, writeTree } from './write-tree.js'
 
 export type { ExtraKwargs, FieldNames } from './generate-fields.js'
@@ -147,10 +149,23 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
       const { instance, data, path } = entry
       rows.set(entry, await prefixErrors(path, () => (instance ? this.update(instance as M, data) : this.create(data))))
     }
+    await this.#checkOwn(rows)
     const others = entries.filter((entry) => !rows.has(entry))
     const written = await writeTree(this, toItems(this, others))
     for (const [index, entry] of others.entries()) rows.set(entry, written[index] as Model)
     return entries.map((entry) => rows.get(entry) as Model)
+  }
+
+  /** Refuses rows that code of the class has written where rules do not let the caller. @throws PermissionDenied */
+  async #checkOwn(rows: ReadonlyMap<WriteEntry, Model>): Promise<void> {
+    if (!visibleRowsIn(this.context)) return
+    const isOwn = (row: unknown) => isRecord(row) && modelOf(row).tableName === this.#model.tableName
+    const written = [...rows].filter(([, row]) => isOwn(row))
+    const rowsOf = (isNew: boolean) =>
+      written.flatMap(([{ instance }, row]) => ((instance === undefined) === isNew ? row : []))
+    const knex = knexOf(this)
+    await checkRows(this.context, rowsOf(true), 'create', knex)
+    await checkRows(this.context, rowsOf(false), 'update', knex)
   }
 
   /** All or nothing, in one statement for each level of objects; what is wrong with an item stands under its position. */

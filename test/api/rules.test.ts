@@ -110,7 +110,7 @@ class Tenants extends BaseAuthentication {
 
 const ofTenant = ({ user }: { user: { tenant: number } | undefined }) => ({ tenant_id: user?.tenant })
 
-const RULES: Rules = [
+const RULES = [
   rule(Author, { read: ofTenant }),
   rule(Genre, { read: ofTenant }),
   rule(Book, { read: ofTenant, update: ({ user }) => ({ tenant_id: user?.tenant, published: true }) }),
@@ -461,11 +461,16 @@ it('holds of what a serializer, or a view set, writes by code of its own', async
       return book
     }
   }
-  const other = await serve({ ...VIEWS, BookViewSet: Books, NestedBookViewSet: Late }, RULES)
+  const nested = serializerOf(Review, ['id', 'stars'], { book: new NestedSerializer(Own) })
+  class Reviews extends ReviewViewSet {}
+  Object.assign(Reviews, { serializerClass: nested, filtersetFields: [] })
+  const views = { ...VIEWS, BookViewSet: Books, NestedBookViewSet: Late, ReviewViewSet: Reviews }
+  const other = await serve(views, [...RULES.filter(({ model }) => model !== Review), rule(Review, {})])
   onTestFinished(() => other.close())
   const body = { title: 'x', tenant_id: 1 }
   expect((await other.send('POST', '/books', body, AS(1))).status).toBe(403)
   expect((await other.send('POST', '/nested', body, AS(1))).status).toBe(403)
+  expect((await other.send('POST', '/reviews', { stars: 1, book: body }, AS(1))).status).toBe(403)
   expect(await stored('select id from books where id > 5')).toEqual([])
 })
 
