@@ -672,7 +672,8 @@ describe('a traversal', () => {
       }),
       { numRuns: size(12, 400) },
     )
-    expect(pages).toBeGreaterThan(100)
+    // that anything was asked at all, by whatever chance
+    expect(pages).toBeGreaterThan(size(30, 1_000))
     await other.end()
   }, 120_000)
 
