@@ -31,8 +31,17 @@ class RequestRows implements VisibleRows {
     const viewClass = relatedSource(this.#view.plan.viewClass, owner, relation)
     if (!viewClass) return this.#rules?.rows(model, 'read')
     // its scope has the rule of its model
-    const query = () => listOf(openList(viewClass, this.#view), this.#view)
-    return query() && { query: query as () => NonNullable<ReturnType<typeof query>> }
+    const make = () => listOf(openList(viewClass, this.#view), this.#view)
+    const first = make()
+    if (!first) return undefined
+    let isTaken = false
+    return {
+      query: () => {
+        const query = isTaken ? make() : first
+        isTaken = true
+        return query ?? first
+      },
+    }
   }
 
   ofTable(table: number, leading: Leading | undefined): SeenRows | undefined {
