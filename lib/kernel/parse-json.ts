@@ -88,14 +88,14 @@ export function parseJson(text: string): unknown {
  * @returns the value, or a `Numeral` in place of a number
  */
 export function keepNumerals(value: unknown, text: string): unknown {
-  if (!isSuspect(text)) return value
+  if (!mayLoseDigits(text)) return value
   if (isContainer(value)) new Reader(text, value).read(text.length)
   return typeof value === 'number' ? keepNumeral(value, text.trim()) : value
 }
 
 /** Keeps the numerals of a long JSON string, in turns of the event loop. */
 export async function keepNumeralsInTurns(value: unknown, text: string): Promise<unknown> {
-  if (!isSuspect(text)) return value
+  if (!mayLoseDigits(text)) return value
   if (!isContainer(value)) return keepNumerals(value, text)
   const reader = new Reader(text, value)
   while (reader.read(SLICE)) await nextTurn()
@@ -222,7 +222,7 @@ function member({ container }: Place, key: string | number): unknown {
 }
 
 /** True where a text may have a number that JavaScript cannot keep; it may stand in a string. Looks at few characters only. */
-function isSuspect(text: string): boolean {
+export function mayLoseDigits(text: string): boolean {
   for (let at = SHORTEST - 1; at < text.length; at += SHORTEST) {
     if (OF_NUMBER[text.charCodeAt(at)] !== 1) continue
     let start = at

@@ -4,7 +4,13 @@ import { parse, scan } from 'secure-json-parse'
 import type { Context } from '../http/context.js'
 import { BadRequest } from '../kernel/errors.js'
 import { MESSAGES } from '../kernel/messages.js'
-import { keepNumerals, keepNumeralsInTurns, lengthOfExponents, lengthOfExponentsIn } from '../kernel/parse-json.js'
+import {
+  keepNumerals,
+  keepNumeralsInTurns,
+  lengthOfExponents,
+  lengthOfExponentsIn,
+  mayLoseDigits,
+} from '../kernel/parse-json.js'
 import { nextTurn } from '../kernel/turns.js'
 import { checkLimits } from './form-parser.js'
 import { type JsonLimits, type ParsedBody, type Parser, passedByText, passedByValue } from './parser.js'
@@ -27,8 +33,8 @@ const BYTE_ORDER_MARK = 0xfeff
 const LONG = 65_536
 
 /**
- * Reads JSON in UTF-8, plain or compressed by gzip, deflate or br. Values of JSON columns keep all digits of their
- * numbers; in a body that the application's own parser has read they are JavaScript's, which may lack some.
+ * Reads JSON in UTF-8, plain or compressed by gzip, deflate or br. Values keep all digits of their numbers; in a
+ * body that the application's own parser has read, where that leaves its text in `ctx.request.rawBody`.
  *
  * Answers 400 `Malformed JSON` to what is no JSON, is not UTF-8, or has a key that reaches for a prototype
  * (`__proto__`, or `constructor` holding `prototype`), 400 beyond `depth` or `nodes`, and 413 beyond `limit` or `ratio`.
@@ -69,7 +75,7 @@ export class JSONParser implements Parser {
     return { data, textual: false }
   }
 
-  accept(_ctx: Context, body: unknown): ParsedBody {
+  accept(ctx: Context, body: unknown): ParsedBody {
     const passed = passedByValue(body, this)
     if (passed) throw tooMuch(this, passed)
     try {
@@ -77,9 +83,10 @@ export class JSONParser implements Parser {
     } catch (cause) {
       throw this.#malformed(cause, () => body)
     }
+    const text = textOf(ctx, body)
     // how long its text was is the affair of who has read it
-    if (lengthOfExponentsIn(body) > this.limit) throw tooLarge()
-    return { data: body, textual: false }
+    if ((text === undefined ? lengthOfExponentsIn(body) : lengthOfExponents(text)) > this.limit) throw tooLarge()
+    return { data: text === undefined ? body : keepNumerals(body, text), textual: false }
   }
 
   /** The parser's own message would repeat the input. */
@@ -118,6 +125,19 @@ async function readLong(text: string): Promise<unknown> {
   const kept = await keepNumeralsInTurns(data, text)
   await nextTurn()
   return kept
+}
+
+/** The text of a body that others have read, where they have left it; undefined where the body says something else since. */
+function textOf({ request }: Context, body: unknown): string | undefined {
+  const { rawBody } = request as { rawBody?: unknown }
+  const text = Buffer.isBuffer(rawBody) ? rawBody.toString('utf8') : rawBody
+  if (typeof text !== 'string' || !mayLoseDigits(text)) return undefined
+  try {
+    return JSON.stringify(JSON.parse(withoutMark(text))) === JSON.stringify(body) ? text : undefined
+  } catch {
+    // what the text is of, or what was made of it, is not plain JSON
+    return undefined
+  }
 }
 
 function withoutMark(text: string): string {

@@ -7,6 +7,7 @@ import { koaBody } from 'koa-body'
 import { afterEach, describe, expect, it } from 'vitest'
 import { answerError } from '../../../lib/http/answer-error.js'
 import type { Context } from '../../../lib/http/context.js'
+import { writeCompactly } from '../../../lib/kernel/json-numerals.js'
 import { JSONParser } from '../../../lib/parsers/json-parser.js'
 import { type Parser, parseBody } from '../../../lib/parsers/parser.js'
 import { exchange, serve, type TestServer } from '../../support/server.js'
@@ -197,6 +198,54 @@ describe.each([
       status: 200,
       json: { data: 'lines' },
     })
+  })
+})
+
+describe.each([
+  ['koa-body', () => koaBody({ jsonStrict: false, includeUnparsed: true }) as Koa.Middleware],
+  ['@koa/bodyparser', () => bodyParser({ jsonStrict: false }) as Koa.Middleware],
+  [
+    'a parser that leaves bytes',
+    (): Koa.Middleware => async (ctx, next) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of ctx.req) chunks.push(chunk as Buffer)
+      const rawBody = Buffer.concat(chunks)
+      Object.assign(ctx.request, { rawBody, body: JSON.parse(rawBody.toString()) })
+      await next()
+    },
+  ],
+])('numbers of a body that %s has read and left as ctx.request.rawBody', (_name, middleware) => {
+  const LARGE = '9007199254740993'
+
+  /** What is parsed, as it is written. */
+  async function parsed(text: string, change: Koa.Middleware = (_ctx, next) => next()): Promise<string | undefined> {
+    let data: unknown
+    const { send } = await serving(middleware(), change, async (ctx) => {
+      data = (await parseBody(ctx, [new JSONParser({ limit: 1000 })])).data
+      ctx.body = 'ok'
+    })
+    const { status } = await send({ body: text, headers: { 'Content-Type': 'application/json' } })
+    return status === 200 ? writeCompactly(data) : String(status)
+  }
+
+  it.each([`{"a":${LARGE},"b":[{"c":1.10000000000000000001}]}`, `[${LARGE},1]`, LARGE, `{"a":1e400}`])(
+    '%s keep their digits',
+    async (text) => {
+      expect(await parsed(text)).toBe(text)
+    },
+  )
+
+  it('are those of the body where something has changed it since', async () => {
+    const change: Koa.Middleware = (ctx, next) => {
+      const request = ctx.request as unknown as { body: { list: number[] } }
+      request.body.list.shift()
+      return next()
+    }
+    expect(await parsed(`{"list":[${LARGE},9007199254740992]}`, change)).toBe('{"list":[9007199254740992]}')
+  })
+
+  it('count as long as they are written', async () => {
+    expect(await parsed('{"a":1e999,"b":1e999}')).toBe('413')
   })
 })
 
