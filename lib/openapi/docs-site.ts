@@ -78,8 +78,11 @@ const START_SCRIPT = `SwaggerUIBundle({
 })
 `
 
-/** @throws {ConfigurationError} a path is none, both are the same, or the source is prepared and cannot be described */
-export function docsSite(source: DocumentSource, options: DocsOptions, readAsset: ReadAsset): DocsSite {
+/**
+ * @param readAsset undefined where the page's files are not installed
+ * @throws {ConfigurationError} a path is none, both are the same, or the source is prepared and cannot be described
+ */
+export function docsSite(source: DocumentSource, options: DocsOptions, readAsset: ReadAsset | undefined): DocsSite {
   const { path = '/docs', schemaPath = '/openapi.json', ...info } = options
   for (const [name, value] of Object.entries({ path, schemaPath })) {
     if (PATH.test(value)) continue
@@ -91,18 +94,23 @@ export function docsSite(source: DocumentSource, options: DocsOptions, readAsset
     throw new ConfigurationError('docs(): schemaPath lies in the folder of the page; give it a path of its own')
   }
   const served = 'servedSchema' in source ? (source.servedSchema?.(info) ?? {}) : {}
-  const page = (from: string) => once(async () => resource(writePage(from, path, schemaPath, info.title), HTML, POLICY))
-  const assets = Object.entries(ASSETS).map(([name, type]): [string, () => Promise<Resource>] => [
-    `${path}/${name}`,
-    once(async () => resource(await readAsset(name), type)),
-  ])
-  return new Map([
+  const write = readAsset ? writePage : writeNotice
+  const page = (from: string) => once(async () => resource(write(from, path, schemaPath, info.title), HTML, POLICY))
+  const site = new Map([
     [path, page(posix.dirname(path))],
     [`${path}/`, page(path)],
-    ...assets,
-    [`${path}/${START}`, once(async () => resource(START_SCRIPT, SCRIPT))],
     [schemaPath, once(async () => resource(await writeDocument(source, info, served), JSON_TYPE))],
   ])
+  if (!readAsset) return site
+  for (const [name, type] of Object.entries(ASSETS))
+    site.set(
+      `${path}/${name}`,
+      once(async () => resource(await readAsset(name), type)),
+    )
+  return site.set(
+    `${path}/${START}`,
+    once(async () => resource(START_SCRIPT, SCRIPT)),
+  )
 }
 
 const PATH = /^(?:\/[\w.~-]+)+$/
@@ -190,6 +198,25 @@ function writePage(from: string, path: string, schemaPath: string, title = 'API'
 <noscript>This page needs JavaScript. The description of the API is at <a href="${link(schemaPath)}">${link(schemaPath)}</a>.</noscript>
 <script src="${link(`${path}/swagger-ui-bundle.js`)}"></script>
 <script src="${link(`${path}/${START}`)}"></script>
+</body>
+</html>
+`
+}
+
+/** What stands in the place of the page where its files are not installed. */
+function writeNotice(from: string, _path: string, schemaPath: string, title = 'API'): string {
+  const link = escapeHtml(posix.relative(from, schemaPath))
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+</head>
+<body>
+<h1>${escapeHtml(title)}</h1>
+<p>The description of this API is at <a href="${link}">${link}</a>.</p>
+<p>To read it here, as a page to try requests on, install Swagger UI beside the application, and start it again: <code>npm install swagger-ui-dist</code></p>
 </body>
 </html>
 `

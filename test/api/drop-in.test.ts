@@ -567,6 +567,38 @@ describe('docs/how-to/javascript-and-commonjs.md', () => {
   })
 })
 
+it('answers the document, and how to get the page, where swagger-ui-dist is not installed', async () => {
+  const text = `
+    import Koa from 'koa'
+    import { APIRouter } from 'koa-viewsets'
+    import { docs } from 'koa-viewsets/plugins'
+    const server = new Koa().use(docs(new APIRouter(), { title: 'A <shop>' })).listen(0, '127.0.0.1', async () => {
+      const get = async (path) => {
+        const answer = await fetch('http://127.0.0.1:' + server.address().port + path)
+        return [answer.status, answer.headers.get('content-security-policy'), await answer.text()]
+      }
+      console.log(JSON.stringify(await Promise.all(['/docs', '/docs/', '/docs/start.js', '/openapi.json'].map(get))))
+      server.close().closeAllConnections()
+    })`
+  const args = ['--input-type=module', '-e', text]
+  const printed = execFileSync(process.execPath, args, {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] },
+  })
+  const [page, inFolder, script, document] = JSON.parse(printed) as [number, string | null, string][]
+  expect(page).toEqual([200, expect.stringContaining("default-src 'none'"), expect.any(String)])
+  expect(page?.[2]).toContain('npm install swagger-ui-dist')
+  expect(page?.[2]).toContain('<h1>A &#60;shop&#62;</h1>')
+  expect(page?.[2]).toContain('href="openapi.json"')
+  expect(inFolder?.[2]).toContain('href="../openapi.json"')
+  expect(script?.[0]).toBe(404)
+  expect([document?.[0], JSON.parse(document?.[2] ?? '')]).toMatchObject([
+    200,
+    { openapi: '3.1.0', info: { title: 'A <shop>' } },
+  ])
+})
+
 it('loads and runs without a warning', () => {
   expect([...apps.values()].map(({ output }) => output())).toEqual(['', ''])
 })
