@@ -68,6 +68,14 @@ function leadsOut(href: string, page: string): boolean {
   return posix.normalize(posix.join(posix.dirname(page), decodeURI(href))).startsWith('..')
 }
 
+/** The anchor of a heading as GitHub makes it, so that one link holds in the repository and here. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{Letter}\p{Number} _-]/gu, '')
+    .replaceAll(' ', '-')
+}
+
 interface Site {
   readonly srcDir: string
   readonly outDir: string
@@ -93,7 +101,7 @@ export default {
   srcExclude: ['.vitepress/**'],
   rewrites: { 'README.md': 'index.md' },
   cleanUrls: true,
-  markdown: { config: withoutFiles },
+  markdown: { config: withoutFiles, anchor: { slugify: anchorOf } },
   buildEnd: writeTexts,
   themeConfig: {
     search: { provider: 'local' },

@@ -1,12 +1,14 @@
 /** What is published: modules joined in few files have the names, and each thing once, as the sources have. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { doorFiles } from '../docs/reference/doors.js'
+import { type Page, readBook } from '../support/book.js'
 import { compilers } from '../support/compile-costs.js'
 import { createFolder } from '../support/files.js'
+import { faultOf, linksOf } from '../support/links.js'
 import { readProjectFile } from '../support/program.js'
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url))
@@ -42,7 +44,21 @@ function packagesOf(file: string, seen = new Set<string>()): ReadonlySet<string>
 
 const doors = doorFiles()
 
-beforeAll(() => void execFileSync('npm', ['run', '--silent', 'build'], { cwd: PROJECT }), 120_000)
+beforeAll(() => {
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: PROJECT })
+  packed = pack()
+}, 120_000)
+
+/** The package as npm packs it, unpacked. */
+let packed: string
+
+function pack(): string {
+  const folder = createFolder()
+  const args = ['pack', '--silent', '--pack-destination', folder]
+  const file = execFileSync('npm', args, { cwd: PROJECT, encoding: 'utf8' }).trim()
+  execFileSync('tar', ['-xf', join(folder, file), '-C', folder])
+  return join(folder, 'package')
+}
 
 describe('the package', () => {
   it('exports by each door what its source does, under the same own names', () => {
@@ -85,6 +101,24 @@ describe('the package', () => {
     expect(files.filter((file) => file.endsWith('.js')).length).toBeLessThan(100)
     expect(files).toContain(join('lib', 'cli', 'main.js'))
     for (const [, path] of doors) expect(files).toContain(path.replace('.ts', '.d.ts'))
+  })
+
+  it('brings the book along, with links that hold there, and nothing of how it is made', () => {
+    const files = readdirSync(packed, { recursive: true, encoding: 'utf8' })
+    const pages = files
+      .filter((path) => /\.(?:md|txt)$/.test(path))
+      .map((path) => ({ path, text: readFileSync(join(packed, path), 'utf8') }))
+    const paths = pages.map(({ path }) => path)
+    for (const page of readBook()) expect(paths).toContain(page.path)
+    expect(paths).toEqual(expect.arrayContaining(['AGENTS.md', 'llms.txt', 'CHANGELOG.md', 'SECURITY.md']))
+    expect(pages.flatMap((page) => linksOf(page).map((link) => faultOf(packed, page, link))).filter(Boolean)).toEqual(
+      [],
+    )
+    const llms = pages.find(({ path }) => path === 'llms.txt')
+    expect(llms?.text).toMatch(/^# koa-viewsets\n\n> .+\n/)
+    expect(linksOf(llms as Page)).toContain('docs/AGENTS.md')
+    expect(files.filter((path) => /node_modules|vitepress|\.test\.|openapi\.json/.test(path))).toEqual([])
+    expect(existsSync(join(PROJECT, 'AGENTS.md'))).toBe(false)
   })
 
   it('tells of a module that Node does not read what to do', () => {

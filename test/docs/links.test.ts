@@ -1,45 +1,16 @@
 /** Every link of the book leads somewhere. */
-import { existsSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { type Page, proseOf, readBook } from '../support/book.js'
+import { type Page, readBook } from '../support/book.js'
+import { addressesOf, anchorsOf, faultOf, linksOf } from '../support/links.js'
 import { readProjectFile } from '../support/program.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const OTHERS = ['CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'examples/cluster/README.md']
-const LINK = /\]\((?<target>[^)\s]+)\)/g
-const HEADING = /^#+ (.+)$/gm
 
 const book = readBook()
 const pages: readonly Page[] = [...book, ...OTHERS.map((path) => ({ path, text: readProjectFile(path) }))]
-
-/** The anchors of a page, as GitHub makes them of its headings. */
-function anchorsOf(page: Page): readonly string[] {
-  const withoutCode = page.text.replace(/^( *)```.*?^\1```$/gms, '')
-  return [...withoutCode.matchAll(HEADING)].map(([, title = '']) =>
-    title
-      .toLowerCase()
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .replace(/[^\p{Letter}\p{Number} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  )
-}
-
-function linksOf(page: Page): readonly string[] {
-  const targets = [...proseOf(page).matchAll(LINK)].map(({ groups }) => groups?.['target'] ?? '')
-  return targets.filter((target) => !/^(?:https?|mailto):/.test(target))
-}
-
-/** What is wrong with a link, if anything is. */
-function faultOf(page: Page, link: string): string | undefined {
-  const [path = '', anchor] = link.split('#')
-  const file = path === '' ? page.path : normalize(join(dirname(page.path), path))
-  if (!existsSync(join(ROOT, file))) return `${page.path}: there is no ${file}`
-  if (anchor === undefined) return undefined
-  const target = file.endsWith('.md') ? { path: file, text: readProjectFile(file) } : undefined
-  return target && anchorsOf(target).includes(anchor) ? undefined : `${page.path}: ${file} has no #${anchor}`
-}
 
 describe('the book', () => {
   it('has all of its pages in its table of contents', () => {
@@ -86,7 +57,14 @@ describe('the page of settings', () => {
 
 describe('the links of the book', () => {
   it('lead to files and headings that there are', () => {
-    expect(pages.flatMap((page) => linksOf(page).map((link) => faultOf(page, link))).filter(Boolean)).toEqual([])
+    expect(pages.flatMap((page) => linksOf(page).map((link) => faultOf(ROOT, page, link))).filter(Boolean)).toEqual([])
+  })
+
+  it('name no place of the package by its address, until package.json has one', () => {
+    const { name, repository } = JSON.parse(readProjectFile('package.json'))
+    const ours = pages.flatMap(addressesOf).filter((address) => address.includes(name))
+    if (repository === undefined) expect(ours).toEqual([])
+    else expect(ours.filter((address) => !address.startsWith(repository.url.replace(/^git\+|\.git$/g, '')))).toEqual([])
   })
 
   it('are told apart from those that lead nowhere', () => {
@@ -96,10 +74,10 @@ describe('the links of the book', () => {
     }
     expect(linksOf(page)).toEqual(['#a-page-one-two', '#b', 'c.md'])
     expect(anchorsOf(page)).toEqual(['a-page-one-two'])
-    expect(faultOf(page, 'c.md')).toBe('docs/page.md: there is no docs/c.md')
-    expect(faultOf({ path: 'README.md', text: '' }, 'CONTRIBUTING.md#nothing')).toBe(
+    expect(faultOf(ROOT, page, 'c.md')).toBe('docs/page.md: there is no docs/c.md')
+    expect(faultOf(ROOT, { path: 'README.md', text: '' }, 'CONTRIBUTING.md#nothing')).toBe(
       'README.md: CONTRIBUTING.md has no #nothing',
     )
-    expect(faultOf({ path: 'README.md', text: '' }, 'CONTRIBUTING.md#run-it')).toBeUndefined()
+    expect(faultOf(ROOT, { path: 'README.md', text: '' }, 'CONTRIBUTING.md#run-it')).toBeUndefined()
   })
 })
