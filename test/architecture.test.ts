@@ -113,7 +113,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   'lib/fields/related-field.ts': 'what may be chosen: leaveOutUnseen()',
   'lib/filters/modifier-filter.ts': 'looks whether a modifier can be called; it is not sent',
   'lib/filters/step.ts': 'rows on the way of a path: those that are seen',
-  'lib/queryset/one-row.ts': 'one row by its key, where nothing narrows the table',
+  'lib/queryset/one-row.ts': 'one row by its key: with what narrows the table, or found before',
   'lib/queryset/own-row.ts': 'rows that were found before, by their keys',
   'lib/queryset/reads-whole-rows.ts': 'compares a query with one of the whole table; it is not sent',
   'lib/queryset/related-lists.ts': 'the columns of a join table',
@@ -130,7 +130,7 @@ const QUERIES: Readonly<Record<string, string>> = {
 }
 const ROOMS_WITH_ROWS = ['aggregates', 'fields', 'filters', 'pagination', 'queryset', 'rows', 'serializers', 'views']
 const ON_TABLE =
-  /\b(?:\w*[mM]odel|modelClass\(\)|queryset)\s*\??\.(?:query|relatedQuery)\(|\$(?:query|relatedQuery)\(|knex\(\s*[\w.]*tableName|tableName as never|^\s*(?:bindings: |\.\.\.)?\[.*\btableName,/m
+  /\b(?:\w*[mM]odel|modelClass\(\)|queryset)\s*\??\.(?:query|relatedQuery)\(|\$(?:query|relatedQuery)\(|knex\(\s*[\w.]*tableName|tableName as never|^\s*(?:bindings: |\.\.\.)?\[.*\btableName,|bindings: \[[\w.]*tableName\]/m
 
 describe('queries on the tables of models', () => {
   it('are made where rows are narrowed to those that the caller sees, and nowhere else', () => {

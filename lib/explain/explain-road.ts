@@ -17,6 +17,7 @@ import { deleteOne, deletesPlainly, updateOne, updatesPlainly } from '../queryse
 import { InstanceList } from '../rows/list-source.js'
 import type { RowAccess } from '../rows/row-access.js'
 import { RowList } from '../rows/row-list.js'
+import { askedOfChange } from '../serializers/check-written.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { type Action, actionNamed, takesMany } from '../views/actions.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
@@ -215,7 +216,8 @@ class RoadBook {
     const values = new Map(this.#writtenColumns().map((column) => [column, null]))
     if (isDeletion ? deletesPlainly(object, knex) : updatesPlainly(object, knex)) {
       if (!isDeletion) this.#subject.notes.push('the UPDATE is that of a body with every field')
-      await (isDeletion ? deleteOne(object, knex) : updateOne(object, new model(), { values, knex }))
+      const asked = askedOfChange({ view: this.#view }, describeModel(model), [])
+      await (isDeletion ? deleteOne(object, knex) : updateOne(object, new model(), { values, asked, knex }))
       return
     }
     if (!isDeletion) {

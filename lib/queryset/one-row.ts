@@ -14,7 +14,9 @@ import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { type PgAnswer, type RawRow, readsRawRows, runAsPg } from '../postgres/run-statement.js'
-import { positionColumn } from './keyset.js'
+import type { ConditionKey } from './condition-key.js'
+import { positionColumn, type SqlPart } from './keyset.js'
+import { type AskedCondition, answerSql, forgetAnswers, noteAnswer } from './row-answers.js'
 
 /** How many texts are kept for a model: clients choose which columns change. */
 const MOST_TEXTS = 200
@@ -50,42 +52,52 @@ export interface HeldRow {
 const TERM = 'koaviewsetsterm'
 
 /**
- * The row with these values of columns that are unique together, locked until the transaction ends.
- * @param terms columns to read as strings, besides the row
+ * The row with these values of columns that are unique together, locked until the transaction ends. What it is asked besides
+ * is noted on its object.
  */
 export async function holdOne(
   model: ModelClass,
   columns: readonly Column[],
-  { values, terms, lock, knex }: HeldKey,
+  { values, terms, where, asked, lock, knex }: HeldKey,
 ): Promise<HeldRow | undefined> {
   const names = columns.map(({ column }) => column)
-  const shape = `${lock}|${names.join()}|${terms.map(({ column }) => column).join()}`
+  const shape = `${lock}|${names.join()}|${terms.map(({ column }) => column).join()}|${where?.key.text}|${keyTexts(asked)}`
   const text = kept(model, knex, shape, () => {
-    const positions = terms.map((column) => positionColumn(column, column.column))
-    const selected = positions.map(({ sql }, index) => `, ${sql} as ${TERM}${index}`)
-    return [
-      `select ??.*${selected.join('')} from ?? where ${sameKey(names)} for ${lock}`,
-      [model.tableName, ...positions.flatMap(({ bindings }) => bindings as string[]), model.tableName, ...names],
-    ]
+    const selected = termsOf(
+      terms.map((column) => positionColumn(column, column.column)),
+      asked,
+    )
+    const found = [sameKey(names), ...(where ? [{ ...where, sql: `(${where.sql})` }] : [])]
+    return joined([
+      { sql: 'select ??.*', bindings: [model.tableName] },
+      selected,
+      { sql: ' from ?? where ', bindings: [model.tableName] },
+      joined(found, ' and '),
+      { sql: ` for ${lock}`, bindings: [] },
+    ])
   })
-  const types = new RememberingTypes(knex)
-  const { rows, fields } = await runAsPg(knex, text, values, types)
-  const [row] = rows
-  if (!row) return undefined
-  const texts = terms.map((_, index) => {
-    const name = `${TERM}${index}`
-    const value = row[name]
-    delete row[name]
-    return value as string | null
-  })
-  const [object] = instancesOf(model, { rows, fields, types }, knex) as [Model]
-  return { object, texts }
+  const bound = [...asked.flatMap(({ key }) => key.values), ...values, ...(where?.key.values ?? [])]
+  const found = await oneOf(model, { text, values: bound, knex }, terms.length + asked.length)
+  if (found) noteAnswers(found, asked)
+  return found
 }
 
-interface HeldKey {
+export interface HeldKey {
   readonly values: readonly unknown[]
+  /** Columns to read as strings, besides the row. */
   readonly terms: readonly Column[]
+  /** A condition on the row, with its key. */
+  readonly where?: (SqlPart & { readonly key: ConditionKey }) | undefined
+  readonly asked: readonly AskedCondition[]
   readonly lock: RowLock
+  readonly knex: Queryable
+}
+
+/** What changes in a row, by column name. */
+interface RowChange {
+  readonly values: ReadonlyMap<string, unknown>
+  /** What is asked of the row as it is then, and noted on the object that is returned. */
+  readonly asked: readonly AskedCondition[]
   readonly knex: Queryable
 }
 
@@ -93,29 +105,52 @@ interface HeldKey {
 export async function updateOne(
   object: Model,
   patch: Model,
-  { values, knex }: { values: ReadonlyMap<string, unknown>; knex: Queryable },
+  { values, asked, knex }: RowChange,
 ): Promise<Model | undefined> {
   const model = modelOf(object)
   const names = [...values.keys()]
-  const text = kept(model, knex, `set|${names.join()}`, () => {
-    const key = keyOf(model)
-    return [
-      `update ?? set ${names.map(() => '?? = ?').join(', ')} where ${sameKey(key)} returning *`,
-      [model.tableName, ...names, ...key],
-    ]
-  })
-  const row = await oneOf(model, { text, values: [...values.values(), ...keyValues(object)], knex })
-  if (row) copyTexts(row, object.$set(patch).$set(row))
+  const text = kept(model, knex, `set|${names.join()}|${keyTexts(asked)}`, () =>
+    joined([
+      { sql: 'update ?? set ', bindings: [model.tableName] },
+      joined(names.map(equal), ', '),
+      { sql: ' where ', bindings: [] },
+      sameKey(keyOf(model)),
+      { sql: ' returning *', bindings: [] },
+      termsOf([], asked),
+    ]),
+  )
+  const bound = [...values.values(), ...keyValues(object), ...asked.flatMap(({ key }) => key.values)]
+  const found = await oneOf(model, { text, values: bound, knex }, asked.length)
+  if (!found) return undefined
+  noteAnswers(found, asked)
+  // what was said of the object is of the row that it was
+  forgetAnswers([object])
+  const row = found.object
+  copyTexts(row, object.$set(patch).$set(row))
   return row
+}
+
+/** Strings behind the columns of the row. */
+function termsOf(positions: readonly SqlPart[], asked: readonly AskedCondition[]): SqlPart {
+  const terms = [...positions, ...asked.map(answerSql)]
+  return joined(terms.map(({ sql, bindings }, index) => ({ sql: `, ${sql} as ${TERM}${index}`, bindings })))
+}
+
+function noteAnswers({ object, texts }: HeldRow, asked: readonly AskedCondition[]): void {
+  const first = texts.length - asked.length
+  for (const [index, { condition }] of asked.entries()) noteAnswer(object, condition, texts[first + index] === 'true')
+}
+
+function keyTexts(asked: readonly AskedCondition[]): string {
+  return asked.map(({ key }) => key.text).join()
 }
 
 /** Deletes the object's row. @returns how many were deleted */
 export async function deleteOne(object: Model, knex: Queryable): Promise<number> {
   const model = modelOf(object)
-  const text = kept(model, knex, 'delete', () => {
-    const key = keyOf(model)
-    return [`delete from ?? where ${sameKey(key)}`, [model.tableName, ...key]]
-  })
+  const text = kept(model, knex, 'delete', () =>
+    joined([{ sql: 'delete from ?? where ', bindings: [model.tableName] }, sameKey(keyOf(model))]),
+  )
   return (await runAsPg(knex, text, keyValues(object), exactTypes(knex))).rowCount ?? 0
 }
 
@@ -133,17 +168,36 @@ function hasKey(object: Model): boolean {
   return [object.$id() as unknown].flat().every((value) => value != null)
 }
 
-function sameKey(key: readonly string[]): string {
-  return key.map(() => '?? = ?').join(' and ')
+function sameKey(key: readonly string[]): SqlPart {
+  return joined(key.map(equal), ' and ')
 }
 
-/** The object of the one row that a statement returns. */
-async function oneOf(model: ModelClass, { text, values, knex }: OneStatement): Promise<Model | undefined> {
+function equal(name: string): SqlPart {
+  return { sql: '?? = ?', bindings: [name, null] }
+}
+
+function joined(parts: readonly SqlPart[], separator = ''): SqlPart {
+  return { sql: parts.map(({ sql }) => sql).join(separator), bindings: parts.flatMap(({ bindings }) => bindings) }
+}
+
+/** The object of the one row that a statement returns, and so many strings behind it. */
+async function oneOf(
+  model: ModelClass,
+  { text, values, knex }: OneStatement,
+  count: number,
+): Promise<HeldRow | undefined> {
   const types = new RememberingTypes(knex)
   const { rows, fields } = await runAsPg(knex, text, values, types)
-  if (rows.length === 0) return undefined
-  const [object] = instancesOf(model, { rows, fields, types }, knex)
-  return object
+  const [row] = rows
+  if (!row) return undefined
+  const texts: (string | null)[] = []
+  for (let index = 0; index < count; index++) {
+    const name = `${TERM}${index}`
+    texts.push(row[name] as string | null)
+    delete row[name]
+  }
+  const [object] = instancesOf(model, { rows, fields, types }, knex) as [Model]
+  return { object, texts }
 }
 
 interface OneStatement {
@@ -176,26 +230,18 @@ interface KnexClient {
   postProcessResponse(rows: Record<string, unknown>[]): Record<string, unknown>[]
 }
 
-type Sql = readonly [sql: string, names: readonly string[]]
-
 /** By the database's configuration, which may rename identifiers. */
 const textsOf = oncePer<object, (model: ModelClass) => Map<string, string>>(() => oncePerCatalogue(() => new Map()))
 
 /** The text of a shape, with values in the order of their marks. */
-function kept(model: ModelClass, knex: Queryable, shape: string, make: () => Sql): string {
+function kept(model: ModelClass, knex: Queryable, shape: string, make: () => SqlPart): string {
   const { config } = knex.client as KnexClient
   const own = textsOf(config)(model)
   let text = own.get(shape)
   if (text === undefined) {
-    text = compile(knex, make())
+    const { sql, bindings } = make()
+    text = nativeSql(knex.raw(sql, bindings as never)).text
     if (own.size < MOST_TEXTS) own.set(shape, text)
   }
   return text
-}
-
-/** Names are quoted by knex; marks of values become PostgreSQL's. */
-function compile(knex: Queryable, [sql, names]: Sql): string {
-  let name = 0
-  const bindings = (sql.match(/\?\??/g) ?? []).map((mark) => (mark === '??' ? names[name++] : null))
-  return nativeSql(knex.raw(sql, bindings as never)).text
 }

@@ -3,10 +3,11 @@
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type RawRow, runStatement, statementOf } from '../postgres/run-statement.js'
+import type { ConditionKey } from '../queryset/condition-key.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText } from '../renderers/json-renderer.js'
 import { compileNativeRow } from './native-page.js'
-import type { ConditionKey, RowAccess } from './row-access.js'
+import type { RowAccess } from './row-access.js'
 import { compileRows } from './row-sql.js'
 import { writerOf } from './row-writer.js'
 

@@ -18,15 +18,15 @@ export interface InsertSelection {
   readonly values: ReadonlyMap<string, unknown>
   /** The columns that name the object in paths; their values come first in the row that is returned. */
   readonly key: readonly Column[]
-  /** An expression that is returned behind all else, where nothing is joined; its values are bound behind those of the row. */
-  readonly guard?: SqlPart | undefined
+  /** Expressions that are returned behind all else, where nothing is joined; their values are bound behind those of the row. */
+  readonly asked: readonly SqlPart[]
 }
 
 /** Rows that are no list: they have no order and no page. */
 const NO_LIST = { order: [], backwards: false, positions: undefined, limit: 1, offset: 0, counting: undefined }
 
 /** Compiles the insert of one row that returns it in its written form: its key, then the plan's columns. */
-export function compileInsert(knex: Queryable, { plan, model, values, key, guard }: InsertSelection): CompiledSql {
+export function compileInsert(knex: Queryable, { plan, model, values, key, asked }: InsertSelection): CompiledSql {
   const table = model.model.tableName
   const names = [...values.keys()]
   const marks = (mark: string) => names.map(() => mark).join(', ')
@@ -37,11 +37,11 @@ export function compileInsert(knex: Queryable, { plan, model, values, key, guard
   const insert = {
     sql:
       `insert into ?? ${names.length > 0 ? `(${marks('??')}) values (${marks('?')})` : 'default values'} ` +
-      `returning ${returned.map(() => '?? as ??').join(', ')}${guard ? `, ${guard.sql}` : ''}`,
+      `returning ${[...returned.map(() => '?? as ??'), ...asked.map(({ sql }) => sql)].join(', ')}`,
     bindings: [
       ...[table, ...names, ...values.values()],
       ...returned.flatMap(([name, column]) => [column.column, name]),
-      ...(guard?.bindings ?? []),
+      ...asked.flatMap(({ bindings }) => bindings),
     ],
   }
   if (!wrapped) return nativeSql(knex.raw(insert.sql, insert.bindings as never))

@@ -6,6 +6,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
+import { type ConditionKey, conditionKey } from '../queryset/condition-key.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { JsonText, jsonList } from '../renderers/json-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -13,7 +14,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { rowsSkippedError } from '../serializers/write-rows.js'
 import { compileInsert, compileInserts, compileListInsert, listColumns } from './insert-sql.js'
 import { ownCode } from './own-code.js'
-import { conditionKey, type RowAccess } from './row-access.js'
+import type { RowAccess } from './row-access.js'
 import { rowPlan } from './row-plan.js'
 import { writerOf } from './row-writer.js'
 
@@ -40,6 +41,8 @@ export interface InsertedKey {
   /** The values of the columns that paths name it by. */
   readonly key: readonly unknown[]
   readonly text: JsonText
+  /** What was asked of it. */
+  readonly answers: RawRow
 }
 
 /** The values of a row, by column name. */
@@ -78,20 +81,25 @@ export class Inserter {
     return plan.runsFields ? 'what it shows is written by code of fields' : undefined
   }
 
-  /** Inserts a row. @param key what paths name the row by @param guard an expression that fails for a row that may not be there */
-  one(key: ObjectKey, values: RowValues, guard?: SqlPart): Promise<InsertedKey> {
+  /** Inserts a row. @param key what paths name the row by @param asked expressions on the row, whose texts are returned */
+  one(key: ObjectKey, values: RowValues, asked: readonly SqlPart[] = []): Promise<InsertedKey> {
     const { plan, knex, model, statements } = this.#access
-    const guarded = guard && conditionKey([guard])
-    const shape = `insert|${key.name}|${[...values.keys()].join()}${guarded?.text ?? ''}`
+    const { text, values: bound } = conditionKey(asked) as ConditionKey
+    const shape = `insert|${key.name}|${[...values.keys()].join()}${text}`
     const statement =
       statements.get(shape) ??
-      this.#keep(shape, compileInsert(knex, { plan, model, values, key: key.columns, guard }).text)
+      this.#keep(shape, compileInsert(knex, { plan, model, values, key: key.columns, asked }).text)
     return this.#whole(async (trx) => {
-      const [row] = await runStatement(trx, statement, [...values.values(), ...(guarded?.values ?? [])])
+      const [row] = await runStatement(trx, statement, [...values.values(), ...bound])
       // what a trigger has done in its place is undone
       if (!row) throw rowsSkippedError()
       const { length } = key.columns
-      return { key: row.slice(0, length), text: new JsonText(writerOf(plan, length)(row, this.#access)) }
+      const answers = asked.length > 0 ? row.slice(-asked.length) : row.slice(0, 0)
+      return {
+        key: row.slice(0, length),
+        text: new JsonText(writerOf(plan, length)(row, this.#access)),
+        answers,
+      }
     })
   }
 

@@ -1,61 +1,24 @@
 /** The rows of a model as a request reads and inserts them: by which plan, on which connection, for whom. */
 
 import type { SerializerContext } from '../fields/field.js'
-import { emptyListOf, oncePer, RecentMap } from '../kernel/once-per.js'
+import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { standardExact } from '../models/exact-types.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { Statement, StatementClient } from '../postgres/run-statement.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import type { ConditionKey } from '../queryset/condition-key.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import type { CountSql } from './list-sql.js'
 import type { CellScope, RowPlan } from './row-shape.js'
 import { isWrapped } from './row-sql.js'
 
-/** The conditions of a list or an object, by their SQL: what has one text is one statement. */
-export interface ConditionKey {
-  readonly text: string
-  /** The values that the conditions bind, in order. */
-  readonly values: readonly unknown[]
-}
-
 /** The conditions of a list whose statement is kept. */
 export interface ListKey extends ConditionKey {
   /** The conditions take longer than to keep a row. */
   readonly expensive: boolean
-}
-
-const NO_VALUES = emptyListOf<unknown>('')
-const WHOLE_TABLE: ConditionKey = { text: '', values: NO_VALUES }
-
-/** The key of conditions; undefined where the SQL of one is known only once it is built: it binds a query. */
-export function conditionKey(conditions: readonly SqlPart[]): ConditionKey | undefined {
-  if (conditions.length === 0) return WHOLE_TABLE
-  let text = ''
-  const values: unknown[] = []
-  for (const { sql, bindings } of conditions) {
-    text += `|${sql}`
-    let mark = 0
-    for (const [found] of sql.matchAll(MARKS)) {
-      if (found === ESCAPED) continue
-      const binding = bindings[mark++]
-      if (found === '??') text += `|${String(binding)}`
-      else if (isQuery(binding)) return undefined
-      else values.push(binding)
-    }
-  }
-  return { text, values }
-}
-
-/** Where SQL in knex's notation binds a name or a value, and question marks that are none. */
-const MARKS = /\\\?|\?\??/g
-const ESCAPED = '\\?'
-
-function isQuery(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && ('toKnexQuery' in value || 'toSQL' in value)
 }
 
 /** The key under which the length of a list is remembered. */

@@ -7,6 +7,7 @@ import { lookupsOf } from '../filters/lookups-of.js'
 import { resolvePaths, stepThrough } from '../filters/resolve-paths.js'
 import { joinOf } from '../filters/step.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -164,9 +165,8 @@ function compileRelated(name: string, isAny: boolean, condition: Condition, scop
 }
 
 function compileComparison(name: string, value: unknown, scope: ConditionScope): Certain {
-  const { path, suffix } = comparedPath(name, scope)
-  const operand = new Operand(path.column)
-  const asked = readComparison(suffix, value, { operand, scope, name })
+  const { path, suffix, operand, lookups } = askedColumn(name, scope)
+  const asked = readComparison(suffix, value, { operand, lookups, scope, name })
   if (asked === undefined) return UNKNOWN
   const { text, values, isNegated } = asked
   const isList = suffix === 'in' || suffix === 'nin'
@@ -203,6 +203,26 @@ export function comparedPath(
   }
 }
 
+interface AskedColumn extends ReturnType<typeof comparedPath> {
+  readonly operand: Operand
+  readonly lookups: ReadonlyMap<string, Lookup>
+}
+
+/** By the names of comparisons, which are few: rules are code. */
+const askedColumns = oncePer((_model: ModelDescription) => new Map<string, AskedColumn>())
+
+function askedColumn(name: string, scope: ConditionScope): AskedColumn {
+  const known = askedColumns(scope.model)
+  let asked = known.get(name)
+  if (!asked) {
+    const compared = comparedPath(name, scope)
+    const operand = new Operand(compared.path.column)
+    asked = { ...compared, operand, lookups: new Map(lookupsOf(operand)) }
+    known.set(name, asked)
+  }
+  return asked
+}
+
 interface Comparison {
   /** SQL with `??` for the column, and a mark for each value. */
   readonly text: string
@@ -210,21 +230,20 @@ interface Comparison {
   readonly isNegated: boolean
 }
 
-interface Comparing {
-  readonly operand: Operand
+interface Comparing extends Pick<AskedColumn, 'operand' | 'lookups'> {
   readonly scope: ConditionScope
   readonly name: string
 }
 
 /** Undefined for what is unknown: it asks for a value that is not there, or that the column cannot hold. */
 function readComparison(suffix: string, value: unknown, comparing: Comparing): Comparison | undefined {
-  const { operand, scope, name } = comparing
+  const { operand, lookups, scope, name } = comparing
   if ([value].flat().some(isUnknown)) return undefined
   if (suffix === 'isnull' && !(value instanceof CallerSetting))
     return { text: '?? is null', values: [], isNegated: value === false }
-  const lookup = new Map(lookupsOf(operand)).get(suffix)
+  const lookup = lookups.get(suffix)
   if (!lookup) {
-    const names = ['isnull', ...lookupsOf(operand).map(([one]) => one)].join(', ')
+    const names = ['isnull', ...lookups.keys()].join(', ')
     throw wrong(scope, `asks for ${quote(name)}; the lookups of ${operand.column.property} are ${names}; else use sql`)
   }
   const isNegated = lookup.negated === true

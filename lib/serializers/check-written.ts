@@ -1,13 +1,19 @@
-/** Rows that a caller may not write, by the rules of the API: asked of PostgreSQL, before a row is changed and afterwards. */
+/**
+ * Whether a row may be there, by the rules of the API. It is asked of every row before it is changed or deleted, and of every
+ * row that was written, as it is then. Statements that hold or write a row say so themselves where they can, which is noted on
+ * the row's object; rows of which nothing is noted are asked for by one statement more. Whoever lets code of the application,
+ * triggers, or rows that are related have a hand in a row afterwards forgets what was noted, and asks again.
+ */
 
 import type { SerializerContext } from '../fields/field.js'
 import { PermissionDenied } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
-import type { Column } from '../models/model-description.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
+import { type AskedCondition, answerOf, askedOf, noteAnswer } from '../queryset/row-answers.js'
 import { type RowCondition, type RowWrite, visibleRowsIn } from '../queryset/visible-rows.js'
 import { isOneOf } from '../queryset/where-keys.js'
 
@@ -18,64 +24,65 @@ export interface NamedRows {
   readonly keys: readonly (readonly unknown[])[]
 }
 
-/** Rows that were found to be the caller's to change: nobody else changes them until the transaction ends. */
-const CHECKED: Readonly<Record<RowWrite, WeakSet<object>>> = {
-  create: new WeakSet(),
-  update: new WeakSet(),
-  delete: new WeakSet(),
-}
-
-/** Refuses objects that the caller may not change or delete, as they are stored. @throws PermissionDenied */
-export async function checkBefore(
-  context: SerializerContext,
-  objects: readonly object[],
-  write: RowWrite,
-  knex: Queryable,
-): Promise<void> {
-  if (!visibleRowsIn(context)) return
-  const unchecked = objects.filter((object) => !CHECKED[write].has(object))
-  await checkRows(context, unchecked, write, knex)
-  noteChecked(unchecked, write)
-}
-
-/** Notes that objects are the caller's to change or delete. */
-export function noteChecked(objects: readonly object[], write: RowWrite): void {
-  for (const object of objects) CHECKED[write].add(object)
-}
-
-/** Refuses objects that the caller may not have written, as they are stored now. @throws PermissionDenied */
+/**
+ * Refuses objects that the caller may not change or delete as they are stored, or may not have made, or not into what they
+ * are now.
+ * @throws PermissionDenied
+ */
 export async function checkRows(
   context: SerializerContext,
   objects: readonly object[],
   write: RowWrite,
   knex: Queryable,
 ): Promise<void> {
-  const rows = namedRows(objects)
-  if (rows) await checkNamed(context, rows, write, knex)
+  if (!(await allowsRows(context, objects, write, knex))) throw new PermissionDenied()
 }
 
-/** True where the caller may read all of these rows, as they are stored. */
-export async function areReadable(context: SerializerContext, rows: NamedRows, knex: Queryable): Promise<boolean> {
-  const condition = visibleRowsIn(context)?.written(rows.model, 'read')
+/** True where rules let the caller write, or read, all of these objects, which are rows of one table. */
+export async function allowsRows(
+  context: SerializerContext,
+  objects: readonly object[],
+  write: RowWrite | 'read',
+  knex: Queryable,
+): Promise<boolean> {
+  const [first] = objects
+  const condition = first && visibleRowsIn(context)?.written(modelOf(first), write)
+  if (!condition) return true
+  const unknown = objects.filter((object) => answerOf(object, condition) === undefined)
+  if (objects.some((object) => answerOf(object, condition) === false)) return false
+  if (unknown.length === 0) return true
+  const holds = await holdsOfAll(namedRows(unknown), condition, knex)
+  if (holds) for (const object of unknown) noteAnswer(object, condition, true)
+  return holds
+}
+
+/** The same of rows that are known by columns. */
+export async function allowsNamed(
+  context: SerializerContext,
+  rows: NamedRows,
+  write: RowWrite | 'read',
+  knex: Queryable,
+): Promise<boolean> {
+  const condition = visibleRowsIn(context)?.written(rows.model, write)
   return !condition || holdsOfAll(rows, condition, knex)
 }
 
-/** The same as `checkRows()` of rows that are known by other columns. @throws PermissionDenied */
-export async function checkNamed(
+/** What a statement can say of the row that it makes of another: nothing changes the row once it has returned it. */
+export function askedOfChange(
   context: SerializerContext,
-  rows: NamedRows,
-  write: RowWrite,
-  knex: Queryable,
-): Promise<void> {
-  const condition = visibleRowsIn(context)?.written(rows.model, write)
-  if (condition && !(await holdsOfAll(rows, condition, knex))) throw new PermissionDenied()
+  model: ModelDescription,
+  changed: Iterable<string>,
+): readonly AskedCondition[] {
+  const visible = visibleRowsIn(context)
+  const { isIndirect, hasHeirs, triggers, cascading } = model
+  if (!visible || isIndirect || hasHeirs || triggers.after.update) return []
+  const conditions = (['update', 'read'] as const).map((write) => visible.written(model.model, write))
+  const changesOthers = triggers.before.update || [...changed].some((property) => cascading.has(property))
+  return askedOf(model, conditions, !changesOthers)
 }
 
-/** Objects by their primary keys; undefined for none. */
-export function namedRows(objects: readonly object[]): NamedRows | undefined {
-  const [first] = objects
-  if (!first) return undefined
-  const model = modelOf(first)
+function namedRows(objects: readonly object[]): NamedRows {
+  const model = modelOf(objects[0] as object)
   const { columns, primaryKey } = describeModel(model)
   const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
   const keys = objects.map((object) => key.map(({ property }) => exactAt(object, property)))

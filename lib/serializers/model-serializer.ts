@@ -11,8 +11,8 @@ import type { RelationDescription } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelName, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
+import { forgetAnswers } from '../queryset/row-answers.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
-import { checkRows } from './check-written.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
 import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
@@ -24,8 +24,7 @@ import { prefixErrors } from './prefix-errors.js'
 import { schemaNameOf } from './schema-name.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
 import type { WriteItem } from './write-own-rows.js'
-import { knexOf } from './write-rows.js'
-import { toItems, writeTree } from './write-tree.js'
+import { checkWritten, toItems, writeTree } from './write-tree.js'
 
 export type { ExtraKwargs, FieldNames } from './generate-fields.js'
 
@@ -149,7 +148,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
       const { instance, data, path } = entry
       rows.set(entry, await prefixErrors(path, () => (instance ? this.update(instance as M, data) : this.create(data))))
     }
-    await this.#checkOwn(rows)
+    if (visibleRowsIn(this.context)) await this.#checkOwn(rows)
     const others = entries.filter((entry) => !rows.has(entry))
     const written = await writeTree(this, toItems(this, others))
     for (const [index, entry] of others.entries()) rows.set(entry, written[index] as Model)
@@ -158,14 +157,10 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
 
   /** Refuses rows that code of the class has written where rules do not let the caller. @throws PermissionDenied */
   async #checkOwn(rows: ReadonlyMap<WriteEntry, Model>): Promise<void> {
-    if (!visibleRowsIn(this.context)) return
-    const isOwn = (row: unknown) => isRecord(row) && modelOf(row).tableName === this.#model.tableName
-    const written = [...rows].filter(([, row]) => isOwn(row))
-    const rowsOf = (isNew: boolean) =>
-      written.flatMap(([{ instance }, row]) => ((instance === undefined) === isNew ? row : []))
-    const knex = knexOf(this)
-    await checkRows(this.context, rowsOf(true), 'create', knex)
-    await checkRows(this.context, rowsOf(false), 'update', knex)
+    const written = [...rows].map(([{ instance }, row]) => ({ instance, row }))
+    const own = written.filter(({ row }) => isRecord(row) && modelOf(row).tableName === this.#model.tableName)
+    forgetAnswers(own.map(({ row }) => row))
+    await checkWritten(this, own)
   }
 
   /** All or nothing, in one statement for each level of objects; what is wrong with an item stands under its position. */

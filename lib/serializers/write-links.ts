@@ -1,6 +1,7 @@
 /** Writes the rows of join tables: links of nested objects, and sets of keys. */
 
 import type { Model } from 'objection'
+import { PermissionDenied } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
@@ -13,7 +14,7 @@ import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 import { type RowWrite, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
-import { checkNamed } from './check-written.js'
+import { allowsNamed } from './check-written.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, relatedKeys } from './lock-rows.js'
 import { type Path, prefixErrors } from './prefix-errors.js'
@@ -183,7 +184,8 @@ async function checkLinks(
     return describeModel(model).columns.get(property) ?? ({ property, column } as Column)
   })
   const keys = links.map(({ owner, key }) => [...ownerProperties.map((name) => exactAt(owner, name)), ...key])
-  await checkNamed(serializer.context, { model, columns, keys }, write, knexOf(serializer))
+  const rows = { model, columns, keys }
+  if (!(await allowsNamed(serializer.context, rows, write, knexOf(serializer)))) throw new PermissionDenied()
 }
 
 /** What the owner of each set is related to: read where nobody has, since the owner is held. */

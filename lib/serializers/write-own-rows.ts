@@ -6,6 +6,7 @@ import { buildModel, databaseValues, isExpression } from '../models/build-model.
 import { isLostOnUpdate } from '../models/column-names.js'
 import { byExactKey } from '../models/exact-key.js'
 import { showKept } from '../models/kept-values.js'
+import type { ModelDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -14,6 +15,7 @@ import { ownRow } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { KeyName } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
+import { askedOfChange } from './check-written.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
 import { prefixErrors, prefixed } from './prefix-errors.js'
@@ -97,14 +99,10 @@ async function update(serializer: AnySerializer, items: readonly WriteItem[], ta
   } else await updateEach(serializer, changed, target)
 }
 
-async function updateEach(
-  serializer: AnySerializer,
-  items: readonly WriteItem[],
-  { model, knex }: Target,
-): Promise<void> {
+async function updateEach(serializer: AnySerializer, items: readonly WriteItem[], { knex }: Target): Promise<void> {
   for (const item of items) {
     const { path, data, instance, writes } = item
-    const write = () => updateOne(model, instance as Model, writes, knex)
+    const write = () => updateOne(serializer, instance as Model, writes, knex)
     item.row = await prefixErrors(path, () => telling(serializer, data, write))
   }
 }
@@ -152,12 +150,14 @@ async function updateAll(serializer: AnySerializer, items: readonly WriteItem[],
 
 /** @throws NotFound the row is gone */
 async function updateOne(
-  model: ModelClass,
+  { plan, context }: AnySerializer,
   instance: Model,
   writes: Pick<Writes, 'columns' | 'kept'>,
   knex: Queryable,
 ): Promise<Model> {
   const { columns, kept } = writes
+  const description = plan.model as ModelDescription
+  const { model } = description
   if (Object.keys(columns).some((property) => isLostOnUpdate(model.propertyNameToColumnName(property)))) {
     const [changed] = await updateRows(model, [await changeOf(model, instance, writes, knex)], knex)
     return changed as Model
@@ -165,7 +165,9 @@ async function updateOne(
   const patch = buildModel(model, columns, { patch: true })
   if (updatesPlainly(instance, knex) && modelOf(instance) === model && !Object.values(columns).some(isExpression)) {
     const values = databaseValues(model, patch)
-    const updated = values.size > 0 ? await updateRow(instance, patch, { values, knex }) : instance
+    if (values.size === 0) return instance
+    const asked = askedOfChange(context, description, Object.keys(columns))
+    const updated = await updateRow(instance, patch, { values, asked, knex })
     return updated ?? leftRow(model, instance, knex)
   }
   showKept(patch, kept)

@@ -8,9 +8,10 @@ import { exactAt } from '../models/exact-types.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelOf } from '../models/objection.js'
+import { forgetAnswers } from '../queryset/row-answers.js'
 import { areSame } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
-import { checkBefore, checkRows } from './check-written.js'
+import { checkRows } from './check-written.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -237,7 +238,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
   const detached = relation.through
     ? []
     : items.flatMap(({ item }) => ((item.instance as Row)[relation.name] as Model | null) ?? [])
-  await checkBefore(serializer.context, detached, 'update', knexOf(serializer))
+  await checkRows(serializer.context, detached, 'update', knexOf(serializer))
   await allAtOnce({
     items,
     knex: knexOf(serializer),
@@ -250,6 +251,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
       await query
     },
   })
+  forgetAnswers(detached)
   await checkRows(serializer.context, detached, 'update', knexOf(serializer))
 }
 

@@ -1,7 +1,8 @@
 /** Writes objects with all that is nested in them: each level of each table by one statement. */
 import type { Model } from 'objection'
+import { forgetAnswers } from '../queryset/row-answers.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
-import { checkBefore, checkRows } from './check-written.js'
+import { checkRows } from './check-written.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
 import { prefixed } from './prefix-errors.js'
 import { splitWrites, type Writes } from './split-writes.js'
@@ -40,7 +41,11 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
   if (hasBefore) await writeBefore(serializer, items)
   await writeOwnRows(serializer, items)
   if (hasAfter) await writeAfter(serializer, items)
-  if (visible) await checkResult(serializer, items)
+  if (visible) {
+    const related = items.filter(({ writes }) => writes.hasRelated)
+    forgetAnswers(related.map(({ row }) => row as Model))
+    await checkWritten(serializer, items as readonly WrittenItem[])
+  }
   const rows: Model[] = []
   for (const { row } of items) rows.push(row as Model)
   return rows
@@ -50,14 +55,20 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
 function checkStored(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
   const changed = items.filter(({ writes }) => Object.keys(writes.columns).length > 0 || writes.hasRelated)
   const stored = changed.flatMap(({ instance }) => instance ?? [])
-  return checkBefore(serializer.context, stored, 'update', knexOf(serializer))
+  return checkRows(serializer.context, stored, 'update', knexOf(serializer))
+}
+
+/** An object that was written: the row that was, if any, and the row that is. */
+export interface WrittenItem {
+  readonly instance: object | undefined
+  readonly row: object
 }
 
 /** Refuses rows that the caller may not have made, or not have made into what they are now. @throws PermissionDenied */
-async function checkResult(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
+export async function checkWritten(serializer: AnySerializer, items: readonly WrittenItem[]): Promise<void> {
   const { context } = serializer
   const rowsOf = (isNew: boolean) =>
-    items.flatMap(({ instance, row }) => ((instance === undefined) === isNew && row ? row : []))
+    items.flatMap(({ instance, row }) => ((instance === undefined) === isNew ? row : []))
   await checkRows(context, rowsOf(true), 'create', knexOf(serializer))
   await checkRows(context, rowsOf(false), 'update', knexOf(serializer))
 }

@@ -875,3 +875,62 @@ it('is asked by the INSERT itself where it reads the new row only, and else befo
   await database.knex.raw('alter table authors alter tenant_id drop default')
   expect(sent.filter((word) => word === 'BEGIN;')).toHaveLength(2)
 })
+
+describe('asked of a change', () => {
+  const changing = async (rules: Rules, before = 'select 1') => {
+    await database.knex.raw(before)
+    const other = await serve({ ...VIEWS, ReviewViewSet: class extends ReviewViewSet {} }, rules)
+    const sent: string[] = []
+    const listen = (query: { sql: string }) => void sent.push(query.sql.split(' ', 1)[0] ?? '')
+    database.knex.on('query', listen)
+    onTestFinished(async () => {
+      database.knex.off('query', listen)
+      await other.close()
+      await database.knex.raw('drop trigger if exists touched on reviews')
+    })
+    return async (method: string, path: string, body?: object) => {
+      sent.length = 0
+      const { status } = await other.send(method, path, body, AS(1))
+      return [status, ...sent].join(' ')
+    }
+  }
+  const trigger = (when: string, does: string) => `
+    create or replace function touched() returns trigger language plpgsql as $$ begin ${does}; return new; end $$;
+    create trigger touched ${when} update on reviews for each row execute function touched()`
+
+  it('are no more statements than without rules', async () => {
+    const own = { stars__gte: 2, book_id__in: [1, 2] }
+    const send = await changing([rule(Review, { read: { stars__gte: 1 }, update: own, delete: own })])
+    expect(await send('PATCH', '/reviews/1', { stars: 4 })).toBe('200 BEGIN; select update COMMIT;')
+    expect(await send('PUT', '/reviews/1', { stars: 4, book_id: 1 })).toBe('200 BEGIN; select COMMIT;')
+    expect(await send('PATCH', '/reviews/1', { stars: 1 })).toBe('403 BEGIN; select update ROLLBACK')
+    expect(await send('PATCH', '/reviews/4', { stars: 4 })).toBe('403 BEGIN; select ROLLBACK')
+    expect(await send('DELETE', '/reviews/4')).toBe('403 BEGIN; select ROLLBACK')
+    expect(await send('DELETE', '/reviews/2')).toBe('204 BEGIN; select delete COMMIT;')
+    expect(await stored('select id, stars from reviews order by id')).toMatchObject([
+      { id: 1, stars: 4 },
+      { id: 3, stars: 4 },
+      { id: 4, stars: 1 },
+      { id: 5, stars: 2 },
+    ])
+  })
+
+  it('is what triggers make of the row', async () => {
+    const after = trigger('after', 'if new.stars > 4 then update reviews set stars = 0 where id = new.id; end if')
+    const send = await changing([rule(Review, { update: { stars__gte: 1 } })], after)
+    expect(await send('PATCH', '/reviews/1', { stars: 4 })).toMatch(/^200/)
+    expect(await send('PATCH', '/reviews/1', { stars: 5 })).toMatch(/^403/)
+    expect(await stored('select stars from reviews where id = 1')).toEqual([{ stars: 4 }])
+  })
+
+  it('is what triggers make of rows that it is about', async () => {
+    const before = trigger(
+      'before',
+      'if new.stars > 4 then update books set tenant_id = 2 where id = new.book_id; end if',
+    )
+    const send = await changing([rule(Review, { update: any('book', { tenant_id: 1 }) })], before)
+    expect(await send('PATCH', '/reviews/1', { stars: 4 })).toMatch(/^200/)
+    expect(await send('PATCH', '/reviews/1', { stars: 5 })).toMatch(/^403/)
+    expect(await stored('select tenant_id from books where id = 1')).toEqual([{ tenant_id: 1 }])
+  })
+})

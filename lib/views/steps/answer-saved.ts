@@ -2,14 +2,14 @@
 
 import { quoteIdentifier, toReference } from '../../models/table-reference.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import { forgetAnswers } from '../../queryset/row-answers.js'
 import { ownCode } from '../../rows/own-code.js'
-import { checkRows, namedRows } from '../../serializers/check-written.js'
+import { allowsRows, checkRows } from '../../serializers/check-written.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { DeferredTriggers } from '../../serializers/stored-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { WritingAction } from '../overrides.js'
-import { isReadable } from './check-row-write.js'
 import { readNewVersion } from './concurrency.js'
 import { readSavedRows, savedRows } from './saved-row.js'
 import { isRowOf, loadShown, representSaved } from './selection.js'
@@ -58,11 +58,10 @@ async function mayShow(view: GenericView, serializer: Serializer, action: Writin
   const serializerClass = serializer.constructor as SerializerClass
   const { deferred } = resource.stored(action, serializerClass)
   const isNew = action === 'create' || action === 'bulkCreate'
-  const write = isNew ? 'create' : 'update'
   const isOwn = resource.ownHook(action) ?? ownCode(serializerClass, isNew ? 'insert' : 'update')
-  if (deferred.length > 0 || isOwn !== null) await checkRows({ view }, own, write, knex)
-  const named = namedRows(own)
-  return named === undefined || isReadable(view, named, write, knex)
+  if (deferred.length > 0 || isOwn !== null) forgetAnswers(own)
+  await checkRows({ view }, own, isNew ? 'create' : 'update', knex)
+  return allowsRows({ view }, own, 'read', knex)
 }
 
 /**

@@ -10,22 +10,26 @@
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import type { KeyValues, ObjectKey } from '../../fields/object-key.js'
+import { PathStart } from '../../filters/field-path.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { Column } from '../../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { type RawRow, runStatement, statementOf } from '../../postgres/run-statement.js'
+import { conditionKey } from '../../queryset/condition-key.js'
 import { hasContextHooks } from '../../queryset/context-hooks.js'
 import { isShaped } from '../../queryset/count-rows.js'
 import { hasOwn, watchConditions } from '../../queryset/group-conditions.js'
 import { noteHeld } from '../../queryset/held-rows.js'
 import { positionColumn } from '../../queryset/keyset.js'
-import { holdOne, holdsPlainly } from '../../queryset/one-row.js'
+import { type HeldKey, holdOne, holdsPlainly } from '../../queryset/one-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
+import { askedOf, readsOwnRow } from '../../queryset/row-answers.js'
 import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
 import { isOneOf } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
 import { confirmParentsAgain } from '../request/parents.js'
+import { rowWriteOf } from './check-row-write.js'
 import { visibleQuery } from './visible-query.js'
 
 /** The rows to hold: by one key, or by several. */
@@ -54,17 +58,18 @@ const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
 export async function holdRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
   const { model, columns, secured, isView } = view.plan.resource.model
   const knex = knexOf(view)
-  if (isOneOfAll(view, wanted, knex) && !secured && !isView) {
+  const only = secured || isView ? undefined : oneOfAll(view, wanted, knex)
+  if (only) {
     const row = await holdOne(model, wanted.key.columns, {
       values: wanted.keys[0] as KeyValues,
       terms: (wanted.terms ?? []).map(({ property }) => columns.get(property) as Column),
+      ...only,
+      asked: askedOf(view.plan.resource.model, [view.visibleRows?.written(model, rowWriteOf(view))], false),
       lock: view.ctx.method === 'DELETE' ? 'update' : 'no key update',
       knex,
     })
     if (!row) return NONE
-    const objects = [row.object]
-    noteHeld(objects, knex)
-    return { objects, count: 1, texts: row.texts }
+    return { objects: await settle(view, wanted, [row.object]), count: 1, texts: row.texts }
   }
   const query = visibleQuery(view)
   const conditions = watchConditions(query)
@@ -84,15 +89,14 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
   return { objects: await settle(view, wanted, readAll(query)), count: rows.length, texts: rows[0] }
 }
 
-/** True for one row of the whole table: no condition but its key, and no order of locks. */
-function isOneOfAll(view: GenericView, { key, keys }: WantedRows, knex: Queryable): boolean {
-  return (
-    keys.length === 1 &&
-    key.unique &&
-    view.plan.resource.isWholeTable &&
-    view.scope() === undefined &&
-    holdsPlainly(view.plan.resource.model.model, knex)
-  )
+/** The condition on one row of the whole table, where its own columns decide; undefined for other rows. */
+function oneOfAll(view: GenericView, { key, keys }: WantedRows, knex: Queryable): Pick<HeldKey, 'where'> | undefined {
+  const { isWholeTable, model } = view.plan.resource
+  if (keys.length !== 1 || !key.unique || !isWholeTable || !holdsPlainly(model.model, knex)) return undefined
+  const where = view.scope()?.(new PathStart(model.model.tableName))
+  if (!where) return {}
+  const own = readsOwnRow(where) ? conditionKey([where]) : undefined
+  return own && { where: { ...where, key: own } }
 }
 
 /** The objects that the rows are, unless the objects before them on the path are not there any more. @throws NotFound */

@@ -16,7 +16,7 @@ import { whereKey } from '../../queryset/where-keys.js'
 import { Inserter, type RowValues } from '../../rows/inserter.js'
 import { isWrapped } from '../../rows/row-sql.js'
 import { placedRefusal } from '../../serializers/all-at-once.js'
-import { checkNamed } from '../../serializers/check-written.js'
+import { allowsNamed } from '../../serializers/check-written.js'
 import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
 import { prefixErrors } from '../../serializers/prefix-errors.js'
 import { propertyOf } from '../../serializers/split-writes.js'
@@ -24,8 +24,7 @@ import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
-import { isReadable } from './check-row-write.js'
-import { guardSql, insertGuard, refusalOf } from './insert-guard.js'
+import { type AskedOfInsert, askedOfInsert, refusalOf } from './insert-guard.js'
 import { shapingQuery } from './read-again.js'
 import { representSaved, rowAccess, type Tell } from './selection.js'
 import { visibleQuery } from './visible-query.js'
@@ -71,26 +70,28 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
   const { lookup } = view.plan.resource
-  const guard = insertGuard(view)
-  const { key, text } = await inserter.one(lookup, values, guard && guardSql(guard)).catch((error: unknown) => {
+  const { asked, isLeft } = askedOfInsert(view)
+  const { key, text, answers } = await inserter.one(lookup, values, asked).catch((error: unknown) => {
     throw refusalOf(error)
   })
   const object: Record<string, unknown> = {}
   for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]
-  const isShown = !view.plan.refusesRows || (await mayShowRow(view, key))
+  const isShown = !answers.includes('false') && (await mayShowRow(view, key, isLeft))
   return { object, text: isShown ? text : undefined }
 }
 
 /** Whether the caller may read the row that was inserted. @throws PermissionDenied it is none that the caller may have made */
-async function mayShowRow(view: GenericView, key: readonly unknown[]): Promise<boolean> {
+async function mayShowRow(
+  view: GenericView,
+  key: readonly unknown[],
+  isLeft: AskedOfInsert['isLeft'],
+): Promise<boolean> {
   const { resource, keepsQueryset } = view.plan
   const { columns } = resource.lookup
   const knex = (view.trx ?? view.knex) as Queryable
-  if (view.visibleRows) {
-    const rows = { model: resource.model.model, columns, keys: [key] }
-    if (!insertGuard(view)) await checkNamed({ view }, rows, 'create', knex)
-    if (!(await isReadable(view, rows, 'create', knex))) return false
-  }
+  const rows = { model: resource.model.model, columns, keys: [key] }
+  if (isLeft.create && !(await allowsNamed({ view }, rows, 'create', knex))) throw new PermissionDenied()
+  if (isLeft.read && !(await allowsNamed({ view }, rows, 'read', knex))) return false
   if (keepsQueryset) {
     const query = whereKey(visibleQuery(view), columns, key).clearOrder().clearSelect()
     const { text, values } = nativeSql(query.select(query.modelClass().raw('1')).limit(1).toKnexQuery())

@@ -128,7 +128,7 @@ describe('an insert', () => {
   const one = (serializer: unknown, values: object) => {
     const model = describeModel(Book)
     const key = [model.columns.get('isbn') as Column]
-    return compileInsert(knex(), { plan: planOf(serializer), model, key, values: row(values) })
+    return compileInsert(knex(), { asked: [], plan: planOf(serializer), model, key, values: row(values) })
   }
   const JOINED = 'left join authors as j1 on j1.id = list.k1_0'
 

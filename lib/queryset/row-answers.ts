@@ -1,0 +1,57 @@
+/** What statements have said of rows that they held or wrote: which conditions hold of a row, and which do not. */
+
+import type { ModelDescription } from '../models/model-description.js'
+import { type ConditionKey, conditionKey } from './condition-key.js'
+import type { SqlPart } from './keyset.js'
+import type { RowCondition } from './visible-rows.js'
+
+const answers = new WeakMap<object, Map<RowCondition, boolean>>()
+
+/** Whether the condition holds of the row; undefined where nobody has asked since the row was written. */
+export function answerOf(row: object, condition: RowCondition): boolean | undefined {
+  return answers.get(row)?.get(condition)
+}
+
+export function noteAnswer(row: object, condition: RowCondition, holds: boolean): void {
+  const known = answers.get(row)
+  if (known) known.set(condition, holds)
+  else answers.set(row, new Map([[condition, holds]]))
+}
+
+/** Of rows in which code of the application, triggers, or what is related may have had a hand nothing is known any more. */
+export function forgetAnswers(rows: readonly object[]): void {
+  for (const row of rows) answers.delete(row)
+}
+
+/** A condition as a column of a statement that holds or writes the row. */
+export interface AskedCondition extends SqlPart {
+  readonly condition: RowCondition
+  readonly key: ConditionKey
+}
+
+/**
+ * The conditions that a statement can say of the row which it holds or writes: it sees all tables as they were before it,
+ * or before it has waited for the row.
+ * @param readsOthers no other table that a condition reads can have changed meanwhile
+ */
+export function askedOf(
+  { model: { tableName } }: Pick<ModelDescription, 'model'>,
+  conditions: readonly (RowCondition | undefined)[],
+  readsOthers: boolean,
+): readonly AskedCondition[] {
+  return [...new Set(conditions)].flatMap((condition) => {
+    const part = condition?.where(tableName)
+    const key = part && (readsOthers || readsOwnRow(part)) ? conditionKey([part]) : undefined
+    return condition && key && !part?.bindings.includes(tableName) ? [{ ...(part as SqlPart), condition, key }] : []
+  })
+}
+
+/** True for a condition on columns of the row and nothing else. */
+export function readsOwnRow({ sql }: SqlPart): boolean {
+  return !/\bselect\b/i.test(sql)
+}
+
+/** The answer as text, since the application may read booleans in its own way. */
+export function answerSql({ sql, bindings }: SqlPart): SqlPart {
+  return { sql: `((${sql}) is true)::text`, bindings }
+}
