@@ -12,7 +12,7 @@ const HEADER = '// Written by `npx koa-viewsets types`, which writes this file a
 
 /** Options of what is read, for both commands. */
 export const SCHEMA_HELP: Command['help'] = [
-  ['--schema <name>', 'the schema to read (else the first of the search path)'],
+  ['--schema <names>', 'the schemas to read, separated by commas (else the first of the search path)'],
   ['--tables <names>', 'tables and views, separated by commas (else all of the schema)'],
 ]
 
@@ -26,7 +26,7 @@ export const types: Command = {
   options: {
     output: { type: 'string' },
     check: { type: 'boolean' },
-    schema: { type: 'string' },
+    schema: { type: 'string', multiple: true },
     tables: { type: 'string', multiple: true },
   },
   async run(values, { stdout, stderr }) {
@@ -56,10 +56,15 @@ export const types: Command = {
 
 /** What `--schema` and `--tables` say. @throws {UsageError} one is empty */
 export function schemaChoice(values: Values): SchemaChoice {
-  const given = values['tables'] as readonly string[] | undefined
-  const tables = given?.flatMap((names) => names.split(',')).map((name) => name.trim())
-  if (tables?.includes('')) throw new UsageError('--tables has an empty name')
-  return { schema: givenText(values, 'schema'), tables }
+  const schemas = namesOf(values, 'schema', '--schema is empty')
+  return { schemas, tables: namesOf(values, 'tables', '--tables has an empty name') }
+}
+
+function namesOf(values: Values, option: string, problem: string): readonly string[] | undefined {
+  const given = values[option] as readonly string[] | undefined
+  const names = given?.flatMap((text) => text.split(',')).map((name) => name.trim())
+  if (names?.includes('')) throw new UsageError(problem)
+  return names && [...new Set(names)]
 }
 
 /** The source of a module with the types of all rows. */

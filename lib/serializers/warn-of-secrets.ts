@@ -1,7 +1,7 @@
 /** Warns of what is shown though nobody has asked for it by name: columns that look like secrets (promise A10). */
 
 import { oncePer } from '../kernel/once-per.js'
-import { isSecretName } from '../kernel/secret-names.js'
+import { isSecretName } from '../kernel/telling-names.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
@@ -46,7 +46,7 @@ function secretsOf(serializer: SerializerClass): readonly Secret[] {
   const found: Secret[] = []
   for (const { name, column, relation, ids } of readable) {
     if (!column || relation || ids || declared.has(name) || Object.hasOwn(extraKwargs, name)) continue
-    if (known.has(name) || !isSecretName(name)) continue
+    if (known.has(name) || !isSecretName({ name, type: column.type })) continue
     known.add(name)
     found.push({ name, model: modelName(model.model) })
   }

@@ -46,6 +46,7 @@ export function createAppFolder(): string {
           'koa-viewsets': [path('lib/index.ts')],
           'koa-viewsets/plugins': [path('plugins/index.ts')],
           'koa-viewsets/client': [path('lib/client/index.ts')],
+          'koa-viewsets/rules': [path('lib/rules/index.ts')],
         },
       },
       include: ['src', '*.ts'],
@@ -84,6 +85,13 @@ export function letIn(folder: string): void {
 export const authenticationClasses: Authentications = [new TokenAuthentication({ getUserForToken: (id) => ({ id }) })]
 `,
   )
+}
+
+/** `rules.ts` as somebody leaves it for whom all of its guesses are right. */
+export function uncommentRules(folder: string): void {
+  const path = join(folder, 'src/rules.ts')
+  const text = readFileSync(path, 'utf8')
+  writeFileSync(path, text.replace(/^( *)\/\/ (?=import|rule\(| {2}\w+: |\}\))/gm, '$1'))
 }
 
 export interface RunningApp {

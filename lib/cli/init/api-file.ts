@@ -9,19 +9,25 @@ const WIDTH = 120
 /** A longer chain of calls costs compilers more than it is worth: each call's type holds those of all before it. */
 const LONGEST_CHAIN = 50
 
+export interface ApiOptions {
+  /** There is a `rules.ts`. */
+  readonly hasRules: boolean
+}
+
 /** A call that registers a resource, and the name of the file with its view set. */
 interface Call {
   readonly resource: Resource
   readonly text: string
 }
 
-export function apiFiles(resources: readonly Resource[]): readonly SourceFile[] {
+export function apiFiles(resources: readonly Resource[], options: ApiOptions): readonly SourceFile[] {
   const calls = callsOf(resources)
   if (calls.length <= LONGEST_CHAIN)
     return [
       apiFile(
         calls.map(({ text }) => text),
         viewImports(calls, './views'),
+        options,
       ),
     ]
   const parts = [...partsOf(calls)].sort(([one], [other]) => (one < other ? -1 : 1))
@@ -30,7 +36,7 @@ export function apiFiles(resources: readonly Resource[]): readonly SourceFile[] 
     return [from, importOf([partName(key)], from)]
   })
   const included = parts.map(([key]) => `.include(${partName(key)}())`)
-  return [...parts.map(([key, own]) => partFile(key, own)), apiFile(included, imports)]
+  return [...parts.map(([key, own]) => partFile(key, own)), apiFile(included, imports, options)]
 }
 
 function callsOf(resources: readonly Resource[]): readonly Call[] {
@@ -83,10 +89,12 @@ function partFile(key: string, calls: readonly Call[]): SourceFile {
   return sourceFile(`routes/of-${key}.ts`, `${importsOf(viewImports(calls, '../views'))}\n${body}`)
 }
 
-function apiFile(calls: readonly string[], imports: readonly [string, string][]): SourceFile {
+function apiFile(calls: readonly string[], views: readonly [string, string][], { hasRules }: ApiOptions): SourceFile {
+  const imports = hasRules ? [['./rules.js', importOf(['rules'], './rules.js')] as [string, string], ...views] : views
+  const made = hasRules ? "{ prefix: '/api', rules }" : "{ prefix: '/api' }"
   const body =
     `/** The routes below \`/api\`. */\nexport function createApi() {\n` +
-    `${chainOf("  return new APIRouter({ prefix: '/api' })", calls)}\n}\n\n` +
+    `${chainOf(`  return new APIRouter(${made})`, calls)}\n}\n\n` +
     '/** What clients are made of: `createClient<Api>(url)`, from `koa-viewsets/client`. */\n' +
     'export type Api = ReturnType<typeof createApi>\n'
   return sourceFile('api.ts', `${importsOf(imports)}\n${body}`)

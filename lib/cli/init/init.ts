@@ -9,7 +9,8 @@ import { quoted } from '../schema/source-text.js'
 import { apiFiles } from './api-file.js'
 import type { SourceFile } from './header.js'
 import { enumsFile, modelFile } from './model-file.js'
-import { describeResource, type Resource } from './resource.js'
+import { describeResources, type Resource } from './resource.js'
+import { rulesFile, suggestsRule } from './rules-file.js'
 import { serializerFile } from './serializer-file.js'
 import { authenticationFile, mainFile } from './start-files.js'
 import { viewFile } from './view-file.js'
@@ -25,7 +26,7 @@ export const init: Command = {
   ],
   options: {
     out: { type: 'string' },
-    schema: { type: 'string' },
+    schema: { type: 'string', multiple: true },
     tables: { type: 'string', multiple: true },
     force: { type: 'boolean' },
     'dry-run': { type: 'boolean' },
@@ -66,13 +67,14 @@ interface ApplicationFiles {
 
 function applicationFiles({ models, enums }: DescribedSchema): ApplicationFiles {
   const shown = models.filter(({ isJoinTable, properties }) => !isJoinTable && properties.length > 0)
-  const byTable = new Map(shown.map((model) => [model.table, model]))
-  const resources = shown.map((model) => describeResource(model, byTable))
+  const resources = describeResources(shown)
+  const rules = rulesFile(resources)
   const files = [
     ...(enums.length > 0 ? [enumsFile(enums)] : []),
     ...resources.flatMap((resource) => [modelFile(resource), serializerFile(resource), viewFile(resource)]),
     authenticationFile(),
-    ...apiFiles(resources),
+    ...rules,
+    ...apiFiles(resources, { hasRules: rules.length > 0 }),
     mainFile(),
   ]
   return {
@@ -87,14 +89,23 @@ function joinNote({ table, isJoinTable }: DescribedModel): string {
     : `${quoted(table.name)} is left out: no column of it can be mapped`
 }
 
-function notesOf({ model, limit, secrets, privileges, demanded }: Resource): readonly string[] {
+function notesOf(resource: Resource): readonly string[] {
+  const { model, limit, secrets, powers, demanded, whose } = resource
   const name = quoted(model.table.name)
+  const column = whose.tenant ?? whose.owner
   return [
     ...(limit === undefined ? [] : [`${name}: ${limit}`]),
     ...secrets.map((secret) => `the column ${quoted(secret)} of ${name} sounds like a secret: no client sees it`),
-    ...privileges.map((one) => `the column ${quoted(one)} of ${name} says who may do more: no client writes it`),
+    ...powers.map((one) => `the column ${quoted(one)} of ${name} says who may do more: no client writes it`),
     ...(demanded.length > 0
       ? [`${name}: clients cannot create objects, until performCreate() gives ${demanded.map(quoted).join(', ')}`]
+      : []),
+    ...(suggestsRule(resource)
+      ? [
+          column === undefined
+            ? `${name} are people: any caller changes them, until rules.ts says who may`
+            : `the column ${quoted(column)} of ${name} sounds like whose row it is: any caller has it, until rules.ts says who may`,
+        ]
       : []),
   ]
 }

@@ -3,7 +3,7 @@ import { commentText, docComment, importOf, list, literal, quoted, sortImports }
 import { type SourceFile, sourceFile } from './header.js'
 import type { Resource } from './resource.js'
 
-export function serializerFile({ model, fields, secrets, privileges }: Resource): SourceFile {
+export function serializerFile({ model, fields, secrets, powers }: Resource): SourceFile {
   const { className, fileName, table } = model
   const imports = sortImports(
     new Map([
@@ -20,9 +20,8 @@ export function serializerFile({ model, fields, secrets, privileges }: Resource)
     (name) =>
       `  // ${commentText(`${quoted(name)} sounds like a secret, and is left out: add it if clients may see it`)}\n`,
   )
-  const kept =
-    privileges.length > 0 ? list('  readOnlyFields: ', privileges.map(literal), { indent: '  ', end: ',' }) : ''
-  const told = privileges.map(
+  const kept = powers.length > 0 ? list('  readOnlyFields: ', powers.map(literal), { indent: '  ', end: ',' }) : ''
+  const told = powers.map(
     (name) => `  // ${commentText(`${quoted(name)} says who may do more: no client writes it`)}\n`,
   )
   const body =

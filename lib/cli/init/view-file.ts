@@ -19,10 +19,11 @@ const FACTORIES: Readonly<Record<Actions, { readonly factory: string; readonly m
 }
 
 export function viewFile(resource: Resource): SourceFile {
-  const { model, filters, actions, limit, demanded } = resource
+  const { model, actions, limit, demanded } = resource
   const { className, fileName, table } = model
   const { factory, mixins } = FACTORIES[actions]
   const lookup = lookupField(resource)
+  const backends = backendsOf(resource)
   const shown = expandable(resource)
   const statics = [
     `  serializerClass: ${className}Serializer,\n`,
@@ -31,12 +32,10 @@ export function viewFile(resource: Resource): SourceFile {
     '  authenticationClasses,\n',
     '  permissionClasses: [IsAuthenticated],\n',
     '  paginationClass: PageNumberPagination,\n',
-    ...(filters.length > 0
-      ? [
-          '  filterBackends: [FieldFilter],\n',
-          `${list('  filtersetFields: ', filters.map(literal), { indent: '  ', end: ',' })}\n`,
-        ]
-      : []),
+    ...(backends.length > 0 ? [`  filterBackends: [${backends.map(({ backend }) => backend).join(', ')}],\n`] : []),
+    ...backends.map(
+      ({ names, attribute }) => `${list(`  ${attribute}: `, names.map(literal), { indent: '  ', end: ',' })}\n`,
+    ),
     ...(shown.length > 0
       ? [
           '  expandable: {\n',
@@ -61,6 +60,15 @@ export function viewFile(resource: Resource): SourceFile {
   return sourceFile(`views/${fileName}.ts`, `${imports(resource, [factory, ...mixins])}\n${body}`)
 }
 
+/** Which parameters narrow and order a list. */
+function backendsOf({ filters, searched, ordered }: Resource) {
+  return [
+    { backend: 'FieldFilter', attribute: 'filtersetFields', names: filters },
+    { backend: 'SearchFilter', attribute: 'searchFields', names: searched },
+    { backend: 'OrderingFilter', attribute: 'orderingFields', names: ordered },
+  ].filter(({ names }) => names.length > 0)
+}
+
 /** Related objects that a request may ask for: those of which there is one. */
 function expandable({ relations }: Resource): readonly ResourceRelation[] {
   return relations.filter(({ relation: { kind } }) => kind === 'belongs-to' || kind === 'has-one')
@@ -77,8 +85,9 @@ function lookupField({ model, actions }: Resource): string | undefined {
 }
 
 function imports(resource: Resource, names: readonly string[]): string {
-  const { model, filters } = resource
-  const ours = [...names, 'IsAuthenticated', 'PageNumberPagination', ...(filters.length > 0 ? ['FieldFilter'] : [])]
+  const { model } = resource
+  const backends = backendsOf(resource).map(({ backend }) => backend)
+  const ours = [...names, 'IsAuthenticated', 'PageNumberPagination', ...backends]
   const serializers = new Set([model, ...expandable(resource).map(({ target }) => target)])
   return sortImports(
     new Map([

@@ -41,7 +41,6 @@ export interface DescribedModel {
 }
 
 export interface DescribedSchema {
-  readonly name: string
   readonly models: readonly DescribedModel[]
   readonly enums: readonly EnumType[]
   /** What could not be mapped: sentences. */
@@ -54,19 +53,22 @@ const MEMBERS = [
   ...['propertyIsEnumerable', 'toLocaleString', 'QueryBuilderType', 'then', 'length'],
 ]
 
-export function describeSchema({ name, tables, notes }: DatabaseSchema): DescribedSchema {
+export function describeSchema({ tables, notes }: DatabaseSchema): DescribedSchema {
   const told = [...notes]
   const classes = classNames()
   const enums = new EnumTypes(classes)
   const files = new Names()
   const routes = new Names()
   const relations = findRelations(tables, MEMBERS)
+  const hasSchemas = new Set(tables.map(({ schema }) => schema)).size > 1
   // classes first: a type of the database makes way for them
   const named = tables.map((table) => {
-    const wanted = classNamesOf(table.name)
+    const wanted = classNamesOf(table.name, hasSchemas ? table.schema : undefined)
     const className = classes.claim(...wanted)
     if (className !== wanted[0]) told.push(`${quoted(table.name)} is the class ${className}: ${wanted[0]} is taken`)
-    const [file, route] = [files.claim(fileName(table.name)), routes.claim(routeName(table.name))]
+    const full = `${table.schema}_${table.name}`
+    const file = files.claim(fileName(table.name), ...(hasSchemas ? [fileName(full)] : []))
+    const route = routes.claim(routeName(table.name), ...(hasSchemas ? [routeName(full)] : []))
     return { table, className, fileName: file, route }
   })
   const models = named.map((names): DescribedModel => {
@@ -96,7 +98,7 @@ export function describeSchema({ name, tables, notes }: DatabaseSchema): Describ
       key,
     }
   })
-  return { name, models, enums: enums.all, notes: [...told, ...relations.notes] }
+  return { models, enums: enums.all, notes: [...told, ...relations.notes] }
 }
 
 function propertyOf(

@@ -86,14 +86,18 @@ export function findRelations(tables: readonly SchemaTable[], reserved: readonly
   return { of, joinTables, notes }
 }
 
-/** What the relation of a foreign key may be called, the best first: `author_id` → `author`, `reports_to` → `reports_to_employee`. */
+/**
+ * What the relation of a foreign key may be called, the best first: `author_id` and `authorid` → `author`, `reports_to` →
+ * `reports_to_employee`, `artist` → `artist_row`, `type` of an artist → `artist_type`.
+ */
 function namesOf(columns: readonly string[], target: string): [string, ...string[]] {
   const [column = '', ...others] = columns
   if (others.length > 0) return [relationName(target), relationName(`${target}_by_${columns.join('_')}`)]
   const base = keyTarget(column)
-  const long = `${relationName(base ?? column)}_${target}`
-  const longest = `${relationName(column)}_${target}`
-  return base === undefined ? [long] : [relationName(base), long, longest]
+  const own = relationName(base ?? column)
+  const long = own === target || own.endsWith(`_${target}`) ? `${own}_row` : `${own}_${target}`
+  if (base === undefined) return target.endsWith(`_${own}`) ? [target, long] : [long]
+  return [own, long, `${relationName(column)}_${target}`]
 }
 
 function foreignKeys(

@@ -5,7 +5,7 @@ import { pascalCase, pluralize, singularize } from '../../kernel/naming.js'
 const TAKEN = [
   ...['Array', 'Boolean', 'Buffer', 'Date', 'Error', 'Function', 'Number', 'Object', 'Promise', 'String', 'Symbol'],
   ...['APIRouter', 'Authentications', 'CreateMixin', 'FieldFilter', 'Generated', 'Interval', 'IsAuthenticated'],
-  ...['ListMixin', 'Model', 'PageNumberPagination', 'RelationMappings'],
+  ...['ListMixin', 'Model', 'OrderingFilter', 'PageNumberPagination', 'RelationMappings', 'SearchFilter'],
 ]
 
 /** Names that no file can have on some systems. */
@@ -17,6 +17,10 @@ const MARKS = /\p{M}+/gu
 const NOT_IN_FILES = /[^a-z0-9]+/g
 /** What foreign keys end in, beside the name of what they lead to. */
 const KEY_ENDING = /^(.*[^_\s-])(?:[_\s-]+(?:id|Id|ID|fk|key|code|uuid)|I[dD])$/
+
+/** `hostid`, not `guid`, `paid` or `valid`. */
+const CLOSE_ENDING =
+  /^(?!(?:.*_)?(?:valid|invalid|android|hybrid|fluid|rapid|solid|liquid|squid|prepaid|unpaid|repaid|uuid|guid)$)(.*[a-z]{3})id$/
 
 /** Gives out each name once; names that differ in their capitals only are one, as files and routes cannot distinguish them. */
 export class Names {
@@ -45,10 +49,11 @@ export function classNames(): Names {
   return new Names(TAKEN)
 }
 
-/** What classes of a table may be called, the best first: `order_details` → `OrderDetail`. */
-export function classNamesOf(table: string): [string, ...string[]] {
+/** What classes of a table may be called, the best first: `order_details` → `OrderDetail`, of one of several schemas `ShopOrderDetail`. */
+export function classNamesOf(table: string, schema?: string): [string, ...string[]] {
   const one = className(singularize(table))
-  return ENDINGS.test(one) ? [`${one}Record`] : [one, className(table), `${one}Record`]
+  const full = schema === undefined ? className(table) : `${className(schema)}${one}`
+  return ENDINGS.test(one) ? [`${one}Record`, `${full}Record`] : [one, full, `${one}Record`]
 }
 
 /** What the type of a list of texts may be called, the best first. */
@@ -88,9 +93,9 @@ export function relationName(name: string): string {
   return /^[\p{ID_Start}$]/u.test(made) ? made : `to_${made}`
 }
 
-/** What a foreign key leads to, by its name: `author_id` → `author`; undefined for one that does not end as keys do. */
+/** What a foreign key leads to, by its name: `author_id`, `authorid` → `author`; undefined for one that does not end as keys do. */
 export function keyTarget(column: string): string | undefined {
-  return KEY_ENDING.exec(column)?.[1]
+  return KEY_ENDING.exec(column)?.[1] ?? CLOSE_ENDING.exec(column)?.[1]
 }
 
 /** One row's name, in the table's own spelling: `Albums` → `Album`. */

@@ -16,7 +16,21 @@ beforeAll(async () => {
     schema: `create table books (id serial primary key, title text not null);
       create schema shop;
       create schema people;
-      create table people.users (id serial primary key, name text, is_staff bool not null default false, staff text);
+      create table shop.notes (id serial primary key);
+      create table people.users (id serial primary key, name text, is_staff bool not null default false, role text not null,
+        recovery_codes text[] not null, country_code text);
+      create table people.roles (id serial primary key, name text);
+      create table people.user_roles (id serial primary key, user_id int references people.users, role_id int references people.roles);
+      create table people.session (sid varchar primary key, sess json not null, expire timestamp);
+      create table people.visits (id serial primary key, sid varchar references people.session, path text);
+      create table people.notes (id serial primary key, title text, author_id int, tenant_id int, made date);
+      create schema zoo;
+      create table zoo.hosts (hostid serial primary key, host text, proxy_hostid int references zoo.hosts);
+      create table zoo.items (itemid serial primary key, hostid int references zoo.hosts);
+      create table zoo.area (id serial primary key, name text);
+      create table zoo.artist_type (id serial primary key, name text);
+      create table zoo.artist (id serial primary key, type int references zoo.artist_type, area int references zoo.area,
+        begin_area int references zoo.area, label int references zoo.area);
       create table shop.items (id serial primary key, book_id int references public.books);
       create table shop.offers (id serial primary key, item_id int references shop.items)`,
   })
@@ -123,18 +137,96 @@ describe('koa-viewsets init', () => {
     expect(await init('--out', other)).toMatchObject({ code: 1, stderr: expect.stringContaining('api.ts is no file') })
   })
 
-  it('lets no client write what says who may do more', async () => {
+  it('lets no client write what says who may do more, and tells so', async () => {
     const folder = createFolder()
-    const { stderr } = await init('--out', folder, '--schema', 'people')
-    expect(stderr).toBe('note: the column "is_staff" of "users" says who may do more: no client writes it\n')
+    const { stderr } = await init('--out', folder, '--schema', 'people', '--tables', 'users')
+    expect(stderr.trim().split('\n')).toEqual([
+      'note: the column "recovery_codes" of "users" sounds like a secret: no client sees it',
+      'note: the column "is_staff" of "users" says who may do more: no client writes it',
+      'note: the column "role" of "users" says who may do more: no client writes it',
+      'note: "users": clients cannot create objects, until performCreate() gives "role", "recovery_codes"',
+      'note: "users" are people: any caller changes them, until rules.ts says who may',
+    ])
     const serializer = readFileSync(join(folder, 'serializers/user.ts'), 'utf8')
-    expect(serializer).toContain("  fields: ['id', 'name', 'is_staff', 'staff'],\n")
-    expect(serializer).toContain("  readOnlyFields: ['is_staff'],\n")
+    expect(serializer).toContain("  fields: ['id', 'name', 'is_staff', 'role', 'country_code'],\n")
+    expect(serializer).toContain("  readOnlyFields: ['is_staff', 'role'],\n")
+    expect(readFileSync(join(folder, 'views/user.ts'), 'utf8')).toContain(
+      '// A new row needs "role", "recovery_codes": give it in performCreate(serializer).',
+    )
+  })
+
+  it('closes what lets somebody in: keys, what holds them, and tables of them', async () => {
+    const folder = createFolder()
+    const { stderr } = await init('--out', folder, '--schema', 'people', '--tables', 'session,visits,roles,user_roles')
+    const limits = stderr.split('\n').filter((line) => line.includes('only'))
+    expect(limits).toEqual([
+      'note: "roles": its rows sound like who may do what, so it is only read',
+      'note: "session": its key sounds like a secret, which no path should have, so there is a list only',
+      'note: "user_roles": its rows sound like who may do what, so it is only read',
+    ])
+    const visits = readFileSync(join(folder, 'serializers/visit.ts'), 'utf8')
+    expect(visits).toContain("  fields: ['id', 'path'],\n")
+    expect(visits).toContain('// "sid" sounds like a secret')
+  })
+
+  it('writes rules of tenants and owners as comments, which hold once they are none', async () => {
+    const folder = createFolder()
+    const { stderr } = await init('--out', folder, '--schema', 'people', '--tables', 'users,notes')
+    expect(stderr).toContain(
+      'note: the column "tenant_id" of "notes" sounds like whose row it is: any caller has it, until rules.ts says who may\n',
+    )
+    const rules = readFileSync(join(folder, 'rules.ts'), 'utf8')
+    expect(rules).toContain(`
+  // "tenant_id" of "notes" sounds like a tenant; "author_id" of "notes" sounds like an owner
+  // rule(Note, {
+  //   read: ({ user }) => ({ tenant_id: user?.tenant_id }),
+  //   update: ({ user }) => ({ tenant_id: user?.tenant_id, author_id: user?.id }),
+  //   delete: ({ user }) => ({ tenant_id: user?.tenant_id, author_id: user?.id }),
+  // }),
+`)
+    expect(rules).toContain('// import { Note } from ')
+    expect(readFileSync(join(folder, 'api.ts'), 'utf8')).toContain("new APIRouter({ prefix: '/api', rules })")
+  })
+
+  it('reads several schemas, with the foreign keys between them', async () => {
+    const folder = createFolder()
+    const { code, stderr } = await init('--out', folder, '--schema', 'public,shop', '--schema', 'people')
+    expect(code).toBe(0)
+    expect(stderr).not.toContain('is no relation')
+    expect(stderr).toContain('"notes" is the class PeopleNote: Note is taken')
+    expect(readFileSync(join(folder, 'models/item.ts'), 'utf8')).toContain("to: 'books.id'")
+    expect(readFileSync(join(folder, 'api.ts'), 'utf8')).toContain(".register('people-notes', PeopleNoteViewSet")
+    expect(readdirSync(join(folder, 'models'))).toContain('people-note.ts')
+    const some = createFolder()
+    await init('--out', some, '--schema', 'shop,people', '--tables', 'people.notes,items')
+    expect(readdirSync(join(some, 'models'))).toEqual(['item.ts', 'note.ts'])
+  })
+
+  it('lets clients order and search, by what they see', async () => {
+    const folder = createFolder()
+    await init('--out', folder, '--schema', 'people', '--tables', 'notes')
+    const view = readFileSync(join(folder, 'views/note.ts'), 'utf8')
+    expect(view).toContain('  filterBackends: [SearchFilter, OrderingFilter],\n')
+    expect(view).toContain(
+      "  searchFields: ['title'],\n  orderingFields: ['id', 'title', 'author_id', 'tenant_id', 'made'],\n",
+    )
+  })
+
+  it('names relations as one would read them', async () => {
+    const folder = createFolder()
+    await init('--out', folder, '--schema', 'zoo')
+    const names = (file: string) =>
+      [...readFileSync(join(folder, `models/${file}.ts`), 'utf8').matchAll(/^ {2}declare (\w+)\?:/gm)].map(
+        ([, name]) => name,
+      )
+    expect(names('host')).toEqual(['proxy_host', 'hosts_by_proxy_host', 'items'])
+    expect(names('item')).toEqual(['host'])
+    expect(names('artist')).toEqual(['artist_type', 'area_row', 'begin_area_row', 'label_area'])
   })
 
   it('names tables of another schema by it, and relates those that it reads', async () => {
     const folder = createFolder()
-    const { stderr } = await init('--out', folder, '--schema', 'shop')
+    const { stderr } = await init('--out', folder, '--schema', 'shop', '--tables', 'items,offers')
     expect(stderr).toBe(
       'note: the foreign key "items_book_id_fkey" of "items" is no relation: it leads to a table that is not read\n',
     )

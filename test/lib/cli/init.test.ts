@@ -16,6 +16,7 @@ import {
   type RunningApp,
   runFor,
   start,
+  uncommentRules,
 } from '../../support/written-app.js'
 
 const schema = readFileSync(new URL('schemas/pagila.sql', import.meta.url), 'utf8')
@@ -74,6 +75,8 @@ describe('an application made of Pagila', () => {
       'note: "film_list": nothing tells the rows of this view apart, so there is a list of them only',
       'note: "sales_by_store": nothing tells the rows of this view apart, so there is a list of them only',
       'note: the column "password" of "staff" sounds like a secret: no client sees it',
+      'note: the column "active" of "staff" says who may do more: no client writes it',
+      'note: "staff" are people: any caller changes them, until rules.ts says who may',
       'note: "staff_list": nothing tells the rows of this view apart, so there is a list of them only',
       '',
     ])
@@ -87,7 +90,9 @@ describe('an application made of Pagila', () => {
     if (password) expect(written).not.toContain(String(password))
   })
 
-  it('compiles, as strictly as there is, and its client with it', { timeout: 60_000 }, async () => {
+  it('compiles, as strictly as there is, its client with it, and its rules', { timeout: 60_000 }, async () => {
+    uncommentRules(folder)
+    expect(readFileSync(join(folder, 'src/rules.ts'), 'utf8')).toContain('\n  rule(Staff, {\n    update: ')
     writeFileSync(join(folder, 'use.ts'), USE)
     expect(await compile(folder)).toBe('')
   })
