@@ -1,5 +1,6 @@
 /** What a client's methods take and give, by the types of the API's view sets. */
 import type { RoutesOf } from '../router/routed.js'
+import type { StandardAction } from '../views/actions.js'
 import type { ActionMethods } from './action-types.js'
 import type {
   AggregateQuery,
@@ -185,7 +186,14 @@ type DeclaredAction = 'aggregate' | 'facets' | 'restoreDeleted' | 'purgeDeleted'
 type ActionName = Exclude<keyof Methods<unknown>, Companion | DeclaredAction>
 
 /** The methods of a view set: chosen by sets, as asking for each name is what costs the compiler most. */
-type MethodName<View> = WithCompanions<MethodOf<View> & (ActionName | DeclaredName<View>)>
+type MethodName<View> = WithCompanions<
+  Exclude<
+    MethodOf<View> & (ActionName | DeclaredName<View>),
+    LeftOut<StaticOf<View, 'withoutActions', readonly StandardAction[]>>
+  >
+>
+
+type LeftOut<Names> = Names extends readonly (infer Name)[] ? Name : never
 
 type WithCompanions<Names> = Names | ('list' extends Names ? Companion : never)
 

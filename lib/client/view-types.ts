@@ -40,15 +40,20 @@ type MethodOfMixin<Mixin> = Mixin extends (base: never) => { readonly prototype:
 
 type SerializerOf<View> = StaticOf<View, 'serializerClass', SerializerClass | null>
 
+type TakingOf<View> =
+  StaticOf<View, 'inputSerializerClass', SerializerClass | null> extends infer S extends SerializerClass
+    ? S
+    : SerializerOf<View>
+
 /** One object as it is shown. */
 export type Shown<View> = SerializerOf<View> extends infer S extends SerializerClass ? Output<S> : unknown
 
 /** What is sent of one object. */
-export type Taken<View> = SerializerOf<View> extends infer S extends SerializerClass ? SentTo<S> : unknown
+export type Taken<View> = TakingOf<View> extends infer S extends SerializerClass ? SentTo<S> : unknown
 
 /** What is sent to change a part of one object. */
 export type Patch<View> =
-  SerializerOf<View> extends infer S extends SerializerClass ? PatchOf<Given<S>, FieldsOf<S>> : unknown
+  TakingOf<View> extends infer S extends SerializerClass ? PatchOf<Given<S>, FieldsOf<S>> : unknown
 
 /** What is sent to a serializer. */
 export type SentTo<S> = Sent<Given<S>, FieldsOf<S>>
@@ -80,7 +85,11 @@ type SentAt<T, Field, IsPatch> = Field extends {
   ?
       | Extract<T, null>
       | (Options extends { readonly many: true } ? (Nested<S, IsPatch> & NestedKey<S>)[] : Nested<S, IsPatch>)
-  : SentValue<T>
+  : Field extends { readonly options: { readonly shownBy: infer S extends SerializerClass } }
+    ? T extends readonly (infer Key)[]
+      ? (Key | Output<S>)[]
+      : T | Output<S>
+    : SentValue<T>
 
 type Nested<S extends SerializerClass, IsPatch> = IsPatch extends true ? PatchOf<Given<S>, FieldsOf<S>> : SentTo<S>
 

@@ -22,6 +22,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { type Action, actionNamed, takesMany } from '../views/actions.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
+import { declaredInput } from '../views/input-class.js'
 import type { WritingAction } from '../views/overrides.js'
 import { askRelations } from '../views/request/ask-relations.js'
 import { inViewTransaction } from '../views/request/in-view-transaction.js'
@@ -193,7 +194,7 @@ class RoadBook {
 
   /** Whether objects are read again once they are written. */
   #readsAgain(name: string): Pick<Explanation, 'readsAgain'> {
-    const { serializerClass } = this.#view.viewClass
+    const serializerClass = declaredInput(this.#view.viewClass)
     if (!serializerClass) return {}
     const action = (actionNamed(name)?.runs ?? name) as WritingAction
     const { because } = this.#view.resource.stored(action, serializerClass)
@@ -335,7 +336,7 @@ class RoadBook {
 
   /** The columns that a body with every field writes. */
   #writtenColumns(): readonly string[] {
-    const { serializerClass } = this.#view.viewClass
+    const serializerClass = declaredInput(this.#view.viewClass)
     const { columns } = describeModel(this.#view.viewClass.modelClass())
     const written = serializerClass ? serializerPlan(serializerClass).writable : []
     const properties = written.flatMap(({ column, relation, input }) => {

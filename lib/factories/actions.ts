@@ -29,12 +29,12 @@ export interface ActionSpec<I> extends ActionStatics {
   /** Validates the body before the action runs. Not with GET. */
   readonly input?: I
   /**
-   * What the action answers: an object, or in brackets a list. A serializer class is for the OpenAPI document only. A schema
-   * of zod, valibot or arktype is asked of what the action returns, and the client gets what it makes of that; a result that
+   * What the action answers: an object, or in brackets a list. A serializer class is for the OpenAPI document, and where it
+   * is of the view's model for `getSerializer()`. A schema of zod, valibot or arktype is asked of what the action returns, and the client gets what it makes of that; a result that
    * it refuses is a 500. See docs/reference/schemas.md.
    */
   readonly output?: ActionOutput
-  /** The end of the path; may have several parts and parameters, such as `pages/{page:int}`. @default the action's name in snake_case */
+  /** The end of the path; may have several parts and parameters, such as `pages/{page:int}`, or be empty. @default the action's name in snake_case */
   readonly urlPath?: string
   /** The end of the route's name. @default the action's name with hyphens */
   readonly urlName?: string

@@ -35,8 +35,10 @@ import type { CheckedExpansion, MixinStatics, PlainStatics } from './view-static
 
 /** What a view set of a model declares: the statics of its class, and its mixins and actions. */
 export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics {
-  /** The serializer of objects. */
+  /** The serializer of answers, and of bodies unless `inputSerializerClass` is that of bodies. */
   readonly serializerClass?: SerializerClass
+  /** The serializer of bodies, where that is another one than that of answers. */
+  readonly inputSerializerClass?: SerializerClass
   /** The column that paths name objects by. @default 'id' */
   readonly lookupField?: ColumnName<M> | 'id'
   /** Columns, paths, and keys of JSON (`meta__colour`) that a client may filter by, with `FieldFilter`. */
@@ -144,6 +146,13 @@ type SerializerOf<M extends Model, Spec> = Spec extends {
   ? S
   : Serializer<M>
 
+/** The serializer that hooks of writes get. */
+type InputOf<M extends Model, Spec> = Spec extends {
+  readonly inputSerializerClass: abstract new (...args: never[]) => infer S extends SerializerOfAny
+}
+  ? S
+  : SerializerOf<M, Spec>
+
 declare const VIEW: unique symbol
 
 /** What a view set is of, for clients: types only. */
@@ -163,9 +172,9 @@ export interface BulkStatics extends Omit<typeof BulkModelViewSet, 'prototype' |
 /** A class with statics and instances of these types. */
 type Made<Statics, Instance, C extends ModelType, Spec> = Statics &
   ViewTypes<C, Spec> & {
-    new (): Instance & MixedIn<Spec, Instance, InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>
+    new (): Instance & MixedIn<Spec, Instance, InstanceType<C>, InputOf<InstanceType<C>, Spec>>
     readonly model: ModelClass
-    readonly prototype: Instance & MixedIn<Spec, Instance, InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>
+    readonly prototype: Instance & MixedIn<Spec, Instance, InstanceType<C>, InputOf<InstanceType<C>, Spec>>
   }
 
 /**
@@ -188,7 +197,12 @@ type Made<Statics, Instance, C extends ModelType, Spec> = Statics &
 export function modelViewSet<C extends ModelType, const Spec extends ViewSetSpec<InstanceType<C>>>(
   model: C,
   spec: Spec & Unknown<Spec, ViewSetSpec<InstanceType<C>>> & Checked<Spec> & Closed<InstanceType<C>, Spec>,
-): Made<ModelStatics, ModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>, C, Spec> {
+): Made<
+  ModelStatics,
+  ModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>, InputOf<InstanceType<C>, Spec>>,
+  C,
+  Spec
+> {
   return make('modelViewSet', ModelViewSet, model, spec) as never
 }
 
@@ -204,7 +218,12 @@ export function readOnlyModelViewSet<C extends ModelType, const Spec extends Vie
 export function bulkModelViewSet<C extends ModelType, const Spec extends ViewSetSpec<InstanceType<C>>>(
   model: C,
   spec: Spec & Unknown<Spec, ViewSetSpec<InstanceType<C>>> & Checked<Spec> & Closed<InstanceType<C>, Spec>,
-): Made<BulkStatics, BulkModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>, C, Spec> {
+): Made<
+  BulkStatics,
+  BulkModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>, InputOf<InstanceType<C>, Spec>>,
+  C,
+  Spec
+> {
   return make('bulkModelViewSet', BulkModelViewSet, model, spec) as never
 }
 
@@ -233,7 +252,7 @@ export function nestedViewSet<C extends ModelType, const Spec extends NestedSpec
   spec: Spec & Unknown<Spec, NestedSpec<InstanceType<C>>> & Checked<Spec> & Closed<InstanceType<C>, Spec>,
 ): Made<
   ModelStatics & { parentLookupField: string },
-  ModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>,
+  ModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>, InputOf<InstanceType<C>, Spec>>,
   C,
   Spec
 > {

@@ -33,12 +33,14 @@ type PlainName =
   | 'statuses'
   | 'strictAccept'
   | 'mayLeaveQueryset'
+  | 'strictBody'
   | 'strictParams'
   | 'queryMethod'
   | 'throttleClasses'
   | 'throttleScope'
   | 'useNativeJson'
   | 'versioningClass'
+  | 'withoutActions'
 
 /** Statics of any generic view. */
 export type PlainStatics = { readonly [Name in PlainName]?: (typeof GenericAPIView)[Name] }

@@ -35,6 +35,19 @@ export interface RelatedFieldOptions extends FieldOptions {
   readonly many?: boolean
   /** An empty list is accepted, with `many`. @default true */
   readonly allowEmpty?: boolean
+  /**
+   * The serializer that shows the object, or the list, in place of its key. A client sends keys; a shown object that is sent
+   * back counts as its key, so that the serializer must show that. @default the key is shown
+   * @example author: new PrimaryKeyRelatedField({ queryset: Author, shownBy: AuthorSerializer })
+   */
+  readonly shownBy?: ShowingClass
+}
+
+/** A serializer class. */
+export interface ShowingClass {
+  new (options?: never): { readonly data: unknown }
+  readonly name: string
+  describeFields(): { readonly fields: ReadonlyMap<string, unknown> }
 }
 
 /** Found in place of an object where there are several. */
@@ -310,6 +323,7 @@ takesOptions<RelatedFieldOptions, FieldOptions>(RelatedField, {
   queryset: 'function',
   many: 'boolean',
   allowEmpty: 'boolean',
+  shownBy: 'function',
 })
 
 /** The query of a function that may look at the request, asked without one. */

@@ -66,6 +66,7 @@ export const MESSAGES = {
     'Use one of: {names}.',
     'Use true, or leave it out.',
   ],
+  read_only: ['This field is read-only.'],
   required: ['This field is required.'],
   send_as_string: ['Send a number of more than {max} digits as a string.', 'Send an integer beyond {max} as a string.'],
   slow_pattern: ['This pattern takes longer than {max} {unit}: make it simpler.'],

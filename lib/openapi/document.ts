@@ -9,6 +9,7 @@ import type { Forced } from '../serializers/validated-item.js'
 import { takesWholeObjects } from '../views/actions.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import { declaredInput } from '../views/input-class.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
 import { Components, type Expansions, type ForcedProperties } from './components.js'
 import { documentedPath } from './documented-path.js'
@@ -131,7 +132,7 @@ function forcedIn(endpoints: readonly Endpoint[]): ForcedProperties {
   for (const endpoint of endpoints) {
     const { view } = endpoint
     if (!(view.prototype instanceof GenericAPIView)) continue
-    const { serializerClass } = view as typeof GenericAPIView
+    const serializerClass = declaredInput(view as typeof GenericAPIView)
     if (!serializerClass) continue
     if (![...endpoint.operations.values()].some(takes(serializerClass))) continue
     const { properties = [], parent } = forcedBy(endpoint) ?? {}

@@ -34,11 +34,22 @@ export function inputValue(bound: BoundField, side: string): Schema {
   const { options } = field
   const takesDefault = !side.endsWith('Patch') && ['string', 'number', 'boolean'].includes(typeof options.default)
   const schema = {
-    ...onlyNumbers(narrowed(relatedSchema(bound) ?? field.inputSchema(), options.validators)),
+    ...onlyNumbers(narrowed(keysOrShown(bound) ?? field.inputSchema(), options.validators)),
     ...options.schema,
     ...(takesDefault && { default: options.default }),
   }
   return field.allowNull ? orNull(schema) : schema
+}
+
+/** Keys, or the shown objects that count as them. */
+function keysOrShown(bound: BoundField): FieldSchema | undefined {
+  const schema = relatedSchema(bound)
+  const { shownKey } = bound
+  if (!schema || shownKey === undefined) return schema
+  const or = (key: FieldSchema): FieldSchema => ({
+    anyOf: [key, { type: 'object', properties: { [shownKey]: key }, required: [shownKey] }],
+  })
+  return schema.items ? { ...schema, items: or(schema.items) } : or(schema)
 }
 
 /** The words for people that a field brings. */

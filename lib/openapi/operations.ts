@@ -1,7 +1,7 @@
 /** One method of a path as a document describes it (wire format, section 13). */
 import { hasContent, isSafeMethod } from '../http/context.js'
 import { needsKey } from '../idempotency/rule.js'
-import { isRead, showsObject, showsWritten } from '../views/actions.js'
+import { actionNamed, isRead, showsObject, showsWritten } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { isCacheable } from '../views/cacheable.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -25,7 +25,7 @@ export function describeOperation(options: OperationOptions): Operation {
   const subject = subjectOf(options)
   const { endpoint, operation, components, view } = subject
   if (endpoint.kind === 'root') return describeRoot(subject)
-  const named = endpoint.kind === 'action' ? undefined : STANDARD[operation.action]
+  const named = actionNamed(operation.action) && STANDARD[operation.action]
   // what a view without a model answers, only its own code knows
   const standard = view instanceof GenericAPIView ? named : undefined
   const body = requestBody(subject, standard)
@@ -39,7 +39,7 @@ export function describeOperation(options: OperationOptions): Operation {
     ...preferParameters(subject, standard),
   ]
   const { description } = operation.view
-  const isOwn = description !== '' && (endpoint.kind === 'action' || description !== endpoint.view.description)
+  const isOwn = description !== '' && (!named || description !== endpoint.view.description)
   const notes = [...(isOwn ? [description] : []), ...suffixNote(subject)]
   const { policies } = view
   return {
@@ -96,7 +96,7 @@ function conditionParameters(subject: Subject): readonly Parameter[] {
   if (!(isConditional(subject) || isRead)) return []
   if (!(view instanceof GenericAPIView) || view.viewClass.concurrency === null) return []
   // an action may change nothing that has a version
-  const required = view.viewClass.requireIfMatch && !isRead && subject.endpoint.kind !== 'action'
+  const required = view.viewClass.requireIfMatch && !isRead && actionNamed(subject.operation.action) !== undefined
   const description = 'The `ETag` that the object was read with.'
   return [{ name: 'If-Match', in: 'header', description, required, schema: { type: 'string' } }]
 }

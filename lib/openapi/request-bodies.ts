@@ -29,7 +29,7 @@ export function requestBody(subject: Subject, standard: Standard | undefined): R
   const { operation, components, view } = subject
   if (isQuery(subject)) return queryBody(view as GenericAPIView, subject.serializer)
   const { inputSerializer } = operation
-  const takes = inputSerializer ?? subject.serializer
+  const takes = inputSerializer ?? subject.taking
   const isNew = inputSerializer !== undefined || operation.action === 'create'
   const needsForm = isNew && takes !== undefined && needsFile(takes)
   const schemaOfBody = (isForm: boolean): Schema | undefined =>

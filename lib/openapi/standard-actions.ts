@@ -85,7 +85,8 @@ function statusesOf({ view }: Subject) {
   return (view as GenericAPIView).viewClass.statuses
 }
 
-function serialized({ components, serializer }: Subject, side: Side): Schema | undefined {
+function serialized({ components, serializer: shown, taking }: Subject, side: Side): Schema | undefined {
+  const serializer = side === 'Output' ? shown : taking
   return serializer && { ...components.serializer(serializer, side) }
 }
 

@@ -41,7 +41,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   const written = policies.renderers.map(({ format }) => format)
   if ([...endpoint.formats].some((format) => !written.includes(format))) statuses.add(404)
   if (hasBody) statuses.add(413).add(415)
-  if (operation.method === 'DELETE' || mayConflict(serializer, operation)) statuses.add(409)
+  if (operation.method === 'DELETE' || mayConflict(subject.taking, operation)) statuses.add(409)
   // a test that fails, and what leads nowhere
   if (operation.method === 'PATCH' && policies.parsers.some(({ patch }) => patch === 'operations')) statuses.add(409)
   // an object that the database keeps, or that is gone by now
@@ -116,10 +116,10 @@ export function refusesAnonymous({ operation, view, serializer }: Subject): bool
 }
 
 /** True where a parameter of the query may be wrong. The names of `fields` and `expand` are, only where all are checked. */
-function isQueryChecked({ endpoint, operation, view }: Subject, parameters: readonly Parameter[]): boolean {
+function isQueryChecked({ operation, view }: Subject, parameters: readonly Parameter[]): boolean {
   if (!(view instanceof GenericAPIView)) return false
   // an action of the application's own may filter by those that it declares
-  const isRead = operation.action === 'list' || showsFigures(operation.action) || endpoint.kind === 'action'
+  const isRead = operation.action === 'list' || showsFigures(operation.action) || isOwn(operation)
   if (!isRead && !view.viewClass.strictParams) return false
   return parameters.some((parameter) => parameter.in === 'query')
 }
@@ -138,8 +138,13 @@ function mayConflict(serializer: SerializerClass | undefined, { action }: Operat
  * writes, since `getObjectToWrite()` is what such an action reads it by. Whether it does, only its code knows.
  */
 export function isConditional({ endpoint, operation, view }: Subject): boolean {
-  if (endpoint.kind === 'resource') return changesObject(operation.action)
-  return endpoint.kind === 'action' && endpoint.detail && operation.method !== 'GET' && view instanceof GenericAPIView
+  if (!isOwn(operation)) return endpoint.kind === 'resource' && changesObject(operation.action)
+  return endpoint.detail && operation.method !== 'GET' && view instanceof GenericAPIView
+}
+
+/** True for an action of the application's own. */
+function isOwn({ action }: Operation): boolean {
+  return actionNamed(action) === undefined
 }
 
 /** True where a policy of the table, or a trigger or a rule in place of a deletion, or of its mark, may keep a row from its caller. */

@@ -24,11 +24,15 @@ export interface Subject {
   readonly view: APIView
   /** The serializer of the view for this action. */
   readonly serializer: SerializerClass | undefined
+  /** The serializer of the bodies that it takes. */
+  readonly taking: SerializerClass | undefined
 }
 
 export function subjectOf({ endpoint, operation, components, apiVersion }: OperationOptions): Subject {
   const view = openView(operation, apiVersion)
-  return { endpoint, operation, components, view, serializer: serializerOf(view) }
+  const serializer = serializerOf(view)
+  const own = view instanceof GenericAPIView ? view.viewClass.inputSerializerClass : null
+  return { endpoint, operation, components, view, serializer, taking: own ?? serializer }
 }
 
 /** A view that answers nothing, made to ask it what it would do. */

@@ -8,7 +8,7 @@ import { checkMetering, isMetered, meteringOf } from '../metering/metering-engin
 import type { Queryable } from '../postgres/pg-types.js'
 import { checkSerializer, isSerializer } from '../serializers/check-serializer.js'
 import { actionClass, actionsOf } from '../views/action-options.js'
-import { ACTIONS, changesMany } from '../views/actions.js'
+import { ACTIONS, answers, changesMany } from '../views/actions.js'
 import { APIView } from '../views/api-view.js'
 import { isBuiltIn } from '../views/built-in.js'
 import { checkCallers } from '../views/checks/check-callers.js'
@@ -71,7 +71,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   const generic = view as typeof GenericAPIView
   await prepareGeneric(generic, knex)
   await checkIdempotency(generic, knex ?? (generic.modelClass().knex() as Queryable | undefined))
-  const inBodies = ACTIONS.some(({ name }) => changesMany(name) && name in generic.prototype)
+  const inBodies = ACTIONS.some(({ name }) => changesMany(name) && answers(generic, name))
   checkLookup(generic, { inPaths: routesOf(view).some(({ detail }) => detail), inBodies })
   checkWrites(
     generic,

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { snakeCase } from '../kernel/naming.js'
 import { parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { type ActionClass, actionsOf } from '../views/action-options.js'
-import { actionNamed, actionsOn, isDeclared, withQuery } from '../views/actions.js'
+import { actionNamed, actionsOn, answers, type StandardAction, withQuery } from '../views/actions.js'
 import type { RouteKind } from '../views/endpoint.js'
 import type { ActionMap } from '../views/view.js'
 
@@ -38,15 +38,18 @@ const RESOURCE_ROUTES: readonly RouteTemplate[] = [
 ]
 
 /** The paths of a view set, those of its actions included. @throws {ConfigurationError} actions that do not go together */
-export function routesOf(view: ActionClass & { readonly queryMethod?: boolean }): readonly RouteTemplate[] {
+export function routesOf(
+  view: ActionClass & { readonly queryMethod?: boolean; readonly withoutActions?: readonly StandardAction[] },
+): readonly RouteTemplate[] {
   const queried = (actions: ActionMap) => (view.queryMethod === true ? withQuery(actions) : actions)
-  const has = (action: string) =>
-    typeof (view.prototype as Record<string, unknown>)[action] === 'function' && isDeclared(view, action)
   const standard = RESOURCE_ROUTES.map((route) => ({
     ...route,
-    actions: queried(Object.fromEntries(Object.entries(route.actions).filter(([, action]) => has(action)))),
+    actions: queried(Object.fromEntries(Object.entries(route.actions).filter(([, action]) => answers(view, action)))),
   }))
-  return [...standard.filter(({ actions }) => Object.keys(actions).length > 0), ...actionRoutes(view)]
+  return actionRoutes(
+    view,
+    standard.filter(({ actions }) => Object.keys(actions).length > 0),
+  )
 }
 
 /** The end of a route's name. */
@@ -54,17 +57,21 @@ export function routeSuffix(view: ActionClass, action: string): string {
   return actionsOf(view).get(action)?.urlName ?? snakeCase(action)
 }
 
-/** Actions on one path are one route, whatever their methods. */
-function actionRoutes(view: ActionClass): readonly RouteTemplate[] {
-  const routes = new Map<string, RouteTemplate & { readonly actions: Record<string, string> }>()
+type OpenRoute = RouteTemplate & { readonly actions: Record<string, string> }
+
+/** Actions on one path are one route, whatever their methods: those without an end stand on the path of the list, or of the object. */
+function actionRoutes(view: ActionClass, standard: readonly OpenRoute[]): readonly RouteTemplate[] {
+  const isOwn = ({ kind, path }: OpenRoute) => kind === 'resource' && path.length === 0
+  const routes = new Map(standard.map((route, index) => [isOwn(route) ? `${route.detail} ` : String(index), route]))
   for (const { action, methods, detail, urlPath } of actionsOf(view).values()) {
     if (actionNamed(action)) {
       throw new ConfigurationError(
         `${view.name}: ${action}() has a route of its own, so action() cannot give it another; rename the method`,
       )
     }
-    const key = `${detail} ${urlPath}`
-    const route = routes.get(key) ?? { kind: 'action', detail, path: actionPath(view, action, urlPath), actions: {} }
+    const path = actionPath(view, action, urlPath)
+    const key = `${detail} ${path.length > 0 ? urlPath : ''}`
+    const route = routes.get(key) ?? { kind: 'action', detail, path, actions: {} }
     for (const method of methods) {
       const other = route.actions[method]
       if (other !== undefined) {
@@ -81,10 +88,8 @@ function actionRoutes(view: ActionClass): readonly RouteTemplate[] {
 
 function actionPath(view: ActionClass, action: string, urlPath: string): readonly Segment[] {
   try {
-    const path = parsePattern(urlPath)
-    if (path.length > 0) return path
+    return parsePattern(urlPath)
   } catch (error) {
     throw new ConfigurationError(`${view.name}.${action}: urlPath does not fit: ${(error as Error).message}`)
   }
-  throw new ConfigurationError(`${view.name}.${action}: urlPath is empty; leave it out, or name the end of the path`)
 }

@@ -11,6 +11,7 @@ import { declaredFieldsOf } from './declared-fields.js'
 import { methodOf } from './hooks.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { SerializerMethodField } from './serializer-method-field.js'
+import { shownBy } from './shown-by.js'
 
 /** Checks a serializer class and those nested in it, each once. @throws {ConfigurationError} naming class, attribute and fix */
 export function checkSerializer(serializer: SerializerClass, seen = new Set<SerializerClass>()): void {
@@ -19,7 +20,8 @@ export function checkSerializer(serializer: SerializerClass, seen = new Set<Seri
   nameAnonymous(serializer)
   checkDeclaredFields(serializer)
   for (const field of declaredFieldsOf(serializer).values()) {
-    if (field instanceof NestedSerializer) checkSerializer(field.serializerClass as SerializerClass, seen)
+    const nested = field instanceof NestedSerializer ? (field.serializerClass as SerializerClass) : shownBy(field)
+    if (nested) checkSerializer(nested, seen)
   }
   serializer.checkFields()
 }
@@ -50,6 +52,10 @@ export function checkField(where: string, field: SerializerField): void {
       throw new ConfigurationError(`${where}: ${name}: child is no field; write child: new SomeField(…)`)
     }
     checkField(`${where}: ${name}.child`, child)
+  }
+  const shows: unknown = shownBy(field)
+  if (shows !== undefined && !isSerializer(shows)) {
+    throw new ConfigurationError(`${where}: ${name}: shownBy is no serializer class; write shownBy: SomeSerializer`)
   }
   if (field instanceof NestedSerializer && !isSerializer(field.serializerClass)) {
     throw new ConfigurationError(

@@ -139,6 +139,8 @@ export interface BoundField {
   readonly ids: ExternalIds | undefined
   /** How a related object is named; undefined where no relation is known, and before the catalogue was read. */
   readonly key: RelatedKey | undefined
+  /** The member of a shown object by which it counts as its key; undefined where keys are shown. */
+  readonly shownKey: string | undefined
   /** True when the field writes values as they are. */
   readonly passesThrough: boolean
   /** The serializer's method that computes the value (SerializerMethodField). */

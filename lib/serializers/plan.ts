@@ -34,6 +34,7 @@ import { referencesOf } from './references.js'
 import { graphOf, merge, relatedKey } from './relation-graph.js'
 import { rivalsOf, withRivals } from './rivals.js'
 import { SerializerMethodField } from './serializer-method-field.js'
+import { shownFieldOf, shownKeyOf } from './shown-by.js'
 import { isCheckedByDatabase } from './validate-related.js'
 
 /** Classes whose plan is being made: one of them again is a circle. */
@@ -59,10 +60,20 @@ function compile(serializer: SerializerClass): SerializerPlan {
   const { fields, model, writesRows, relations = {} } = serializer.describeFields()
   checkHooks(serializer, [...fields.keys()])
   const readOnlyNames = new Set(serializer.readOnlyFieldNames())
-  const bound = withRivals(
-    keepListsApart([...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name)))),
+  const place = ([name, field]: readonly [string, SerializerField]) =>
+    bind(serializer, name, field, model, readOnlyNames.has(name))
+  const declared = [...fields].map(place)
+  const showing = declared.flatMap(({ name, field }) => {
+    const shown = shownFieldOf(field)
+    return shown ? [place([name, shown])] : []
+  })
+  const placed = keepListsApart([...declared, ...showing])
+  const shows = new Map(placed.slice(declared.length).map((field) => [field.name, field]))
+  // what nobody writes is shown, and no more
+  const bound = withRivals(placed.slice(0, declared.length)).map((one) =>
+    one.writable ? one : (shows.get(one.name) ?? one),
   )
-  const readable = bound.filter((field) => field.readable)
+  const readable = bound.filter((one) => one.readable).map((one) => shows.get(one.name) ?? one)
   const writable = bound.filter((field) => field.writable)
   for (const field of bound) checkReadable(serializer, field)
   if (model) for (const field of writable) checkWritable(serializer, field, model, writesRows === true)
@@ -78,12 +89,12 @@ function compile(serializer: SerializerClass): SerializerPlan {
     needsUser: readable.some(needsUser),
     hasHooks: writable.some(({ field, hook }) => hook !== undefined || field.options.validators !== undefined),
     validators: serializer.validators,
-    isIdentity: bound.length > 0 && bound.every(isIdentity),
+    isIdentity: bound.length > 0 && shows.size === 0 && bound.every(isIdentity),
     trusted: new Set(writable.filter((field) => isCheckedByDatabase(model, field))),
     references: referencesOf(model, writable),
     nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),
-    relations: merge(graphOf(bound.filter(isLoaded), relationsOf), relations),
+    relations: merge(graphOf([...new Set([...bound, ...readable])].filter(isLoaded), relationsOf), relations),
     model,
   }
 }
@@ -223,6 +234,10 @@ function bind(
     key:
       field instanceof RelatedField && relation && describeModel(relation.model).prepared
         ? relatedKey(field, relation)
+        : undefined,
+    shownKey:
+      writable && shownFieldOf(field)
+        ? shownKeyOf(`${serializer.name}: field "${name}"`, field, { relation, planOf: serializerPlan })
         : undefined,
     mayLeadNowhere: relation !== undefined && leadsNowhere(relation, model),
     passesThrough: field.toRepresentation === SerializerField.prototype.toRepresentation,

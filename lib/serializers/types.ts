@@ -167,10 +167,12 @@ type MethodFieldNames<Fields> = {
 type OutputValue<F> = F extends BinaryField<infer _Options> | FileUploadField<infer _UploadOptions>
   ? string
   : F extends { readonly serializerClass: infer Nested; readonly options: infer Options }
-    ? Options extends { readonly many: true }
-      ? Output<Nested>[]
-      : Output<Nested>
-    : ValueOf<F>
+    ? OneOrMany<Options, Output<Nested>>
+    : OptionsOf<F> extends { readonly shownBy: infer Shown }
+      ? OneOrMany<OptionsOf<F>, Output<Shown>>
+      : ValueOf<F>
+
+type OneOrMany<Options, One> = Options extends { readonly many: true } ? One[] : One
 
 /** What fields by name show. */
 export type OutputValues<Fields> = Simplify<{

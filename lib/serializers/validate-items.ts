@@ -176,7 +176,7 @@ function validateValue(serializer: AnySerializer, bound: BoundField, item: Item)
   const input = take(serializer, bound, item)
   if (input === undefined) return undefined
   try {
-    const given = item.textual || item.isInexact ? convert(bound, item) : input
+    const given = item.textual || item.isInexact || bound.shownKey !== undefined ? convert(bound, item) : input
     if (given === null) return takeNull(serializer, bound, item)
     if (item.current !== undefined && isAsShown(serializer, bound, item, given)) {
       return validateShown(serializer, bound, item, given)

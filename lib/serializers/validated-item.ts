@@ -1,11 +1,13 @@
 /** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
 
+import type { SerializerField } from '../fields/field.js'
 import { formValues, hasForbidden } from '../fields/json-text.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
 import { MESSAGES } from '../kernel/messages.js'
 import { isRecord } from '../kernel/records.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
+import { keyOfShown } from './shown-by.js'
 import { isAsShown, isKept, keepUnchanged, UNCHANGED, type Updated } from './unchanged.js'
 
 /** One object to validate, and the stored object it changes, if there is one. */
@@ -137,7 +139,12 @@ export function takeNull(serializer: AnySerializer, bound: BoundField, item: Ite
  * What a client has sent for a field: forms send strings, of which one may stand for null, and JSON numbers of which
  * JavaScript's lack digits. @throws ValidationError
  */
-export function convert({ name, field }: BoundField, item: Item): unknown {
+export function convert({ name, field, shownKey }: BoundField, item: Item): unknown {
+  const given = converted(name, field, item)
+  return shownKey === undefined ? given : keyOfShown(field, shownKey, given)
+}
+
+function converted(name: string, field: SerializerField, item: Item): unknown {
   const input = item.input[name]
   if (item.textual) {
     const values = formValues(input)

@@ -13,7 +13,8 @@ import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { type ActionClass, type AnswerSchema, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
 import { type ActionMap, actionNamed, changesObject, takesMany } from './actions.js'
-import type { GenericViewClass } from './generic-view-class.js'
+import { type GenericViewClass, hasModel } from './generic-view-class.js'
+import { declaredInput } from './input-class.js'
 import { INPUT, type RowAnswer, rowMethods } from './overrides.js'
 import { policiesOf } from './policies.js'
 import type { Replicas } from './replicas.js'
@@ -68,10 +69,14 @@ export class ActionPlan {
   readonly formats: ReadonlySet<string>
   /** Validates the body before the action is called. */
   readonly inputSerializer: SerializerClass | undefined
+  /** Shows the objects of the action's answer, of the view's own model, in place of the view's serializer. */
+  readonly outputSerializer: SerializerClass | undefined
   /** What the action's result is held to. */
   readonly answerSchema: AnswerSchema | undefined
   /** What is decided of the class of a generic view; undefined for any other. */
   readonly resource: Resource | undefined
+  /** The class refuses names of bodies or parameters that nothing reads. */
+  readonly isStrict: boolean
   readonly #route: ActionRoute
   readonly #beside = new Map<string, ActionPlan>()
   #parent: GenericPlan | undefined
@@ -94,9 +99,15 @@ export class ActionPlan {
     this.rules = rules
     this.policies = permissions ? { ...own, permissions } : own
     this.formats = new Set(own.renderers.map(({ format }) => format))
-    this.inputSerializer = actionsOf(view).get(action)?.inputSerializer
+    const { inputSerializer, outputSerializer } = actionsOf(view).get(action) ?? {}
+    this.inputSerializer = inputSerializer
+    this.outputSerializer = outputSerializer && isOf(view, outputSerializer) ? outputSerializer : undefined
     this.answerSchema = answerSchemaOf(view, action)
     this.resource = isGeneric(view) ? resourceOf(view) : undefined
+    this.isStrict =
+      isGeneric(view) &&
+      ((view.strictBody !== false && (this.inputSerializer ?? actionNamed(action)) !== undefined) ||
+        (view.strictParams && hasModel(view) && action === 'retrieve'))
     this.#route = route
   }
 
@@ -244,7 +255,8 @@ export class GenericPlan extends ActionPlan {
 
   #insertObstacle(): string | null {
     const { action, resource } = this
-    const { name, concurrency, serializerClass } = this.viewClass
+    const { name, concurrency } = this.viewClass
+    const serializerClass = declaredInput(this.viewClass)
     if (action !== 'create' && action !== 'bulkCreate') return `${action}() is the application's own`
     if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
     if (this.refusesRows && (action !== 'create' || !resource.lookup.unique))
@@ -271,6 +283,12 @@ export class GenericPlan extends ActionPlan {
     const method = this.resource.overrides.first(methods)
     return method === undefined ? null : `${this.viewClass.name} overrides ${method}()`
   }
+}
+
+/** True for a serializer of the view's own model. */
+function isOf(view: HandledClass, serializer: SerializerClass): boolean {
+  const { model } = serializer as { readonly model?: unknown }
+  return isGeneric(view) && hasModel(view) && model === view.modelClass()
 }
 
 function isGeneric(view: HandledClass): view is HandledClass & GenericViewClass {

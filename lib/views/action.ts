@@ -50,7 +50,7 @@ export interface ActionOptions<
   readonly methods: readonly string[]
   /** The action is one of an object: its path is `/<prefix>/{id}/<urlPath>`, else `/<prefix>/<urlPath>`. @default false */
   readonly detail?: boolean
-  /** The end of the path; may have several parts and parameters, such as `pages/{page:int}`. @default the method's name in snake_case */
+  /** The end of the path; may have several parts and parameters, such as `pages/{page:int}`, or be empty. @default the method's name in snake_case */
   readonly urlPath?: string
   /** The end of the route's name. @default the method's name with hyphens */
   readonly urlName?: string
@@ -61,7 +61,7 @@ export interface ActionOptions<
   readonly inputSerializer?: S
   /**
    * What the action answers: an object, or in brackets, as `[BookSerializer]`, a list. A serializer class is for the OpenAPI
-   * document only. A schema of zod, valibot or arktype is asked of what the method returns, and the client gets what it
+   * document, and where it is of the view's model for `getSerializer()`. A schema of zod, valibot or arktype is asked of what the method returns, and the client gets what it
    * makes of that; a result that it refuses is a 500. See docs/reference/schemas.md.
    */
   readonly outputSerializer?: O

@@ -4,6 +4,7 @@
  */
 
 import { type ActionMethod, ALL_METHODS } from '../kernel/methods.js'
+import { oncePer } from '../kernel/once-per.js'
 
 /** Which method of a view answers which HTTP method, in lower case: `{ get: 'list', post: 'create' }`. */
 export type ActionMap = Readonly<Record<string, string>>
@@ -39,8 +40,7 @@ const inserting = { writes: 'insert', serializerMethod: 'create' } as const
 const updating = { writes: 'update', serializerMethod: 'update' } as const
 const deleting = { writes: 'delete', serializerMethod: undefined } as const
 
-/** The actions of the package, in the order in which they are routed. */
-export const ACTIONS: readonly Action[] = [
+const TABLE = [
   { name: 'list', method: 'get', path: 'list', shows: 'list', ...reading, answers: 'getList', takesQuery: true },
   { name: 'create', method: 'post', path: 'list', shows: 'object', ...inserting, hooks: ['performCreate'] },
   {
@@ -108,7 +108,13 @@ export const ACTIONS: readonly Action[] = [
     hooks: ['performPurge'],
     needs: 'softDelete.purgePermissionClasses',
   },
-]
+] as const satisfies readonly Action[]
+
+/** The name of an action that comes with the package. */
+export type StandardAction = (typeof TABLE)[number]['name']
+
+/** The actions of the package, in the order in which they are routed. */
+export const ACTIONS: readonly Action[] = TABLE
 
 /** The paths of one object. */
 const OF_ONE: ReadonlySet<Action['path'] | undefined> = new Set(['detail', 'restore', 'purge'] as const)
@@ -148,8 +154,31 @@ export function showsFigures(name: string): boolean {
   return byName.get(name)?.shows === 'figures'
 }
 
+/** A class whose actions are routed. */
+export interface ActingClass {
+  readonly prototype: object
+  readonly withoutActions?: readonly StandardAction[]
+}
+
+/** True for an action of the package that a class answers: it has the method, declares what that needs, and does not leave it out. */
+export function answers(view: ActingClass, action: string): boolean {
+  if (view.withoutActions?.includes(action as StandardAction)) return false
+  const isMethod = (owner: object) => typeof (owner as Readonly<Record<string, unknown>>)[action] === 'function'
+  return isMethod(view.prototype) && isMethod(sampleOf(view)) && isDeclared(view, action)
+}
+
+/** An instance as every request gets one, with the fields that the application gives it. */
+export const sampleOf = oncePer((view: ActingClass): object => {
+  try {
+    return new (view as unknown as new () => object)()
+  } catch {
+    // a request is told what its constructor has against it
+    return view.prototype
+  }
+})
+
 /** False for an action that a class declares nothing for. */
-export function isDeclared(view: object, action: string): boolean {
+function isDeclared(view: object, action: string): boolean {
   const { needs } = byName.get(action) ?? {}
   if (needs === undefined) return true
   const [name = '', option] = needs.split('.')

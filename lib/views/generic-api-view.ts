@@ -7,7 +7,7 @@ import { ROW_VERSION } from '../caching/entity-tags.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Where } from '../filters/field-path.js'
 import { addWhere, every } from '../filters/filter.js'
-import { type QueryParameters, queryOf } from '../http/context.js'
+import { isSafeMethod, type QueryParameters, queryOf } from '../http/context.js'
 import { roleRefusal } from '../http/database-role.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -22,6 +22,7 @@ import { readExactly } from '../queryset/read-exactly.js'
 import { leaveOutUnseen, seenBy, type VisibleRows } from '../queryset/visible-rows.js'
 import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { merge } from '../serializers/relation-graph.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericPlan } from './action-plan.js'
 import { showsObject, withQuery } from './actions.js'
@@ -29,12 +30,14 @@ import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import { GenericStatics } from './generic-statics.js'
+import { declaredInput, inputClassOf } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { ruledRows, visibleRowsFor } from './request/visible-rows.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
+import { inputSerializerOf } from './steps/input-serializer.js'
 import { refusesInserted } from './steps/insert-guard.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
@@ -99,7 +102,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** @internal */
   static override takingSerializers(): SerializerClass[] {
-    const own = this.serializerClass ? [this.serializerClass] : []
+    const taking = declaredInput(this)
+    const own = taking ? [taking] : []
     return [...own, ...super.takingSerializers()]
   }
 
@@ -238,14 +242,22 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
    * `getQueryset()` has loaded with them stays as it is.
    */
   async loadRelated(objects: readonly object[], knex: Queryable | undefined = this.trx ?? this.knex): Promise<void> {
-    const { relations } = serializerPlan(this.getSerializerClass())
+    const shown = this.getSerializerClass()
+    const taken = isSafeMethod(this.ctx.method) ? shown : inputClassOf(this)
+    const own = serializerPlan(shown).relations
+    // what nested objects of a body change, too
+    const relations = taken === shown ? own : merge(own, serializerPlan(taken).relations)
     const parent = seenBy(this.getQueryset() as unknown as AnyQueryBuilder, this.visibleRows)
     await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent })
   }
 
-  /** The serializer class for this request; override it to choose by `this.action` or by the caller. */
+  /**
+   * The serializer class for this request; override it to choose by `this.action` or by the caller. An action whose
+   * `outputSerializer` is of the view's model has that one.
+   */
   getSerializerClass(): SerializerClass {
-    const { serializerClass, name } = this.viewClass
+    const { name } = this.viewClass
+    const serializerClass = (this.plan as GenericPlan | undefined)?.outputSerializer ?? this.viewClass.serializerClass
     if (!serializerClass) {
       throw new ConfigurationError(`${name}: set static serializerClass, or override getSerializerClass()`)
     }
@@ -256,7 +268,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   override describeInput(): SerializerPlan | undefined {
     const { resource, viewClass } = this
     const hasSerializer = viewClass.serializerClass !== null || resource.overrides.serializerClass
-    return super.describeInput() ?? (hasSerializer ? serializerPlan(this.getSerializerClass()) : undefined)
+    return super.describeInput() ?? (hasSerializer ? serializerPlan(inputClassOf(this)) : undefined)
   }
 
   /** A serializer that knows this request. */
@@ -266,13 +278,14 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     return new serializerClass({ context: this.getSerializerContext(), forced, ...options }) as Serializer<M>
   }
 
-  /** A serializer for the request's body. */
+  /**
+   * A serializer for the request's body: that of the action's `inputSerializer`, of `inputSerializerClass`, or else of
+   * `serializerClass`. What it has saved is shown by `getSerializer({ obj })`.
+   */
   getInputSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
     const { data: inputData, textual, patch } = this.body
     if (patch !== undefined) throw notApplied(this)
-    if (this.plan.parents.length === 0) return this.getSerializer({ inputData, textual, ...options })
-    // an application's own getSerializer() may know nothing of parents
-    return this.getSerializer({ inputData, textual, forced: forcedValues(this), ...options })
+    return inputSerializerOf(this, { inputData, textual, ...options }) as Serializer<M>
   }
 
   /** What serializers know of the request. */

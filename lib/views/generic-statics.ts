@@ -5,6 +5,7 @@ import { described } from '../kernel/declarations.js'
 import type { Kind } from '../kernel/kinds.js'
 import type { ModelClass } from '../models/objection.js'
 import type { Expandable } from '../serializers/select-fields.js'
+import type { StandardAction } from './actions.js'
 import { APIView } from './api-view.js'
 import type { FilterRelations, GenericStatic } from './generic-view-class.js'
 import type {
@@ -24,8 +25,13 @@ export class GenericStatics extends APIView {
   static model: ModelClass | null = null
   /** Makes the queryset, in place of `model`; called for each request. */
   static queryset: Queryset = null
-  /** The serializer of bodies and answers. @default null */
+  /** The serializer of answers, and of bodies unless `inputSerializerClass` is that of bodies. @default null */
   static serializerClass: ViewSerializer = null
+  /**
+   * The serializer of bodies, where that is another one than that of answers: what it has saved is shown by
+   * `serializerClass`. @default null: serializerClass
+   */
+  static inputSerializerClass: ViewSerializer = null
   /** The property that the path names an object by; `id` is the external id of a model that has them. @default 'id' */
   static lookupField = 'id'
   /** The name of the path parameter, in `ctx.params` and the document. @default the name of `lookupField` */
@@ -78,8 +84,20 @@ export class GenericStatics extends APIView {
   static searchParam = 'search'
   /** Let PostgreSQL write the JSON of lists and objects, where SQL can say all that they show; `explain` tells. @default false */
   static useNativeJson = false
+  /**
+   * Actions that come with the class and are not routed: their methods are 405, and neither the document nor clients know them.
+   * @example static override withoutActions = ['update'] as const // PATCH without PUT
+   * @default []
+   */
+  static withoutActions: readonly StandardAction[] = []
   /** Answer 400 for query parameters that nothing reads, in place of ignoring them. @default false */
   static strictParams = false
+  /**
+   * Answer 400 for names in bodies that no field has, at any depth, in place of ignoring them; with `'writable'` also for
+   * those of fields that no client may write.
+   * @default false
+   */
+  static strictBody: boolean | 'writable' = false
   /**
    * Lists also answer QUERY (RFC 10008): a body of JSON says what the parameters of a GET would, however long that is.
    * @see docs/reference/query-method.md @default false
@@ -137,6 +155,7 @@ described(GenericStatics, {
   model: 'any',
   queryset: 'any',
   serializerClass: 'any',
+  inputSerializerClass: 'any',
   lookupField: 'name',
   lookupUrlKwarg: 'name or null',
   paginationClass: 'any',
@@ -151,7 +170,9 @@ described(GenericStatics, {
   searchType: 'any',
   searchParam: 'name',
   useNativeJson: 'boolean',
+  withoutActions: 'names',
   strictParams: 'boolean',
+  strictBody: 'any',
   queryMethod: 'boolean',
   queryParameters: 'list',
   concurrency: 'names or null',

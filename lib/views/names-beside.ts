@@ -1,15 +1,13 @@
 /** Names of paths that stand beside those of objects: a key that is one of them is written in another way. */
 import { oncePer } from '../kernel/once-per.js'
 import { type ActionClass, actionsOf } from './action-options.js'
-import { actionsOn, isDeclared } from './actions.js'
+import { actionsOn, answers } from './actions.js'
 
 const OF_LISTS = ['aggregate', 'facets', 'bulk'] as const
 
 /** `bulk`, and the names of actions on lists; a router adds what it has registered below the path of the view set. */
 export const namesBeside = oncePer((view: ActionClass): Set<string> => {
-  const has = (action: string) =>
-    typeof (view.prototype as Readonly<Record<string, unknown>>)[action] === 'function' && isDeclared(view, action)
-  const standard = OF_LISTS.filter((path) => Object.values(actionsOn(path)).some(has))
-  const own = [...actionsOf(view).values()].filter(({ detail }) => !detail)
+  const standard = OF_LISTS.filter((path) => Object.values(actionsOn(path)).some((action) => answers(view, action)))
+  const own = [...actionsOf(view).values()].filter(({ detail, urlPath }) => !detail && urlPath !== '')
   return new Set([...standard, ...own.map(({ urlPath }) => urlPath.replace(/^\//, '').split('/')[0] as string)])
 })

@@ -1,5 +1,5 @@
 /** What of a view the application does in its own way: asked of each class once, never by a request. */
-import { actionNamed } from './actions.js'
+import { ACTIONS, actionNamed } from './actions.js'
 import { builtInMethods } from './built-in.js'
 
 /** What chooses objects, and who may have them. */
@@ -45,7 +45,9 @@ export class Overrides {
 
   /** @param sample an instance of the class, whose fields count as its methods do */
   constructor(sample: object) {
-    this.#builtIn = builtInMethods(sample)
+    // an action that a class takes away has nothing in its place
+    const missing = ACTIONS.filter(({ name }) => (sample as Readonly<Record<string, unknown>>)[name] === undefined)
+    this.#builtIn = new Set([...builtInMethods(sample), ...missing.map(({ name }) => name)])
     this.queryset = this.has('getQueryset')
     this.filtering = this.has('filterQueryset')
     this.lookup = this.has('getObject')
@@ -55,7 +57,7 @@ export class Overrides {
     this.serializerClass = this.has('getSerializerClass')
   }
 
-  /** True for a method that is not ours: the application has overridden it, or the view has none of that name. */
+  /** True for a method that is not ours: the application has put its own there, or added one. */
   has(method: string): boolean {
     return !this.#builtIn.has(method)
   }

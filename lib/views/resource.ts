@@ -19,7 +19,7 @@ import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
-import { actionNamed, takesMany } from './actions.js'
+import { actionNamed, sampleOf, takesMany } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
@@ -43,7 +43,6 @@ export class Resource {
   readonly keepsConnections: boolean
   #answers: AnswerPlan | undefined
   readonly #stored = new Map<WritingAction, (serializer: SerializerClass) => StoredRows>()
-  #instance: object | undefined
   /** The total order of terms that a filter backend gives out again and again. */
   readonly totalOf = oncePer((terms: readonly OrderTerm[]) =>
     totalOrder(this.model, terms, { positions: this.paginator?.ordering !== undefined }),
@@ -262,10 +261,8 @@ export class Resource {
     return known(serializer)
   }
 
-  /** An instance as every request gets one, with the fields that the application gives it. */
   get #sample(): object {
-    this.#instance ??= new this.view()
-    return this.#instance
+    return sampleOf(this.view)
   }
 
   #overridden(methods: readonly string[]): string | null {

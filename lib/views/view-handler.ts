@@ -10,7 +10,7 @@ import { ALL_CHANNELS } from '../kernel/trace-channels.js'
 import { mediaTypesFor } from '../parsers/parser.js'
 import { actionClass } from './action-options.js'
 import { type ActionPlan, type ActionRoute, planOf } from './action-plan.js'
-import { allowedMethods, takesQuery } from './actions.js'
+import { type ActingClass, allowedMethods, takesQuery } from './actions.js'
 import { policiesOf, queryParsers } from './policies.js'
 import { dispatch } from './request/dispatch.js'
 import { tracedDispatch } from './request/traced-dispatch.js'
@@ -26,7 +26,9 @@ export type ViewHandler = (ctx: Context) => Promise<void>
 export function methodsOf(view: HandledClass): ActionMap {
   // a query() that is there already is most likely for something else
   const own = METHODS.filter((method) => method !== 'query' && hasMethod(view, method))
-  const actions = { ...view.actions, ...Object.fromEntries(own.map((method) => [method, method])) }
+  const { withoutActions = [] } = view as ActingClass
+  const standard = Object.entries(view.actions).filter(([, action]) => !withoutActions.includes(action as never))
+  const actions = Object.fromEntries([...standard, ...own.map((method) => [method, method] as const)])
   if (Object.keys(actions).length === 0) {
     throw new ConfigurationError(
       `${view.name}: answers no method; add get(), post() …, or name its actions: asView({ get: 'list' })`,

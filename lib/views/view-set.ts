@@ -50,15 +50,19 @@ export class ReadOnlyModelViewSet<
 > extends ReadOnlyActions {}
 
 /** What the methods of `ModelViewSet` take and give. */
-export interface ModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> {
+export interface ModelViewSet<
+  M extends Model = Model,
+  S extends SerializerOfAny = Serializer<M>,
+  I extends SerializerOfAny = S,
+> {
   getQueryset(): QueryBuilder<M>
   getObject(): Promise<M>
   getObjectToWrite(): Promise<M>
   getSerializer(options: AnyOptions & { readonly many: true }): OfMany<S>
   getSerializer(options: AnyOptions & { readonly partial: true }): OfPart<S>
   getSerializer(options?: AnyOptions): S
-  performCreate(serializer: S): Promise<unknown>
-  performUpdate(serializer: S, instance: M): Promise<unknown>
+  performCreate(serializer: I): Promise<unknown>
+  performUpdate(serializer: I, instance: M): Promise<unknown>
   performDestroy(instance: M): Promise<unknown>
   performRestore(instance: M): Promise<unknown>
   performPurge(instance: M): Promise<unknown>
@@ -73,23 +77,31 @@ export interface ModelViewSet<M extends Model = Model, S extends SerializerOfAny
  * }
  * new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
  */
-export class ModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> extends AllActions {}
+export class ModelViewSet<
+  M extends Model = Model,
+  S extends SerializerOfAny = Serializer<M>,
+  I extends SerializerOfAny = S,
+> extends AllActions {}
 
 /** What the methods of `BulkModelViewSet` take and give. */
-export interface BulkModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> {
+export interface BulkModelViewSet<
+  M extends Model = Model,
+  S extends SerializerOfAny = Serializer<M>,
+  I extends SerializerOfAny = S,
+> {
   getQueryset(): QueryBuilder<M>
   getObject(): Promise<M>
   getObjectToWrite(): Promise<M>
   getSerializer(options: AnyOptions & { readonly many: true }): OfMany<S>
   getSerializer(options: AnyOptions & { readonly partial: true }): OfPart<S>
   getSerializer(options?: AnyOptions): S
-  performCreate(serializer: S): Promise<unknown>
-  performUpdate(serializer: S, instance: M): Promise<unknown>
+  performCreate(serializer: I): Promise<unknown>
+  performUpdate(serializer: I, instance: M): Promise<unknown>
   performDestroy(instance: M): Promise<unknown>
   performRestore(instance: M): Promise<unknown>
   performPurge(instance: M): Promise<unknown>
-  performBulkCreate(serializer: S): Promise<unknown>
-  performBulkUpdate(serializer: S, instances: readonly M[]): Promise<unknown>
+  performBulkCreate(serializer: I): Promise<unknown>
+  performBulkUpdate(serializer: I, instances: readonly M[]): Promise<unknown>
   performBulkDestroy(instances: readonly M[]): Promise<unknown>
 }
 
@@ -103,6 +115,10 @@ export interface BulkModelViewSet<M extends Model = Model, S extends SerializerO
  *   static override maxBulkSize = 500
  * }
  */
-export class BulkModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> extends BulkActions {}
+export class BulkModelViewSet<
+  M extends Model = Model,
+  S extends SerializerOfAny = Serializer<M>,
+  I extends SerializerOfAny = S,
+> extends BulkActions {}
 
 for (const made of [ViewSet, GenericViewSet, ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet]) described(made)

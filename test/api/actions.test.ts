@@ -569,9 +569,9 @@ describe('[I23] mistakes of the programmer', () => {
       'GET has none',
     ],
     [
-      'an empty path',
+      'the path and the method of the list',
       () => register(withAction({ methods: ['GET'], urlPath: '/' })),
-      'Books.publish: urlPath is empty',
+      'Books: list() and publish() both answer GET on "/"',
     ],
     [
       'a path that is none',

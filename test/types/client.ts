@@ -199,3 +199,23 @@ export async function use(): Promise<void> {
   // @ts-expect-error an input of another type
   await api.books.callOn(7, 'POST', 'publish', { on: 3 })
 }
+
+/** What a view set leaves out is none of its methods; what it takes and what it shows may be two serializers. */
+class ChosenBooks extends modelViewSet(Book, {
+  serializerClass: BookSerializer,
+  inputSerializerClass: modelSerializer(Book, { fields: ['title'] }),
+  withoutActions: ['update'],
+  actions: { clear: listAction({ methods: ['DELETE'], urlPath: '' }, () => ({ deleted: 1 })) },
+}) {}
+const chosen = new APIRouter().register('chosen', ChosenBooks)
+export async function callChosen(): Promise<void> {
+  const books = createClient<typeof chosen>('https://example.org').chosen
+  // @ts-expect-error PUT is left out
+  void books.update
+  const changed = await books.partialUpdate(1, { title: 'a' })
+  if (changed.ok) changed.data.pages satisfies number | null
+  // @ts-expect-error pages are shown, and not taken
+  await books.create({ title: 'a', pages: 3 })
+  const cleared = await books.call('DELETE', '')
+  if (cleared.ok) is<Equal<typeof cleared.data, { deleted: number }>>()
+}

@@ -2,7 +2,7 @@
 import { ConfigurationError } from '../../kernel/errors.js'
 import type { BaseVersioning } from '../../versioning/versioning.js'
 import { isNoOrder, ownParameters, pagingParameters } from '../action-parameters.js'
-import { isDeclared } from '../actions.js'
+import { answers } from '../actions.js'
 import { aggregatesOf, declaresAggregates, isAggregating } from '../aggregates.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { orders, resourceOf } from '../resource.js'
@@ -23,7 +23,7 @@ export function checkAggregates(view: GenericViewClass, versioning: BaseVersioni
     ...(versioning?.parameters() ?? []),
   ]
   for (const action of ['aggregate', 'facets']) {
-    if (!isDeclared(view, action)) continue
+    if (!answers(view, action)) continue
     const own = [...ownParameters(view, action), ...pagingParameters(view, action)].map(({ name }) => name)
     const twice = own.find((name, index) => own.indexOf(name) < index || taken.some((other) => other.name === name))
     if (twice === undefined) continue

@@ -11,6 +11,7 @@ import { ModelSerializer } from '../../serializers/model-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
+import { declaredInput } from '../input-class.js'
 import { concurrencyOf } from '../resource.js'
 
 /**
@@ -38,7 +39,8 @@ export async function checkConcurrency(view: GenericViewClass, knex: Queryable |
         `${view.name}: concurrency names "${property}" of type ${column.sqlType ?? column.type}; name a number, text, date or uuid`,
       )
     }
-    if (view.serializerClass) checkWritable(view, view.serializerClass, property)
+    const taking = declaredInput(view)
+    if (taking) checkWritable(view, taking, property)
   }
   if (!('update' in view.prototype) || !isBuiltIn(view.prototype, 'performUpdate') || writesItself(view)) return
   if (!traitsOf(model).plainUpdates || table === undefined || !knex || (await hasUpdateTrigger(knex, table))) return
@@ -59,8 +61,8 @@ function checkWritable(view: GenericViewClass, serializer: SerializerClass, prop
 }
 
 /** True when the serializer has an update of the application's. */
-function writesItself({ serializerClass }: GenericViewClass): boolean {
-  const prototype: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
+function writesItself(view: GenericViewClass): boolean {
+  const prototype: Partial<ModelSerializer> = declaredInput(view)?.prototype ?? {}
   const own = ModelSerializer.prototype
   return prototype.update !== own.update || prototype.save !== own.save || prototype.validate !== own.validate
 }

@@ -5,6 +5,7 @@ import { declaredTerm } from '../../filters/order-term.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { firstTime } from '../../kernel/once-per.js'
+import { quote } from '../../kernel/quote.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -13,7 +14,7 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { expandedBy } from '../../serializers/select-fields.js'
-import { ACTIONS, changesMany } from '../actions.js'
+import { ACTIONS, actionNamed, answers, changesMany } from '../actions.js'
 import type { APIView } from '../api-view.js'
 import { isBuiltIn } from '../built-in.js'
 import { type Cacheable, isCacheable, policyOf } from '../cacheable.js'
@@ -49,6 +50,17 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
   if (needsSerializer && !view.serializerClass && isBuiltIn(view.prototype, 'getSerializerClass')) {
     throw new ConfigurationError(`${view.name}: set static serializerClass, or override getSerializerClass()`)
   }
+  const unknown = view.withoutActions.find((name) => actionNamed(name) === undefined)
+  if (unknown !== undefined) {
+    throw new ConfigurationError(
+      `${view.name}: withoutActions names "${unknown}"; name actions that come with the package: ${ACTIONS.map(({ name }) => name).join(', ')}`,
+    )
+  }
+  if (![true, false, 'writable'].includes(view.strictBody)) {
+    throw new ConfigurationError(
+      `${view.name}: strictBody is ${quote(view.strictBody)}; give true, false or 'writable'`,
+    )
+  }
   checkSerializers(view)
   void resourceOf(view).envelope
   checkStatuses(view)
@@ -56,7 +68,7 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
   if (view.requireIfMatch && view.concurrency === null) {
     throw new ConfigurationError(`${view.name}: requireIfMatch needs static concurrency, the columns to match`)
   }
-  if (view.requireIfMatch && ACTIONS.some(({ name }) => changesMany(name) && name in view.prototype)) {
+  if (view.requireIfMatch && ACTIONS.some(({ name }) => changesMany(name) && answers(view, name))) {
     throw new ConfigurationError(
       `${view.name}: requireIfMatch cannot hold for bulk routes, which name no versions; leave out BulkUpdateMixin and BulkDestroyMixin`,
     )
@@ -156,7 +168,8 @@ function checkSerializers(view: CheckedClass): void {
     }
     checkSerializer(serializer, seen)
   }
-  if (view.serializerClass) check('static serializerClass', view.serializerClass)
+  for (const name of ['serializerClass', 'inputSerializerClass'] as const)
+    if (view[name]) check(`static ${name}`, view[name])
   for (const [path, expansion] of Object.entries(view.expandable)) {
     const where = `static expandable["${path}"]`
     if (expansion instanceof NestedSerializer) checkField(`${view.name}: ${where}`, expansion)

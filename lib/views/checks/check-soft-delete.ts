@@ -7,6 +7,7 @@ import { modelName } from '../../models/objection.js'
 import { markDeletion } from '../../models/soft-deletes.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
+import { declaredInput } from '../input-class.js'
 import { resourceOf } from '../resource.js'
 import { deletionProperty } from '../soft-delete.js'
 
@@ -39,12 +40,9 @@ export function checkSoftDelete(view: GenericViewClass): void {
   const fail = (problem: string) => new ConfigurationError(`${view.name}: softDelete names "${property}"${problem}`)
   if (!POINTS_IN_TIME.has(type)) throw fail(` of type ${sqlType ?? type}; name a timestamptz, which is null until then`)
   if (!holdsNull) throw fail(`, which is never null, so that every row of ${modelName(model)} would be deleted`)
-  const field =
-    view.serializerClass &&
-    serializerPlan(view.serializerClass).writable.find(({ column }) => column?.property === property)
-  if (field) {
-    throw fail(`, which clients may write as "${field.name}"; add it to ${view.serializerClass?.name}.readOnlyFields`)
-  }
+  const taking = declaredInput(view)
+  const field = taking && serializerPlan(taking).writable.find(({ column }) => column?.property === property)
+  if (field) throw fail(`, which clients may write as "${field.name}"; add it to ${taking.name}.readOnlyFields`)
   if (!deletion.permissions) return
   const readers = [
     ...filterView.backends.flatMap((one) => one.parameters(filterView)),

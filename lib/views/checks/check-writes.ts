@@ -7,6 +7,7 @@ import { ModelSerializer } from '../../serializers/model-serializer.js'
 import { type Action, actionNamed } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
+import { declaredInput } from '../input-class.js'
 import type { NestedViewClass } from '../request/parent-key.js'
 import { resourceOf } from '../resource.js'
 
@@ -51,12 +52,13 @@ function checkDelete(view: GenericViewClass, { model }: ModelDescription, action
 }
 
 /** True where an application's own code does the writing. */
-function writesItself({ prototype, serializerClass }: GenericViewClass, { hooks, serializerMethod }: Action): boolean {
+function writesItself(view: GenericViewClass, { hooks, serializerMethod }: Action): boolean {
+  const { prototype } = view
   // that of a list calls that of an object where an application has overridden it
   if (!isBuiltIn(prototype, ...hooks.filter((name) => name in prototype))) return true
   if (serializerMethod === undefined) return false
   if (!isBuiltIn(prototype, 'getSerializerClass')) return true
-  const serializer: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
+  const serializer: Partial<ModelSerializer> = declaredInput(view)?.prototype ?? {}
   return serializer[serializerMethod] !== ModelSerializer.prototype[serializerMethod]
 }
 

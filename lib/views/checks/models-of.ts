@@ -13,6 +13,7 @@ import { declaredFieldsOf } from '../../serializers/declared-fields.js'
 import type { ModelSerializer } from '../../serializers/model-serializer.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { expandedBy } from '../../serializers/select-fields.js'
+import { shownBy } from '../../serializers/shown-by.js'
 import { type ActionClass, actionsOf } from '../action-options.js'
 import { aggregatedNames } from '../aggregates.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -25,6 +26,7 @@ export type ModelledView = ActionClass &
     | 'expandable'
     | 'filterRelations'
     | 'filtersetFields'
+    | 'inputSerializerClass'
     | 'model'
     | 'modelClass'
     | 'ordering'
@@ -50,7 +52,7 @@ export function modelsOf(view: ModelledView): ModelClass[] {
     for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
   }
   const seen = new Set<SerializerClass>()
-  if (view.serializerClass) collectModels(view.serializerClass, models, seen)
+  for (const one of [view.serializerClass, view.inputSerializerClass]) if (one) collectModels(one, models, seen)
   for (const expansion of Object.values(view.expandable)) {
     const shown = expandedBy(expansion)
     if (shown) collectModels(shown, models, seen)
@@ -114,7 +116,8 @@ function collectModels(serializer: SerializerClass, models: Set<ModelClass>, see
     }
   }
   for (const field of declaredFieldsOf(serializer).values()) {
-    if (field instanceof NestedSerializer) collectModels(field.serializerClass, models, seen)
+    const nested = field instanceof NestedSerializer ? field.serializerClass : shownBy(field)
+    if (nested) collectModels(nested, models, seen)
     const related = field instanceof RelatedField ? field.relatedModel() : undefined
     if (related) models.add(related)
   }

@@ -13,9 +13,11 @@ import type { GenericViewClass } from '../generic-view-class.js'
 import { serializersOfActions } from './models-of.js'
 
 /** Compiles those of the class itself. @throws {ConfigurationError} */
-export function prepareSerializers({ serializerClass, expandable }: GenericViewClass): void {
+export function prepareSerializers({ serializerClass, inputSerializerClass, expandable }: GenericViewClass): void {
+  const seen = new Set<SerializerClass>()
+  if (inputSerializerClass) prepareSerializer(inputSerializerClass, seen)
   if (!serializerClass) return
-  prepareSerializer(serializerClass, new Set())
+  prepareSerializer(serializerClass, seen)
   warnOfSecrets(serializerClass)
   for (const expansion of Object.values(expandable)) {
     const shown = expandedBy(expansion)
@@ -38,7 +40,8 @@ function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClas
   seen.add(serializer)
   warnOfFormat(serializer)
   warnOfNullSlugs(serializer)
-  for (const { field, readable } of serializerPlan(serializer).fields) {
+  const { fields, readable: shown } = serializerPlan(serializer)
+  for (const { field, readable } of new Set([...fields, ...shown])) {
     if (!(field instanceof NestedSerializer)) continue
     if (readable) warnOfNestedSecrets(serializer, field.serializerClass)
     prepareSerializer(field.serializerClass, seen)

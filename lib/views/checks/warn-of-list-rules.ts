@@ -4,6 +4,7 @@ import { BaseFilter } from '../../filters/filter.js'
 import { OUR_FILTERS } from '../../filters/our-filters.js'
 import { firstTime } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
+import { answers } from '../actions.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { resourceOf } from '../resource.js'
 
@@ -20,7 +21,7 @@ export function warnOfListRules(view: GenericViewClass & { readonly databaseRole
   if (!backend) return
   const isNarrowed = !resource.isWholeTable || view.databaseRole != null || describeModel(model.model).secured
   if (isNarrowed || resource.guardsObjects || resource.overrides.lookup) return
-  if (!OF_OBJECTS.some((action) => action in view.prototype) || !isFirst(view)) return
+  if (!OF_OBJECTS.some((action) => answers(view, action)) || !isFirst(view)) return
   const { name } = backend.constructor
   process.emitWarning(
     `${view.name}: ${name} of filterBackends has its own filterQueryset(), which narrows lists only: an object that it leaves ` +

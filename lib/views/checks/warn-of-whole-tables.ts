@@ -53,8 +53,8 @@ function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing):
   const look = (serializer: SerializerClass): void => {
     if (seen.has(serializer)) return
     seen.add(serializer)
-    const { fields, model } = serializerPlan(serializer)
-    for (const { name, field, relation, writable, readable, column } of fields) {
+    const { fields, readable: shown, model } = serializerPlan(serializer)
+    for (const { name, field, relation, writable, readable, column } of new Set([...fields, ...shown])) {
       if (!relation || !model) continue
       // the path decides on it
       const isForced = (column?.property ?? '') === view.parentLookupField || relation.name === view.parentLookupField

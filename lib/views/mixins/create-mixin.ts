@@ -5,7 +5,7 @@ import { formatOf, guardSuffix, requestPath } from '../../http/context.js'
 import { described } from '../../kernel/declarations.js'
 import { encodeValue } from '../../kernel/path-pattern.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { ACTIONS } from '../actions.js'
+import { ACTIONS, answers } from '../actions.js'
 import { markBuiltIn } from '../built-in.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import type { GenericView } from '../generic-view.js'
@@ -94,7 +94,7 @@ function encodeKey({ name, columns }: ObjectKey, key: unknown, beside: ReadonlyS
 
 /** A view set has paths of objects by its actions; beside a view of an application's own router there may be one. */
 export function hasObjectPaths(view: Pick<View, 'plan'>): boolean {
-  return view.plan.basename === undefined || DETAIL.some((name) => name in view)
+  return view.plan.basename === undefined || DETAIL.some((name) => answers(view.plan.viewClass, name))
 }
 
 /** The path, where its end looks like one of the view's formats. */

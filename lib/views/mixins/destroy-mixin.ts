@@ -11,6 +11,7 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import { markBuiltIn } from '../built-in.js'
 import type { GenericView } from '../generic-view.js'
+import { declaredInput } from '../input-class.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { readNewVersion } from '../steps/concurrency.js'
 import { markDeleted, takeMark } from '../steps/delete-softly.js'
@@ -34,8 +35,8 @@ async function deleteObject(view: GenericView, object: Model): Promise<unknown> 
   const deleted: unknown = await deleteRow(object, knex)
   const kept = deleted === 0 ? await whyKept(view, object, 'delete') : undefined
   if (kept) throw kept
-  const { serializerClass } = view.viewClass
-  if (serializerClass) dropUploads(serializerPlan(serializerClass), [object], knex)
+  const taking = declaredInput(view.viewClass)
+  if (taking) dropUploads(serializerPlan(taking), [object], knex)
   return deleted
 }
 

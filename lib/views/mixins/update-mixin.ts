@@ -2,6 +2,7 @@
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { markBuiltIn } from '../built-in.js'
+import type { GenericAPIView } from '../generic-api-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { selectionOf } from '../steps/selection.js'
@@ -15,19 +16,14 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
      * `partial` missing fields stay as they are.
      */
     update(options: { partial?: boolean } = {}): Promise<unknown> {
-      return holdingRows(this, async () => {
-        // a wrong name is refused before anything is written
-        selectionOf(this)
-        const instance = await this.getObjectToWrite()
-        const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })
-        await serializer.isValid({ raiseException: true })
-        return answerSaved(this, serializer, 'update', () => this.performUpdate(serializer, instance))
-      })
+      return change(this, options.partial ?? false)
     }
 
     /** Answers PATCH: `update({ partial: true })`. */
     async partialUpdate(): Promise<unknown> {
-      return this.update({ partial: true })
+      // a class may have taken PUT away, with nothing in its place
+      const { update } = this as Partial<typeof this>
+      return update ? update.call(this, { partial: true }) : change(this, true)
     }
 
     /** Stores the changes. Override it to add values. */
@@ -38,4 +34,19 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
   }
   markBuiltIn(mixed.prototype)
   return described(mixed)
+}
+
+interface UpdatingView extends GenericAPIView {
+  performUpdate(serializer: Serializer, instance: object): Promise<unknown>
+}
+
+function change(view: UpdatingView, partial: boolean): Promise<unknown> {
+  return holdingRows(view, async () => {
+    // a wrong name is refused before anything is written
+    selectionOf(view)
+    const instance = await view.getObjectToWrite()
+    const serializer = view.getInputSerializer({ obj: instance, partial })
+    await serializer.isValid({ raiseException: true })
+    return answerSaved(view, serializer, 'update', () => view.performUpdate(serializer, instance))
+  })
 }

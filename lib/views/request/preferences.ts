@@ -8,12 +8,13 @@ import { refuseUnknownParameters } from '../steps/refuse-unknown-parameters.js'
 import type { View } from '../view.js'
 import { rendererOf } from './respond.js'
 
-/** Refuses what would be ignored. @throws ValidationError */
-export function handleStrictly(view: View): void {
-  const generic = view as GenericView
-  refuseUnknownParameters(generic)
-  refuseUnknownNames(generic)
-  view.ctx.append('Preference-Applied', 'handling=strict')
+/** Refuses what would be ignored, as the class declares or the client prefers. @throws ValidationError */
+export function handleStrictly(view: GenericView, isPreferred: boolean): void {
+  const { strictParams } = view.plan.viewClass
+  // lists check them where they read them
+  if (isPreferred || (strictParams && view.plan.action === 'retrieve')) refuseUnknownParameters(view)
+  refuseUnknownNames(view)
+  if (isPreferred) view.ctx.append('Preference-Applied', 'handling=strict')
 }
 
 /** The data of an answer that shows as much as the client prefers: undefined for none, with the status and the tag of what there is. */

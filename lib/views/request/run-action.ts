@@ -92,23 +92,23 @@ async function readBody(view: View, steps: typeof ACTION_STEPS): Promise<ParsedB
 }
 
 function call(view: View): unknown {
-  const { action, inputSerializer, answerSchema, parents, resource } = view.plan
+  const { action, inputSerializer, answerSchema, parents, resource, isStrict } = view.plan
   const preferences = heededPreferences(view)
   const mayBeKey = action === 'retrieve' && formatOf(view.ctx) !== undefined
-  if (inputSerializer || resource?.asks || mayBeKey || parents.length > 0 || answerSchema || preferences)
+  if (inputSerializer || resource?.asks || mayBeKey || parents.length > 0 || answerSchema || preferences || isStrict)
     return callChecked(view, preferences)
   return methodOf(view).call(view)
 }
 
 async function callChecked(view: View, preferences: Preferences | undefined): Promise<unknown> {
-  const { action, inputSerializer, answerSchema, parents, resource } = view.plan
+  const { action, inputSerializer, answerSchema, parents, resource, isStrict } = view.plan
   if (parents.length > 0) await checkParents(view)
   if (resource?.asks) {
     await askDeleted(view as GenericView)
     if (resource.asksRelations) await askRelations(view as GenericView)
   }
   if (action === 'retrieve' && resource) await readWholeKey(view as GenericView)
-  if (preferences?.strict) handleStrictly(view)
+  if (preferences?.strict || isStrict) handleStrictly(view as GenericView, preferences?.strict === true)
   const method = methodOf(view)
   const result = inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
   const own = answerSchema ? checkedAnswer(view, answerSchema, await result) : result

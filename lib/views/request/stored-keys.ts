@@ -14,6 +14,7 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { schemaOf } from '../../serializers/schema-serializer.js'
 import { actionNamed } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
+import { inputClassOf } from '../input-class.js'
 import type { View } from '../view.js'
 import { memberOfBody } from './enclose.js'
 
@@ -27,7 +28,7 @@ export function bodyOfStored(view: View, error: unknown): ParsedBody {
   if (overrides.hasPartOf(action) || overrides.has('getInputSerializer') || overrides.has('getSerializer')) throw error
   const data = error.data()
   const name = memberOfBody(view as GenericView)
-  const serializer = (view as GenericView).getSerializerClass()
+  const serializer = inputClassOf(view as GenericView)
   const isFound = name === undefined ? isAmongStored(serializer, data) : isWithin(serializer, name, data)
   if (!isFound) throw error
   return { data, textual: false }

@@ -13,7 +13,7 @@ import { type Merging, mergedInput } from '../../serializers/merged-input.js'
 import { readableOperations } from '../../serializers/readable-operations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericView } from '../generic-view.js'
-import { heededPreferences } from '../request/heeded-preferences.js'
+import { inputSerializerOf } from './input-serializer.js'
 import { refuseUnknownNames } from './refuse-unknown-names.js'
 
 /**
@@ -40,7 +40,7 @@ async function applyToShown(view: GenericView, found: object): Promise<object> {
   const after = applyOperations(workingCopy(before), operations, { maxCopied: parser?.limit ?? DEFAULT_MAX_COPIED })
   takeData(view, finished(await changedInput({ before, after }, merging)))
   // a list of operations has no names to look at before
-  if (heededPreferences(view)?.strict) refuseUnknownNames(view)
+  refuseUnknownNames(view)
   return object
 }
 
@@ -51,7 +51,7 @@ function writes({ op, path, from }: Operation, { name }: BoundField): boolean {
 }
 
 function mergingOf(view: GenericView, object: object): Merging & { readonly serializer: Serializer } {
-  const serializer = view.getSerializer({ obj: object as never, partial: true })
+  const serializer = inputSerializerOf(view, { obj: object, partial: true })
   // a queryset of the application's may show less of its columns
   return { serializer, object, isHeld: view.plan.resource.isWholeTable }
 }

@@ -32,6 +32,7 @@ import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
+import { inputClassOf } from '../input-class.js'
 import { checkRowWrite } from './check-row-write.js'
 import { markAllDeleted } from './delete-softly.js'
 import { holdRows } from './hold-rows.js'
@@ -179,7 +180,7 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
     const deleted: unknown = await whereAnyKey(ownRows(model, knex).delete() as AnyQueryBuilder, key, keys)
     if (typeof deleted === 'number' && deleted < keys.length) await checkGone(view, objects, 'delete')
   }
-  dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
+  dropUploads(serializerPlan(inputClassOf(view)), objects, knex)
 }
 
 /** What a trigger or a rule marks in place of its deletion is deleted, once nobody sees it. @throws PermissionDenied, NotFound */

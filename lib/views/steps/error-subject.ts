@@ -3,13 +3,14 @@ import { type ConstraintSubject, subjectOf } from '../../postgres/failed-stateme
 import { constraintSubject } from '../../serializers/constraint-subject.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { GenericView } from '../generic-view.js'
+import { inputClassOf } from '../input-class.js'
 
 /** Names what fails outside the serializer's own statements (in a hook, at COMMIT) by the client's fields. */
 export function subjectOfView(view: GenericView): ConstraintSubject {
   const subject = subjectOf(view.ctx.method, view)
   try {
     const { data } = view.body
-    const own = constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, data, {
+    const own = constraintSubject(serializerPlan(inputClassOf(view)), subject.operation, data, {
       raw: true,
       view,
     })

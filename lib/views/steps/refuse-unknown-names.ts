@@ -1,4 +1,4 @@
-/** Refuses names in a body that no field has, at any depth, where a client prefers so. */
+/** Refuses names in a body that no field has, at any depth, where the class says so or a client prefers it. */
 
 import { readForm } from '../../fields/json-text.js'
 import { type ErrorMessages, ValidationError } from '../../kernel/errors.js'
@@ -9,18 +9,26 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { schemaOf } from '../../serializers/schema-serializer.js'
 import { actionNamed, changesMany, takesMany } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
+import { inputClassOf } from '../input-class.js'
+import { heededPreferences } from '../request/heeded-preferences.js'
 import { keyNames } from './bulk-objects.js'
 
-/** @throws ValidationError the body has names that are none of the serializer's, which would be ignored */
+/**
+ * Refuses them where the class says so (`strictBody`), or the client prefers it.
+ * @throws ValidationError the body has names that are none of the serializer's, which would be ignored
+ */
 export function refuseUnknownNames(view: GenericView): void {
-  const { action } = view.plan
+  const { action, inputSerializer, viewClass } = view.plan
+  const { strictBody } = viewClass
+  if (!strictBody && !heededPreferences(view)?.strict) return
   const { writes } = actionNamed(action) ?? {}
-  if (writes === undefined || writes === 'delete') return
+  if (!inputSerializer && (writes === undefined || writes === 'delete')) return
   const keys = changesMany(action) ? keyNames(view).map(({ name }) => name) : []
-  const errors = unknownIn(view.getSerializerClass(), view.body.data, {
+  const errors = unknownIn(inputClassOf(view), view.body.data, {
     keys,
     isList: takesMany(action),
     textual: view.body.textual,
+    isWritten: strictBody === 'writable',
     unknown: new UnknownNames('field'),
   })
   if (errors) throw new ValidationError(errors)
@@ -30,8 +38,12 @@ interface Search {
   /** Names that items have besides. */
   readonly keys?: readonly string[]
   readonly isList: boolean
+  /** It is a list of nested objects, whose keys name those that are there. */
+  readonly isNested?: boolean
   /** It is a form, whose strings may be JSON. */
   readonly textual: boolean
+  /** Names of fields that no client may write are refused, too. */
+  readonly isWritten: boolean
   readonly unknown: UnknownNames
 }
 
@@ -56,13 +68,15 @@ function unknownInObject(serializer: SerializerClass, value: unknown, search: Se
   for (const [name, inner] of Object.entries(value)) {
     if (search.unknown.isFull) break
     const bound = byName.get(name)
-    if (!bound || (bound.input === 'nothing' && !bound.readable)) {
-      if (search.keys?.includes(name)) continue
-      search.unknown.note(name, errors)
+    const isHidden = bound?.input === 'nothing' && !bound.readable
+    if (!bound || isHidden || (search.isWritten && !bound.writable)) {
+      if (search.keys?.includes(name) || (search.isNested && (bound?.column?.primary || bound?.ids))) continue
+      if (bound && !isHidden) errors[name] = ['This field is read-only.']
+      else search.unknown.note(name, errors)
     } else if (bound.writable && bound.field instanceof NestedSerializer) {
       const { serializerClass, many } = bound.field
       const value = search.textual ? readForm(bound.field, inner) : inner
-      const found = unknownIn(serializerClass, value, { ...search, keys: [], isList: many })
+      const found = unknownIn(serializerClass, value, { ...search, keys: [], isList: many, isNested: many })
       if (found) errors[name] = found
     }
   }

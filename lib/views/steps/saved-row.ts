@@ -12,6 +12,7 @@ import type { RowAccess } from '../../rows/row-access.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { actionNamed, takesMany } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
+import { inputClassOf } from '../input-class.js'
 import type { RowAnswer, WritingAction } from '../overrides.js'
 import { versionOf } from './concurrency.js'
 import { lookupAny, lookupBy } from './read-object.js'
@@ -36,7 +37,7 @@ export function savedRows(view: GenericView): SavedRows | undefined {
   const isUnseen = savesUnseen(view)
   const isReturned =
     (isList || resource.versionTerms.length === 0) &&
-    resource.stored(runs as WritingAction, shown).because === null &&
+    resource.stored(runs as WritingAction, inputClassOf(view)).because === null &&
     !(isUnseen && Object.keys(serializerPlan(shown).relations).length > 0)
   const access = isReturned ? undefined : rowAccess(view, action as RowAnswer, { shown })
   return access && { access, isUnseen }

@@ -240,6 +240,8 @@ export async function representFound(view: GenericView, object: object): Promise
 export async function representSaved(view: GenericView, serializer: Serializer, isStale = false): Promise<unknown> {
   const selected = selectionOf(view) !== undefined
   const { resource, keepsQueryset } = view.plan
+  // what it takes is not what is shown
+  if (serializer.constructor !== view.getSerializerClass() && serializer.obj) return representOther(view, serializer)
   const shaping = resource.isWholeTable ? undefined : shapingQuery(view)
   const query = shaping ?? (isStale || keepsQueryset ? querysetOf(view) : undefined)
   if (!selected && !query) return serializer.data
@@ -253,6 +255,17 @@ export async function representSaved(view: GenericView, serializer: Serializer, 
     } else await loadExpanded(view, objects)
   }
   return (partOf(view, serializer) ?? serializer).data
+}
+
+/** What was saved by another serializer than the one that shows it. */
+async function representOther(view: GenericView, { obj, many }: Serializer): Promise<unknown> {
+  const model = view.plan.viewClass.modelClass()
+  const objects = [obj].flat() as object[]
+  if (objects.every((object) => isRowOf(model, object))) {
+    await readAgain(view, querysetOf(view), objects, true)
+    await loadShown(view, objects)
+  }
+  return represent(view, obj as object, many)
 }
 
 /** False for what is no row of the model's table: code of the application may have saved something else. */

@@ -6,6 +6,7 @@ import { ownCode } from '../../rows/own-code.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { actionNamed } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
+import { declaredInput } from '../input-class.js'
 import { INPUT } from '../overrides.js'
 import type { Resource } from '../resource.js'
 
@@ -52,7 +53,7 @@ const SEEN: Unseen = { before: false, saved: false }
 function decide(resource: Resource, action: string): Unseen {
   const { view, overrides, guardsObjects } = resource
   const { writes } = actionNamed(action) ?? {}
-  const { serializerClass } = view
+  const serializerClass = declaredInput(view)
   if (!writes || overrides.hasPartOf(action) || resource.ownHook(action) !== null) return SEEN
   if (overrides.first(SHOWING) !== undefined) return SEEN
   const mayLook = guardsObjects || overrides.first(LOOKING) !== undefined

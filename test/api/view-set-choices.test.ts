@@ -1,0 +1,395 @@
+/** What a view set chooses: which of its actions it answers, which unknown names it refuses, and what it takes and shows. */
+import {
+  APIRouter,
+  bulkModelViewSet,
+  ConfigurationError,
+  FieldFilter,
+  IntegerField,
+  listAction,
+  type ModelViewSet,
+  modelSerializer,
+  modelViewSet,
+  NestedSerializer,
+  objectAction,
+  table,
+} from 'koa-viewsets'
+import { createClient } from 'koa-viewsets/client'
+import { JsonPatchParser, MergePatchParser } from 'koa-viewsets/patches'
+import { Model } from 'objection'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { serveApp } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+
+const Author = table<{ id: number; name: string }>('authors')
+class Book extends Model {
+  static override tableName = 'books'
+  declare id: number
+  declare title: string
+  declare pages: number | null
+  declare author_id: number | null
+  declare author?: InstanceType<typeof Author> | null
+  static override relationMappings = () => ({
+    author: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'books.author_id', to: 'authors.id' },
+    },
+  })
+}
+class AuthorSerializer extends modelSerializer(Author, {
+  fields: ['id', 'name'],
+}) {}
+class BookSerializer extends modelSerializer(Book, {
+  fields: ['id', 'title', 'pages', 'author_id'],
+}) {}
+class BookOutput extends modelSerializer(Book, {
+  fields: ['id', 'title'],
+  declaredFields: {
+    author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+  },
+}) {}
+class BookInput extends modelSerializer(Book, {
+  fields: ['title', 'pages', 'author_id'],
+}) {}
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase({
+    schema: `create table authors (id serial primary key, name text not null unique);
+      create table books (id serial primary key, title text not null, pages int, author_id int references authors);
+      insert into authors (name) values ('Ada'), ('Ben')`,
+  })
+  Model.knex(database.knex)
+})
+beforeEach(async () => {
+  await database.knex.raw(
+    `truncate books restart identity; insert into books (title, author_id) values ('a', 1), ('b', 2)`,
+  )
+})
+afterAll(() => database.drop())
+
+async function serve(...views: (readonly [string, Parameters<APIRouter['register']>[1]])[]) {
+  const api = new APIRouter()
+  for (const [path, view] of views) api.register(path, view, path)
+  await api.prepare()
+  return { api, client: await serveApp(api.routes()) }
+}
+
+describe('an action that a view set leaves out', () => {
+  it('is 405, and neither the document nor OPTIONS has it, while the others stay', async () => {
+    class Patched extends bulkModelViewSet(Book, {
+      serializerClass: BookSerializer,
+      withoutActions: ['update'],
+    }) {}
+    class Listed extends modelViewSet(Book, {
+      serializerClass: BookSerializer,
+      withoutActions: ['retrieve', 'update', 'partialUpdate', 'destroy'],
+    }) {}
+    const { api, client } = await serve(['patched', Patched], ['listed', Listed])
+    const put = await client.send('PUT', '/patched/1', { title: 'c' })
+    expect(put).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, PATCH, DELETE, HEAD, OPTIONS' },
+    })
+    expect((await client.send('PATCH', '/patched/1', { title: 'c' })).json.title).toBe('c')
+    expect((await client.send('OPTIONS', '/patched/1')).json.allowed_methods).not.toContain('put')
+    const { paths } = api.getSchema()
+    expect(Object.keys(paths['/patched/{id}'] ?? {}).sort()).toEqual(['delete', 'get', 'patch'])
+    expect(Object.keys(paths)).not.toContain('/listed/{id}')
+    expect((await client.get('/listed/1')).status).toBe(404)
+    const made = await client.send('POST', '/listed', { title: 'd' })
+    expect(made.status).toBe(201)
+    expect(made.headers).not.toHaveProperty('location')
+  })
+
+  it('is each of them by itself', async () => {
+    const names = [
+      'list',
+      'create',
+      'retrieve',
+      'update',
+      'partialUpdate',
+      'destroy',
+      'bulkCreate',
+      'bulkUpdate',
+      'bulkDestroy',
+    ] as const
+    const views = names.map((name) => {
+      const view = class extends bulkModelViewSet(Book, {
+        serializerClass: BookSerializer,
+        withoutActions: [name],
+      }) {}
+      return [name.toLowerCase(), view] as const
+    })
+    const { client } = await serve(...views)
+    const requests = [
+      ['GET', ''],
+      ['POST', ''],
+      ['GET', '/1'],
+      ['PUT', '/1'],
+      ['PATCH', '/1'],
+      ['DELETE', '/1'],
+      ['POST', '/bulk'],
+      ['PATCH', '/bulk'],
+      ['DELETE', '/bulk'],
+    ] as const
+    for (const [index, [path]] of views.entries()) {
+      const statuses: boolean[] = []
+      for (const [method, end] of requests) {
+        const body = method === 'GET' ? undefined : end === '/bulk' ? [] : {}
+        statuses.push((await client.send(method, `/${path}${end}`, body)).status === 405)
+        await database.knex.raw(`insert into books values (1, 'a') on conflict do nothing`)
+      }
+      expect(statuses).toEqual(names.map((_, at) => at === index))
+    }
+  })
+
+  it.each([
+    ['the class', (view: typeof ModelViewSet) => Object.assign(view.prototype, { update: undefined })],
+    ['its instances', () => undefined],
+  ])('may be taken away from %s, and PATCH stays', async (where, take) => {
+    class Taken extends modelViewSet(Book, {
+      serializerClass: BookSerializer,
+    }) {}
+    take(Taken as never)
+    class Field extends Taken {
+      override update = undefined as never
+    }
+    const { client } = await serve(['books', where === 'the class' ? Taken : Field])
+    expect((await client.send('PUT', '/books/1', { title: 'c' })).status).toBe(405)
+    expect((await client.send('PATCH', '/books/1', { title: 'c' })).json).toMatchObject({ id: 1, title: 'c' })
+  })
+
+  it('is one that comes with the package', () => {
+    class Wrong extends modelViewSet(Book, {
+      serializerClass: BookSerializer,
+      withoutActions: ['put' as 'update'],
+    }) {}
+    expect(() => new APIRouter().register('books', Wrong, 'books')).toThrow(ConfigurationError)
+    expect(() => new APIRouter().register('books', Wrong, 'books')).toThrow('Wrong: withoutActions names "put"')
+  })
+})
+
+describe('unknown names', () => {
+  const strict = (statics: object) =>
+    Object.assign(
+      class extends bulkModelViewSet(Book, {
+        serializerClass: BookSerializer,
+        filterBackends: [FieldFilter],
+        filtersetFields: ['pages'],
+        parserClasses: [
+          ...bulkModelViewSet(Book, { serializerClass: BookSerializer }).parserClasses,
+          MergePatchParser,
+          JsonPatchParser,
+        ],
+        actions: {
+          rename: objectAction({ methods: ['POST'], input: { pages: new IntegerField() } }, (_book, { pages }) => ({
+            pages,
+          })),
+        },
+      }) {},
+      statics,
+    )
+
+  it('of bodies are refused where the server says so, and those of queries apart', async () => {
+    const { client } = await serve(
+      ['loose', strict({})],
+      ['bodies', strict({ strictBody: true })],
+      ['queries', strict({ strictParams: true })],
+    )
+    const whole = { id: 1, title: 'a', x: 1 }
+    for (const [path, body, query] of [
+      ['/loose', 200, 200],
+      ['/bodies', 400, 200],
+      ['/queries', 200, 400],
+    ] as const) {
+      for (const [method, end, data] of [
+        ['PATCH', '/1', { x: 1 }],
+        ['PUT', '/1', whole],
+        ['PATCH', '/bulk', [whole]],
+        ['POST', '/1/rename', { pages: 1, x: 1 }],
+      ] as const) {
+        const answer = await client.send(method, path + end, data)
+        expect([path, method, end, answer.status]).toEqual([path, method, end, body])
+        if (body === 400) expect(JSON.stringify(answer.json.errors)).toContain('Unknown field.')
+      }
+      expect((await client.send('POST', path, { title: 'c', x: 1 })).status).toBe(body === 400 ? 400 : 201)
+      for (const [method, end] of [
+        ['GET', '?x=1'],
+        ['GET', '/1?x=1'],
+      ] as const) {
+        const answer = await client.send(method, path + end, method === 'GET' ? undefined : {})
+        expect([path, method, end, answer.status]).toEqual([path, method, end, query])
+      }
+      expect((await client.get(`${path}?pages=1`)).status).toBe(200)
+      expect((await client.get(`${path}/1?fields=id`)).status).toBe(200)
+    }
+  })
+
+  it('of fields that no client may write are refused where it says so, but for keys of lists', async () => {
+    const { client } = await serve(
+      ['books', strict({ strictBody: 'writable' })],
+      ['others', strict({ strictBody: true })],
+    )
+    const sent = { ...(await client.get('/others/1')).json, title: 'c' }
+    expect((await client.send('PUT', '/others/1', sent)).status).toBe(200)
+    const refused = await client.send('PUT', '/books/1', sent)
+    expect(refused).toMatchObject({
+      status: 400,
+      json: { errors: { id: ['This field is read-only.'] } },
+    })
+    expect((await client.send('PATCH', '/books/bulk', [{ id: 1, title: 'd' }])).status).toBe(200)
+    const merge = { 'Content-Type': 'application/merge-patch+json' }
+    expect((await client.send('PATCH', '/books/1', { id: 5 }, merge)).status).toBe(400)
+    expect((await client.send('PATCH', '/books/1', { title: 'e' }, merge)).json.title).toBe('e')
+  })
+
+  it('are a choice of three', () => {
+    expect(() => new APIRouter().register('books', strict({ strictBody: 'yes' }), 'books')).toThrow(
+      "give true, false or 'writable'",
+    )
+  })
+})
+
+describe('an action without an end of its path', () => {
+  class Books extends modelViewSet(Book, {
+    serializerClass: BookSerializer,
+    withoutActions: ['destroy'],
+    actions: {
+      clear: listAction({ methods: ['DELETE'], urlPath: '' }, async function () {
+        return { deleted: await this.getQueryset().delete() }
+      }),
+      touch: objectAction({ methods: ['POST'], urlPath: '' }, (book) => ({
+        touched: book.id,
+      })),
+    },
+  }) {}
+
+  it('answers on the path of the list, or of the object', async () => {
+    const { api, client } = await serve(['books', Books])
+    expect((await client.send('POST', '/books/2', {})).json).toEqual({
+      touched: 2,
+    })
+    expect((await client.send('OPTIONS', '/books')).headers['allow']).toBe('GET, POST, DELETE, HEAD, OPTIONS')
+    expect((await client.send('DELETE', '/books')).json).toEqual({
+      deleted: 2,
+    })
+    expect((await client.get('/books')).json).toEqual([])
+    const { paths } = api.getSchema()
+    expect(Object.keys(paths).sort()).toEqual(['/', '/books', '/books/{id}'])
+    expect(paths['/books']?.['delete']).toMatchObject({
+      operationId: 'books_clear',
+      summary: 'Clear',
+    })
+    expect(api.url('books-clear')).toBe('/books')
+    expect((await client.send('DELETE', '/books/1')).status).toBe(405)
+  })
+
+  it('is called by the client', async () => {
+    const api = new APIRouter().register('books', Books, 'books')
+    await api.prepare()
+    const { port } = await serveApp(api.routes())
+    const books = createClient<typeof api>(`http://127.0.0.1:${port}`).books
+    expect(await books.callOn(1, 'POST', '')).toMatchObject({
+      ok: true,
+      data: { touched: 1 },
+    })
+    expect(await books.call('DELETE', '')).toMatchObject({
+      ok: true,
+      data: { deleted: 2 },
+    })
+  })
+})
+
+describe('a serializer for input and another for output', () => {
+  class Books extends bulkModelViewSet(Book, {
+    serializerClass: BookOutput,
+    inputSerializerClass: BookInput,
+    actions: {
+      resize: objectAction({ methods: ['POST'], input: BookInput, output: BookOutput }, async function (book) {
+        const serializer = this.getInputSerializer({ obj: book })
+        await serializer.isValid({ raiseException: true })
+        await serializer.save()
+        return this.getSerializer({ obj: await this.getObject() }).data
+      }),
+    },
+  }) {}
+  class ByHand extends modelViewSet(Book, { serializerClass: BookOutput }) {
+    override getInputSerializer(options = {}) {
+      const context = this.getSerializerContext()
+      return new BookInput({
+        inputData: this.body.data,
+        context,
+        ...options,
+      }) as never
+    }
+  }
+  class Native extends Books {
+    static override useNativeJson = true
+  }
+  class Instances extends Books {
+    override getSerializer(...options: never[]): never {
+      return super.getSerializer(...options) as never
+    }
+  }
+
+  it.each([
+    ['rows', Books],
+    ['JSON of PostgreSQL', Native],
+    ['instances', Instances],
+    ['a getInputSerializer() of its own', ByHand],
+  ])('take the one and answer by the other, read as %s', async (_way, view) => {
+    const { client } = await serve(['books', view])
+    const one = { id: 1, title: 'a', author: { id: 1, name: 'Ada' } }
+    expect((await client.get('/books/1')).json).toEqual(one)
+    const made = await client.send('POST', '/books', {
+      title: 'c',
+      pages: 3,
+      author_id: 2,
+    })
+    expect(made).toMatchObject({
+      status: 201,
+      json: { id: 3, title: 'c', author: { id: 2, name: 'Ben' } },
+    })
+    expect(Object.keys(made.json)).toEqual(['id', 'title', 'author'])
+    const changed = await client.send('PATCH', '/books/1', { author_id: 2 })
+    expect(changed.json).toEqual({ ...one, author: { id: 2, name: 'Ben' } })
+    expect((await client.send('PUT', '/books/1', { title: 'd' })).json).toEqual({
+      ...one,
+      title: 'd',
+      author: { id: 2, name: 'Ben' },
+    })
+    const [row] = await database.knex('books').where({ id: 1 })
+    expect(row).toMatchObject({ title: 'd', author_id: 2 })
+    expect((await client.send('POST', '/books', {})).json.errors).toEqual({
+      title: ['This field is required.'],
+    })
+    expect((await client.send('POST', '/books', { title: 'e', author_id: 9 })).json.errors).toEqual({
+      author_id: ['Invalid pk "9" - object does not exist.'],
+    })
+    if (view === ByHand) return
+    const bulk = await client.send('POST', '/books/bulk', [{ title: 'f', author_id: 1 }])
+    expect(bulk.json).toMatchObject([{ title: 'f', author: { name: 'Ada' } }])
+    const patched = await client.send('PATCH', '/books/bulk', [{ id: 1, author_id: 1 }])
+    expect(patched.json).toEqual([{ ...one, title: 'd' }])
+    expect((await client.send('POST', '/books/1/resize', { title: 'g', pages: 7 })).json).toEqual({
+      ...one,
+      title: 'g',
+    })
+  })
+
+  it('are both described', async () => {
+    const { api, client } = await serve(['books', Books])
+    const { paths, components } = api.getSchema()
+    const of = (path: string, method: string) => JSON.stringify(paths[path]?.[method])
+    expect(of('/books', 'post')).toMatch(/BookInput.*BookOutput/s)
+    expect(of('/books/{id}', 'patch')).toMatch(/BookInputPatch.*BookOutput/s)
+    expect(of('/books/{id}/resize', 'post')).toMatch(/BookInput.*BookOutput/s)
+    expect(Object.keys(components.schemas ?? {})).not.toContain('BookOutputInput')
+    expect(Object.keys((await client.send('OPTIONS', '/books')).json.actions.fields)).toEqual([
+      'title',
+      'pages',
+      'author_id',
+    ])
+  })
+})
