@@ -28,7 +28,7 @@ export const shownFieldOf: (field: SerializerField) => NestedSerializer | undefi
     ...(label !== undefined && { label }),
     ...(helpText !== undefined && { helpText }),
   }
-  return new NestedSerializer(serializer, options as {})
+  return new NestedSerializer(serializer, options)
 })
 
 /**
