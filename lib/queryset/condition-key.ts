@@ -21,20 +21,21 @@ export function conditionKey(conditions: readonly SqlPart[]): ConditionKey | und
   for (const { sql, bindings } of conditions) {
     text += `|${sql}`
     let mark = 0
-    for (const [found] of sql.matchAll(MARKS)) {
-      if (found === ESCAPED) continue
+    for (let at = sql.indexOf('?'); at !== -1; at = sql.indexOf('?', at + 1)) {
+      if (sql[at - 1] === ESCAPE) continue
       const binding = bindings[mark++]
-      if (found === '??') text += `|${String(binding)}`
-      else if (isQuery(binding)) return undefined
+      if (sql[at + 1] === '?') {
+        text += `|${String(binding)}`
+        at++
+      } else if (isQuery(binding)) return undefined
       else values.push(binding)
     }
   }
   return { text, values }
 }
 
-/** Where SQL in knex's notation binds a name or a value, and question marks that are none. */
-const MARKS = /\\\?|\?\??/g
-const ESCAPED = '\\?'
+/** Before a question mark that binds neither a name nor a value. */
+const ESCAPE = '\\'
 
 function isQuery(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('toKnexQuery' in value || 'toSQL' in value)

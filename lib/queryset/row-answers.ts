@@ -1,6 +1,7 @@
 /** What statements have said of rows that they held or wrote: which conditions hold of a row, and which do not. */
 
 import type { ModelDescription } from '../models/model-description.js'
+import type { ModelClass } from '../models/objection.js'
 import { type ConditionKey, conditionKey } from './condition-key.js'
 import type { SqlPart } from './keyset.js'
 import type { RowCondition } from './visible-rows.js'
@@ -27,6 +28,8 @@ export function forgetAnswers(rows: readonly object[]): void {
 export interface AskedCondition extends SqlPart {
   readonly condition: RowCondition
   readonly key: ConditionKey
+  /** It is about columns of the row and nothing else. */
+  readonly isOwn: boolean
 }
 
 /**
@@ -35,15 +38,31 @@ export interface AskedCondition extends SqlPart {
  * @param readsOthers no other table that a condition reads can have changed meanwhile
  */
 export function askedOf(
-  { model: { tableName } }: Pick<ModelDescription, 'model'>,
+  { model }: Pick<ModelDescription, 'model'>,
   conditions: readonly (RowCondition | undefined)[],
   readsOthers: boolean,
 ): readonly AskedCondition[] {
-  return [...new Set(conditions)].flatMap((condition) => {
-    const part = condition?.where(tableName)
-    const key = part && (readsOthers || readsOwnRow(part)) ? conditionKey([part]) : undefined
-    return condition && key && !part?.bindings.includes(tableName) ? [{ ...(part as SqlPart), condition, key }] : []
-  })
+  const asked: AskedCondition[] = []
+  for (const [index, condition] of conditions.entries()) {
+    const one = condition && conditions.indexOf(condition) === index && askedOn(model, condition)
+    if (one && (readsOthers || one.isOwn)) asked.push(one)
+  }
+  return asked
+}
+
+/** Conditions are on the rows of one model each. */
+const made = new WeakMap<RowCondition, AskedCondition | null>()
+
+/** Null for a condition on other rows of the same table. */
+function askedOn({ tableName }: ModelClass, condition: RowCondition): AskedCondition | null {
+  let asked = made.get(condition)
+  if (asked === undefined) {
+    const part = condition.where(tableName)
+    const key = part.bindings.includes(tableName) ? undefined : conditionKey([part])
+    asked = key ? { sql: part.sql, bindings: part.bindings, condition, key, isOwn: readsOwnRow(part) } : null
+    made.set(condition, asked)
+  }
+  return asked
 }
 
 /** True for a condition on columns of the row and nothing else. */

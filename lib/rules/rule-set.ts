@@ -154,10 +154,10 @@ export class RequestRules {
     // whoever asks for both sees that they are one
     if (action !== 'read' && condition === this.#rules.ruleOf(model)?.options.read) return this.rows(model, 'read')
     const name = `${action} ${model.tableName}`
-    const where = `rule(${modelName(model)}).${action}`
     const known = this.#known.get(name)
+    if (known !== null && (known !== undefined || this.#known.has(name))) return known
+    const where = `rule(${modelName(model)}).${action}`
     if (known === null) throw new ConfigurationError(`${where} leads to itself by "readable"; name the rows themselves`)
-    if (known !== undefined || this.#known.has(name)) return known
     this.#known.set(name, null)
     try {
       const rows = this.#compile(condition, where, model)
