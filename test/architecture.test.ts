@@ -121,6 +121,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   'lib/queryset/visible-rows.ts': 'says which rows are seen',
   'lib/rows/row-sql.ts': 'the rows of a page that was found, by their keys',
   'lib/rows/sql-parts.ts': 'what is joined to rows: those that are seen',
+  'lib/serializers/check-written.ts': 'asks rules about rows that were found, or written',
   'lib/serializers/write-links.ts': 'writes links of rows that were found before',
   'lib/serializers/write-rows.ts': 'writes rows that were found before',
   'lib/views/generic-api-view.ts': "the queryset of a view: narrowed by the view's scope()",

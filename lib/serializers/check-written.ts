@@ -10,7 +10,7 @@ import { PermissionDenied } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
-import { type ModelClass, modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
 import { type AskedCondition, answerOf, askedOf, noteAnswer } from '../queryset/row-answers.js'
@@ -38,22 +38,32 @@ export async function checkRows(
   if (!(await allowsRows(context, objects, write, knex))) throw new PermissionDenied()
 }
 
-/** True where rules let the caller write, or read, all of these objects, which are rows of one table. */
+/**
+ * True where rules let the caller write, or read, all of these objects, which are rows of one table.
+ * @param beside what is to be asked of a single object next, and is noted, too
+ */
 export async function allowsRows(
   context: SerializerContext,
   objects: readonly object[],
   write: RowWrite | 'read',
   knex: Queryable,
+  beside: readonly RowWrite[] = [],
 ): Promise<boolean> {
-  const [first] = objects
-  const condition = first && visibleRowsIn(context)?.written(modelOf(first), write)
+  const [first, ...others] = objects
+  const visible = visibleRowsIn(context)
+  const condition = first && visible?.written(modelOf(first), write)
   if (!condition) return true
-  const unknown = objects.filter((object) => answerOf(object, condition) === undefined)
   if (objects.some((object) => answerOf(object, condition) === false)) return false
+  const unknown = objects.filter((object) => answerOf(object, condition) === undefined)
   if (unknown.length === 0) return true
-  const holds = await holdsOfAll(namedRows(unknown), condition, knex)
-  if (holds) for (const object of unknown) noteAnswer(object, condition, true)
-  return holds
+  const next = beside.map((one) => visible?.written(modelOf(first), one))
+  const asked = [condition, ...next.flatMap((one) => (one && answerOf(first, one) === undefined ? one : []))]
+  const answers = await answersOf(namedRows(unknown), asked, knex)
+  for (const [index, one] of asked.entries()) {
+    const holds = answers[index] === true
+    if (others.length === 0 || holds) for (const object of unknown) noteAnswer(object, one, holds)
+  }
+  return answers[0] === true
 }
 
 /** The same of rows that are known by columns. */
@@ -64,7 +74,9 @@ export async function allowsNamed(
   knex: Queryable,
 ): Promise<boolean> {
   const condition = visibleRowsIn(context)?.written(rows.model, write)
-  return !condition || holdsOfAll(rows, condition, knex)
+  if (!condition || rows.keys.length === 0) return true
+  const [holds] = await answersOf(rows, [condition], knex)
+  return holds === true
 }
 
 /** What a statement can say of the row that it makes of another: nothing changes the row once it has returned it. */
@@ -89,25 +101,30 @@ function namedRows(objects: readonly object[]): NamedRows {
   return { model, columns: key, keys }
 }
 
-async function holdsOfAll(
+/** Whether each condition holds of all of the rows. */
+async function answersOf(
   { model, columns, keys }: NamedRows,
-  condition: RowCondition,
+  conditions: readonly RowCondition[],
   knex: Queryable,
-): Promise<boolean> {
-  if (keys.length === 0) return true
+): Promise<readonly boolean[]> {
   const table = model.tableName
   const named = isOneOf(
     columns,
     columns.map(({ column }) => `${table}.${column}`),
     keys,
   )
-  const { sql, bindings } = condition.where(table)
-  const { text, values } = nativeSql(
-    knex.raw(`select 1 from ?? where ${named.sql} and (${sql}) is not true limit 1`, [
-      table,
-      ...named.bindings,
-      ...bindings,
-    ] as never),
-  )
-  return (await runStatement(knex, statementOf(text), values)).length === 0
+  const parts = conditions.map((condition) => condition.where(table))
+  const answers = parts.map(({ sql }) => `bool_and((${sql}) is true)::text`).join(', ')
+  const bindings = [...parts.flatMap((part) => part.bindings), table, ...named.bindings]
+  // a model that is bound to no database has queries in it that are not, either
+  const query = model.raw(`select ${answers} from ?? where ${named.sql}`, bindings as never) as unknown as KnexRaw
+  const { text, values } = nativeSql(query.toKnexRaw(model.query(knex) as AnyQueryBuilder))
+  const [row] = await runStatement(knex, statementOf(text), values)
+  // of no row nothing is false
+  return conditions.map((_, index) => row?.[index] !== 'false')
+}
+
+/** Objection's own, which its types do not say. */
+interface KnexRaw {
+  toKnexRaw(query: AnyQueryBuilder): unknown
 }

@@ -933,4 +933,49 @@ describe('asked of a change', () => {
     expect(await send('PATCH', '/reviews/1', { stars: 5 })).toMatch(/^403/)
     expect(await stored('select tenant_id from books where id = 1')).toEqual([{ tenant_id: 1 }])
   })
+
+  it('is asked once more of a row that is held, where it is about others', async () => {
+    const send = await changing([
+      rule(Review, { read: any('book', { tenant_id: 1 }), update: any('book', { title__startswith: 'O' }) }),
+    ])
+    expect(await send('PATCH', '/reviews/1', { stars: 4 })).toBe('200 BEGIN; select select update COMMIT;')
+    expect(await send('PATCH', '/reviews/3', { stars: 5 })).toBe('403 BEGIN; select select ROLLBACK')
+    expect(await send('PATCH', '/reviews/4', { stars: 5 })).toBe('404 BEGIN; select ROLLBACK')
+  })
+
+  it('is asked of models that are bound to no database, over relations that are narrowed', async () => {
+    class Unbound extends Model {}
+    Unbound.knex(undefined as never)
+    class Vote extends Unbound {
+      static override tableName = 'reviews'
+    }
+    class Title extends Unbound {
+      static override tableName = 'books'
+      static override relationMappings = () => ({
+        praise: {
+          relation: Model.HasManyRelation,
+          modelClass: Vote,
+          modify: (query: QueryBuilder<Model>) => void query.where('stars', '>', 3),
+          join: { from: 'books.id', to: 'reviews.book_id' },
+        },
+      })
+    }
+    class Titles extends BulkModelViewSet {
+      static override model = Title
+      static override serializerClass = serializerOf(Title, ['id', 'tenant_id', 'title'])
+      override getKnex() {
+        return database.knex
+      }
+    }
+    const rules = [rule(Title, { read: true, create: any('praise'), update: any('praise') })]
+    const api = new APIRouter({ rules }).register('titles', Titles)
+    await api.prepare({ knex: database.knex })
+    const other = await serving(api.routes())
+    onTestFinished(() => other.close())
+    const send = async (method: string, path: string, body: unknown) => (await other.send(method, path, body)).status
+    expect(await send('PATCH', '/titles/1', { title: 'x' })).toBe(200)
+    expect(await send('PATCH', '/titles/3', { title: 'x' })).toBe(403)
+    expect(await send('PATCH', '/titles/bulk', [{ id: 1, title: 'y' }])).toBe(200)
+    expect(await send('POST', '/titles', { tenant_id: 1, title: 'x' })).toBe(403)
+  })
 })

@@ -27,6 +27,7 @@ import { readExactly } from '../../queryset/read-exactly.js'
 import { askedOf, readsOwnRow } from '../../queryset/row-answers.js'
 import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
 import { isOneOf } from '../../queryset/where-keys.js'
+import { allowsRows } from '../../serializers/check-written.js'
 import type { GenericView } from '../generic-view.js'
 import { confirmParentsAgain } from '../request/parents.js'
 import { rowWriteOf } from './check-row-write.js'
@@ -60,16 +61,22 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
   const knex = knexOf(view)
   const only = secured || isView ? undefined : oneOfAll(view, wanted, knex)
   if (only) {
+    const { visibleRows } = view
+    const write = rowWriteOf(view)
     const row = await holdOne(model, wanted.key.columns, {
       values: wanted.keys[0] as KeyValues,
       terms: (wanted.terms ?? []).map(({ property }) => columns.get(property) as Column),
-      ...only,
-      asked: askedOf(view.plan.resource.model, [view.visibleRows?.written(model, rowWriteOf(view))], false),
+      where: only.where,
+      asked: visibleRows ? askedOf(view.plan.resource.model, [visibleRows.written(model, write)], false) : [],
       lock: view.ctx.method === 'DELETE' ? 'update' : 'no key update',
       knex,
     })
     if (!row) return NONE
-    return { objects: await settle(view, wanted, [row.object]), count: 1, texts: row.texts }
+    const isSeen = only.readsOwnRow || (await allowsRows({ view }, [row.object], 'read', knex, [write]))
+    const objects = isSeen ? [row.object] : []
+    noteHeld(objects, knex)
+    if (isSeen && view.plan.parents.length > 0) await confirmParentsAgain(view)
+    return { objects, count: 1, texts: row.texts }
   }
   const query = visibleQuery(view)
   const conditions = watchConditions(query)
@@ -89,14 +96,22 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
   return { objects: await settle(view, wanted, readAll(query)), count: rows.length, texts: rows[0] }
 }
 
-/** The condition on one row of the whole table, where its own columns decide; undefined for other rows. */
-function oneOfAll(view: GenericView, { key, keys }: WantedRows, knex: Queryable): Pick<HeldKey, 'where'> | undefined {
+/** One row of the whole table, as far as rules, a soft delete, or the path narrow it. */
+interface OneOfAll extends Pick<HeldKey, 'where'> {
+  /** What narrows it is about columns of the row; else the rules are to be asked of it again. */
+  readonly readsOwnRow: boolean
+}
+
+/** Undefined for other rows. */
+function oneOfAll(view: GenericView, { key, keys }: WantedRows, knex: Queryable): OneOfAll | undefined {
   const { isWholeTable, model } = view.plan.resource
   if (keys.length !== 1 || !key.unique || !isWholeTable || !holdsPlainly(model.model, knex)) return undefined
   const where = view.scope()?.(new PathStart(model.model.tableName))
-  if (!where) return {}
-  const own = readsOwnRow(where) ? conditionKey([where]) : undefined
-  return own && { where: { ...where, key: own } }
+  if (!where) return { where: undefined, readsOwnRow: true }
+  const own = conditionKey([where])
+  const isOwn = readsOwnRow(where)
+  if (!own || !(isOwn || view.plan.parents.length === 0)) return undefined
+  return { where: { ...where, key: own }, readsOwnRow: isOwn }
 }
 
 /** The objects that the rows are, unless the objects before them on the path are not there any more. @throws NotFound */

@@ -76,7 +76,7 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   })
   const object: Record<string, unknown> = {}
   for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]
-  const isShown = !answers.includes('false') && (await mayShowRow(view, key, isLeft))
+  const isShown = !view.plan.refusesRows || (!answers.includes('false') && (await mayShowRow(view, key, isLeft)))
   return { object, text: isShown ? text : undefined }
 }
 
