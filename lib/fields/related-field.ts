@@ -147,10 +147,18 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return this.many ? readItems(values, (text) => this.#keyFromText(text)) : super.fromTexts(values)
   }
 
-  /** The key of a related object as it is shown. Without a queryset, as it is stored. */
+  /** The key of one related object as it is shown, also with `many`; one of several columns is the text that paths have. */
   override toRepresentation(value: unknown, context: SerializerContext): unknown {
     const model = this.relatedModel(context)
-    return model ? this.keyFieldOf(model).toRepresentation(value, context) : value
+    if (model && this.compositeOf(model)) return value
+    // without a queryset the relation has said which model it is
+    const key = model ? this.keyFieldOf(model) : this.#key?.field
+    return key ? key.toRepresentation(value, context) : value
+  }
+
+  /** @internal True for a class that writes keys in its own way. */
+  get hasOwnOutput(): boolean {
+    return this.toRepresentation !== RelatedField.prototype.toRepresentation
   }
 
   override schema(): FieldSchema {

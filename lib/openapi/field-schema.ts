@@ -61,7 +61,8 @@ export function wordsOf({ options }: SerializerField): { title?: string; descrip
 /** What the field says; where it shows a value of the model as it is, what the column says. */
 function ownSchema(described: BoundField): FieldSchema {
   const { field, source, column, method, ...bound } = described
-  const schema = withNullKeys(described, relatedSchema(described) ?? field.schema())
+  const isOwn = field.schema !== RelatedField.prototype.schema
+  const schema = withNullKeys(described, (isOwn ? undefined : relatedSchema(described)) ?? field.schema())
   // any JSON value, even where the column holds it as text
   if (Object.keys(schema).length > 0 || method !== undefined || field instanceof JSONField) return schema
   const shown = source.length > 1 ? columnAt(source, bound.relation?.model) : column

@@ -174,7 +174,8 @@ function compilePath(bound: BoundField, table: number, collector: Collector): Ro
 }
 
 function makeMember({ name, field, ids }: BoundField, column: Column, table: number, collector: Collector): RowMember {
-  const kind = ids ? idKind(ids, column) : cellKind(field, column)
+  const isOwn = field instanceof RelatedField && field.hasOwnOutput
+  const kind = isOwn ? 'value' : ids ? idKind(ids, column) : cellKind(field, column)
   return { name, cell: { index: collector.add(table, column), kind, column, field, ids } }
 }
 

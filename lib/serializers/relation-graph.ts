@@ -50,7 +50,8 @@ export function needsObject(field: RelatedField, relation: RelationDescription):
 /** How a related field names the objects of a relation. @throws {ConfigurationError} from the field */
 export function relatedKey(field: RelatedField, relation: RelationDescription): RelatedKey {
   const property = needsObject(field, relation) ? field.shownProperty(relation.model) : undefined
-  return { property, composite: field.compositeOf(relation.model), field: field.keyFieldOf(relation.model) }
+  const composite = field.compositeOf(relation.model)
+  return { property, composite, field: field.hasOwnOutput ? field : field.keyFieldOf(relation.model) }
 }
 
 /** The relations along the rest of a dotted path; its last step may be a plain attribute. */

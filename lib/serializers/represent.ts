@@ -73,7 +73,8 @@ function representRelated(serializer: AnySerializer, bound: BoundField, field: R
     const one = (item: unknown) => {
       if (composite) {
         const values = composite.columns.map(({ property }) => read(item as object, property))
-        return composite.toText(values, context) ?? null
+        const text = composite.toText(values, context) ?? null
+        return text === null || !field.hasOwnOutput ? text : field.toRepresentation(text, context)
       }
       const value = read(item as object, shown)
       return value === null || value === undefined ? null : keyField.toRepresentation(value, context)

@@ -1,6 +1,14 @@
 /** Related objects in answers: relations with queries of their own, to one, to many, and over keys that nothing enforces. */
 import { randomBytes } from 'node:crypto'
-import { FieldFilter, FullTextSearchFilter, NestedSerializer, PageNumberPagination, SearchFilter } from 'koa-viewsets'
+import {
+  FieldFilter,
+  FullTextSearchFilter,
+  NestedSerializer,
+  PageNumberPagination,
+  PrimaryKeyRelatedField,
+  SearchFilter,
+  SlugRelatedField,
+} from 'koa-viewsets'
 import { Model, QueryBuilder } from 'objection'
 import { describe, expect, it } from 'vitest'
 import { poolMode } from '../support/database.js'
@@ -237,5 +245,63 @@ describe('[P14] A nested list', () => {
     const created = await client.send('POST', '/books', { title: 'long', reviews: items.slice(1) })
     expect(created.status).toBe(201)
     expect(created.json.reviews).toHaveLength(100)
+  })
+})
+
+describe('A field of related keys with a toRepresentation() of its own', () => {
+  class MaskedKey extends PrimaryKeyRelatedField<any> {
+    override toRepresentation(value: unknown, context: object) {
+      return `***${super.toRepresentation(value, context)}`
+    }
+    override schema() {
+      const key = { type: 'string' as const }
+      return this.many ? { type: 'array' as const, items: key } : key
+    }
+  }
+  class MaskedSlug extends SlugRelatedField<any> {
+    override toRepresentation(value: unknown, context: object) {
+      return `${super.toRepresentation(value, context)}`.slice(0, 1)
+    }
+  }
+  const optional = { required: false } as const
+  const fields = {
+    author: new MaskedKey({ queryset: Author, ...optional }),
+    named: new MaskedSlug({ queryset: Author, slugField: 'name', source: 'author', ...optional }),
+    read: new MaskedKey({ readOnly: true, source: 'author' }),
+    tags: new MaskedKey({ queryset: Tag, many: true, ...optional }),
+    labels: new MaskedSlug({ readOnly: true, many: true, slugField: 'label', source: 'tags' }),
+    reviews: new MaskedKey({ readOnly: true, many: true }),
+    verdict: new MaskedKey({ readOnly: true }),
+  }
+  const serializer = serializerOf(Book, ['id'], fields)
+  const outer = serializerOf(Review, ['id'], { book: new NestedSerializer(serializer, { readOnly: true }) })
+
+  it('shows what that says: one or many, in lists, objects, nested, and behind writes', async () => {
+    const client = await serveViews({
+      books: viewOf(Book, serializer),
+      instances: viewOf(Book, throughInstances(serializer)),
+      reviews: viewOf(Review, outer),
+    })
+    const one = {
+      author: '***2',
+      named: 'B',
+      read: '***2',
+      tags: ['***1'],
+      labels: ['p'],
+      reviews: ['***1'],
+      verdict: '***1',
+    }
+    for (const path of ['/books/1', '/instances/1']) expect((await client.get(path)).json).toEqual({ id: 1, ...one })
+    for (const path of ['/books', '/instances']) expect((await client.get(path)).json[0]).toEqual({ id: 1, ...one })
+    expect((await client.get('/reviews/1')).json.book).toEqual({ id: 1, ...one })
+    for (const method of ['PUT', 'PATCH']) {
+      expect((await client.send(method, '/books/1', { author: 1, tags: [1] })).json).toMatchObject({
+        ...{ author: '***1', named: 'A', read: '***1', tags: ['***1'], labels: ['p'] },
+      })
+    }
+    const made = await client.send('POST', '/books', { author: 3, tags: [1] })
+    expect([made.status, made.json.author, made.json.tags, made.json.named]).toEqual([201, '***3', ['***1'], 'C'])
+    const bulk = await client.send('PATCH', '/books/bulk', [{ id: 2, tags: [1], named: 'Cleo' }])
+    expect(bulk.json[0]).toMatchObject({ author: '***3', named: 'C', tags: ['***1'] })
   })
 })
