@@ -90,10 +90,22 @@ type Checked<Spec> = Spec extends { readonly serializerClass: infer S }
     : unknown
   : unknown
 
+/** What another model's serializer writes is rows of that model. */
+type OfModel<M, Spec> = Spec extends {
+  readonly serializerClass: { readonly model: abstract new (...args: never[]) => infer Other }
+}
+  ? M extends Other
+    ? unknown
+    : Other extends M
+      ? unknown
+      : { readonly serializerClass: { readonly isOfAnotherModel: Other } }
+  : unknown
+
 /** Paths that lead nowhere, which the compiler would let pass behind their first relation. */
-type Closed<M, Spec> = (Spec extends { readonly filtersetFields: readonly (infer Path)[] }
-  ? { readonly filtersetFields: readonly CheckedFilter<M, Path>[] }
-  : unknown) &
+type Closed<M, Spec> = OfModel<M, Spec> &
+  (Spec extends { readonly filtersetFields: readonly (infer Path)[] }
+    ? { readonly filtersetFields: readonly CheckedFilter<M, Path>[] }
+    : unknown) &
   (Spec extends { readonly searchFields: readonly (infer Path)[] }
     ? { readonly searchFields: readonly CheckedSearch<M, Path>[] }
     : unknown) &

@@ -1,4 +1,4 @@
-/** Whether a nested serializer shows what its relation leads to. */
+/** Whether a serializer is of the model whose objects it is given, as those of a relation. */
 import { ConfigurationError } from '../kernel/errors.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
@@ -10,11 +10,10 @@ export function checkNested(
   { serializerClass, many }: NestedSerializer,
   relation: RelationDescription,
 ): void {
-  const { model } = serializerClass as { readonly model?: unknown }
-  const isOther = isModelClass(model) && model.tableName !== relation.model.tableName
-  if (isOther && !isKin(model, relation.model)) {
+  const other = otherModel(serializerClass, relation.model)
+  if (other) {
     throw new ConfigurationError(
-      `${where} nests ${serializerClass.name}, of ${modelName(model)}, and the relation leads to ${modelName(relation.model)}; nest a serializer of that model`,
+      `${where} nests ${serializerClass.name}, of ${modelName(other)}, and the relation leads to ${modelName(relation.model)}; nest a serializer of that model`,
     )
   }
   if (many === relation.single) {
@@ -24,6 +23,13 @@ export function checkNested(
         : `${where} shows one object, and the relation leads to many; set many: true`,
     )
   }
+}
+
+/** The model of a serializer whose rows are not those of another model; undefined where they are, or it has none. */
+export function otherModel(serializer: object, expected: ModelClass): ModelClass | undefined {
+  const { model } = serializer as { readonly model?: unknown }
+  const isOther = isModelClass(model) && model.tableName !== expected.tableName && !isKin(model, expected)
+  return isOther ? model : undefined
 }
 
 /** True where one of two classes extends the other. */

@@ -90,6 +90,14 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
+class Other extends Model {
+  static override tableName = 'others'
+}
+class OtherSerializer extends ModelSerializer {
+  static override model = Other
+  static override fields = '__all__' as const
+}
+
 /** A serializer with these statics and methods, whatever their types. */
 function serializerWith(statics: object, methods: object = {}): any {
   class People extends ModelSerializer {
@@ -221,6 +229,16 @@ const STATICS: Row[] = [
     'something else to expand',
     () => viewWith({ expandable: { boss: Person } }),
     'static expandable["boss"] is no serializer class',
+  ],
+  [
+    'a serializer of another model',
+    () => viewWith({ serializerClass: OtherSerializer }),
+    'static serializerClass is OtherSerializer, of Other, and the view set is of Person; name a serializer of Person',
+  ],
+  [
+    'a serializer of another model, of an action',
+    () => viewWith({}, { hire: action({ methods: ['POST'], serializerClass: OtherSerializer })(function hire() {}) }),
+    'hire: serializerClass is OtherSerializer, of Other, and the view set is of Person; name a serializer of Person',
   ],
   ['responses as a list', () => viewWith({ responses: [409] }), 'static responses is [409]; give an object'],
   ['a description of no text', () => viewWith({ description: 7 }), 'static description is 7; give a text'],

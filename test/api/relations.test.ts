@@ -251,7 +251,7 @@ describe('[P14] A nested list', () => {
 describe('A field of related keys with a toRepresentation() of its own', () => {
   class MaskedKey extends PrimaryKeyRelatedField<any> {
     override toRepresentation(value: unknown, context: object) {
-      return `***${super.toRepresentation(value, context)}`
+      return `***${String(super.toRepresentation(value, context))}`
     }
     override schema() {
       const key = { type: 'string' as const }
@@ -260,7 +260,7 @@ describe('A field of related keys with a toRepresentation() of its own', () => {
   }
   class MaskedSlug extends SlugRelatedField<any> {
     override toRepresentation(value: unknown, context: object) {
-      return `${super.toRepresentation(value, context)}`.slice(0, 1)
+      return String(super.toRepresentation(value, context)).slice(0, 1)
     }
   }
   const optional = { required: false } as const

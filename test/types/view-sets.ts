@@ -246,3 +246,17 @@ class NoLabel extends modelSerializer(Book, {
 }) {}
 // @ts-expect-error there is no getLabel()
 modelViewSet(Book, { serializerClass: NoLabel })
+
+/** Another model's serializer would write the other model's rows. */
+class AuthorSerializer extends modelSerializer(Author, { fields: ['id', 'name'] }) {}
+class LeadAuthor extends Author {
+  declare led: number
+}
+modelViewSet(LeadAuthor, { serializerClass: AuthorSerializer })
+modelViewSet(Plain, { serializerClass: modelSerializer(Plain, { fields: ['id'] }) })
+// @ts-expect-error it is of Author
+modelViewSet(Book, { serializerClass: AuthorSerializer })
+// @ts-expect-error it is of Author
+genericViewSet(Book, { serializerClass: AuthorSerializer, mixins: [ListMixin] })
+// @ts-expect-error it is of Book
+nestedViewSet(Author, { serializerClass: BookSerializer, parentLookupField: 'id' })

@@ -9,11 +9,13 @@ import { quote } from '../../kernel/quote.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import { otherModel } from '../../serializers/check-nested.js'
 import { checkField, checkSerializer, isSerializer } from '../../serializers/check-serializer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { expandedBy } from '../../serializers/select-fields.js'
+import { actionsOf } from '../action-options.js'
 import { ACTIONS, actionNamed, answers, changesMany } from '../actions.js'
 import type { APIView } from '../api-view.js'
 import { isBuiltIn } from '../built-in.js'
@@ -62,6 +64,8 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
     )
   }
   checkSerializers(view)
+  // a queryset that only a request can make is asked by prepare()
+  if (view.model) checkModels(view)
   void resourceOf(view).envelope
   checkStatuses(view)
   if (isCacheable(view)) checkCaching(view)
@@ -80,6 +84,7 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
 /** Checks what the catalogue says: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
 export async function prepareGeneric(view: CheckedClass, knex: Queryable | undefined): Promise<void> {
   for (const model of modelsOf(view)) externalIds(model)?.check()
+  checkModels(view)
   prepareSerializers(view)
   const description = describeModel(view.modelClass())
   const { columns, model } = description
@@ -174,6 +179,25 @@ function checkSerializers(view: CheckedClass): void {
     const where = `static expandable["${path}"]`
     if (expansion instanceof NestedSerializer) checkField(`${view.name}: ${where}`, expansion)
     if (!isRelatedCount(expansion)) check(where, expandedBy(expansion))
+  }
+}
+
+/** What another model's serializer writes is rows of another table. @throws {ConfigurationError} the view set has one */
+function checkModels(view: CheckedClass): void {
+  const model = view.modelClass()
+  const named: [string, unknown][] = [
+    [`${view.name}: static serializerClass`, view.serializerClass],
+    ...[...actionsOf(view).values()].map(({ action, statics }): [string, unknown] => [
+      `${view.name}.${action}: serializerClass`,
+      statics['serializerClass'],
+    ]),
+  ]
+  for (const [where, serializer] of named) {
+    const other = isSerializer(serializer) ? otherModel(serializer, model) : undefined
+    if (!isSerializer(serializer) || !other) continue
+    throw new ConfigurationError(
+      `${where} is ${serializer.name}, of ${modelName(other)}, and the view set is of ${modelName(model)}; name a serializer of ${modelName(model)}`,
+    )
   }
 }
 
