@@ -14,7 +14,7 @@ export interface LoadedAPI extends DescribedAPI {
   /** The views of its routes, of which some have models. */
   readonly endpoints: readonly { readonly view: Partial<typeof GenericAPIView> }[]
   explain(name?: string): Promise<readonly Explanation[]>
-  policies(): Promise<PrintedPolicies>
+  policies(role?: string): Promise<PrintedPolicies>
 }
 
 /** What a module may export the router as, when nobody says. */

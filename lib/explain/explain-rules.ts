@@ -1,9 +1,9 @@
-/** Tells which rows rules let a caller see and write, and from which view sets related objects come. */
+/** Tells which rows and fields rules let a caller see and write, and from which view sets related objects come. */
 
 import { describeModel } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
-import type { RowCondition, RowWrite } from '../queryset/visible-rows.js'
+import type { FieldUse, RowCondition, RowWrite } from '../queryset/visible-rows.js'
 import type { RuleAction } from '../rules/rule.js'
 import type { RelationGraph } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -28,11 +28,37 @@ export function explainRules({ view, isAsked }: Subject<GenericAPIView>): readon
       `${verb} ${modelName(model)} where ${isOpen ? 'its rule says so' : rows ? sqlOf(view, model, rows) : 'true'}`,
     )
   }
-  for (const model of new Set([own, ...modelsIn(own, relations)])) tell('reads', model, 'read')
   const write = WRITES[actionNamed(action)?.writes ?? 'nothing']
-  if (write) tell(write.verb, own, write.write)
+  for (const model of new Set([own, ...modelsIn(own, relations)])) {
+    tell('reads', model, 'read')
+    told.push(...explainFields(view, model, { isAsked, use: 'read' }))
+  }
+  if (write) {
+    tell(write.verb, own, write.write)
+    if (write.write !== 'delete') told.push(...explainFields(view, own, { isAsked, use: 'write' }))
+  }
   for (const [relation, named] of Object.entries(related)) told.push(`${relation} from ${namedClass(named)?.name}`)
   return told
+}
+
+/** A sentence for each field of a model that the caller may not read, or set, of all rows. */
+function explainFields(
+  view: GenericAPIView,
+  model: ModelClass,
+  { isAsked, use }: { readonly isAsked: boolean; readonly use: FieldUse },
+): readonly string[] {
+  const { rules } = view.plan
+  const visible = isAsked ? rules?.of(view.ctx).fields : rules?.fields.described
+  return Object.keys(rules?.ruleOf(model)?.options.fields ?? {}).flatMap((name) => {
+    const access = visible?.of(model, name)
+    const extent = access?.[use] ?? 'all'
+    if (extent === 'all') return []
+    const field = `${modelName(model)}.${name}`
+    const verb = use === 'read' ? (access?.mask ? 'masks' : 'hides') : 'keeps'
+    if (extent === 'none') return [`${verb} ${field}`]
+    const rows = isAsked ? rules?.of(view.ctx).fieldRows(model, name, use) : undefined
+    return [`${verb} ${field} unless ${rows ? sqlOf(view, model, rows) : 'its rule says otherwise'}`]
+  })
 }
 
 const WRITES: Readonly<Record<string, { readonly verb: string; readonly write: RowWrite } | undefined>> = {

@@ -71,7 +71,7 @@ function listOf({ viewClass }: GenericAPIView, action: string): Partial<Pick<Res
   const { filters, paginator } = resourceOf(viewClass)
   if (action === 'list') return { filters, paginator }
   if (!showsFigures(action) || !isAggregating(viewClass)) return {}
-  return { filters, paginator: action === 'aggregate' ? aggregatesOf(viewClass).paginator : undefined }
+  return { filters, paginator: action === 'aggregate' ? aggregatesOf(resourceOf(viewClass)).paginator : undefined }
 }
 
 function parametersOf({ view }: Subject<GenericAPIView>): readonly string[] {

@@ -83,7 +83,16 @@ export function describingContext({ method, path = '/', params = {}, version }: 
   const res = { headersSent: false, statusCode: 200 }
   const request = { method, url: path, headers: {}, get }
   const own = { method, path, url: path, originalUrl: path, query: {}, querystring: '', params, headers: {}, get }
-  return { ...own, append, state: { version }, req, res, request } as unknown as Context
+  const ctx = { ...own, append, state: { version }, req, res, request } as unknown as Context
+  DESCRIBING.add(ctx)
+  return ctx
+}
+
+const DESCRIBING = new WeakSet<object>()
+
+/** True for a request that nobody has sent: what only callers decide on is open. */
+export function isDescribing(ctx: Context): boolean {
+  return DESCRIBING.has(ctx)
 }
 
 /** True for a method that only reads (RFC 9110 section 9.2.1), in upper case. */

@@ -39,7 +39,9 @@ export class SimpleMetadata extends BaseMetadata {
 }
 
 function describeFields({ fields }: SerializerPlan): Record<string, FieldMetadata> {
-  const shown = fields.filter(({ field }) => !(field instanceof HiddenField))
+  const shown = fields.filter(
+    ({ field, readable, writable }) => (readable || writable) && !(field instanceof HiddenField),
+  )
   return Object.fromEntries(shown.map((bound) => [bound.name, describeField(bound)]))
 }
 

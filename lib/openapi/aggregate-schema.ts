@@ -14,7 +14,7 @@ import type { Schema } from './types.js'
 export function aggregateSchema({ view }: Subject): Schema | undefined {
   const { viewClass } = view as GenericAPIView
   if (!isAggregating(viewClass)) return undefined
-  const { plan, paginator } = aggregatesOf(viewClass)
+  const { plan, paginator } = aggregatesOf(resourceOf(viewClass))
   const whole = rowOf([...plan.aggregates.values()])
   if (plan.groups.size === 0) return whole
   const group = rowOf([...plan.groups.values(), ...plan.aggregates.values()])
@@ -26,7 +26,7 @@ export function aggregateSchema({ view }: Subject): Schema | undefined {
 export function facetsSchema({ view }: Subject): Schema | undefined {
   const { viewClass } = view as GenericAPIView
   if (!isAggregating(viewClass)) return undefined
-  const facets = [...aggregatesOf(viewClass).plan.facets.values()]
+  const facets = [...aggregatesOf(resourceOf(viewClass)).plan.facets.values()]
   const properties = Object.fromEntries(
     facets.map(({ figure }) => [figure.name, facetOf(shownSchema(figure), viewClass.maxFacetValues)]),
   )
@@ -62,6 +62,6 @@ function shownSchema({ bound, field, mayBeNull }: Figure): Schema {
 export function pageDescription(view: typeof GenericAPIView, action: string): PageDescription | undefined {
   if (action === 'list') return resourceOf(view).paginator?.describePage({})
   if (!showsFigures(action) || !isAggregating(view)) return undefined
-  const { plan, paginator } = aggregatesOf(view)
+  const { plan, paginator } = aggregatesOf(resourceOf(view))
   return action === 'aggregate' && plan.groups.size > 0 ? paginator?.describePage({}) : undefined
 }

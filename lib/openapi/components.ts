@@ -6,11 +6,13 @@ import { orNull } from '../fields/or-null.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { pascalCase } from '../kernel/naming.js'
 import { jsonSchemaOf, type StandardSchema } from '../kernel/standard-schema.js'
+import type { VisibleFields } from '../queryset/visible-fields.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { isInline, schemaNameOf } from '../serializers/schema-name.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
+import { seenClass } from '../serializers/seen-class.js'
 import { type Expansion, expandedBy } from '../serializers/select-fields.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
 import { inputValue, mayBeNull, outputValue, wordsOf } from './field-schema.js'
@@ -27,15 +29,18 @@ export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, Readon
 export class Components {
   readonly #expansions: Expansions
   readonly #forced: ForcedProperties
+  readonly #fields: VisibleFields | undefined
   readonly #inlineNames = { Input: new Map<SerializerClass, string>(), Output: new Map<SerializerClass, string>() }
   readonly #names = new Map<string, { readonly of: object | string; schema: Schema }>()
   readonly #responses = new Map<string, Response>()
   readonly #headers = new Map<string, Header>()
   readonly #security = new Map<string, Readonly<Record<string, unknown>>>()
 
-  constructor(expansions: Expansions, forced: ForcedProperties) {
-    this.#expansions = expansions
-    this.#forced = forced
+  /** @param fields what rules say of fields, as far as no caller is known */
+  constructor(expansions: Expansions, forced: ForcedProperties, fields: VisibleFields | undefined) {
+    this.#fields = fields
+    this.#expansions = new Map([...expansions].map(([one, added]) => [seenClass(one, fields), added]))
+    this.#forced = new Map([...forced].map(([one, own]) => [seenClass(one, fields), own]))
   }
 
   /**
@@ -43,7 +48,8 @@ export class Components {
    * @param operationId the operation that takes or answers it, which one without a name of its own is called after
    * @throws {ConfigurationError} another class has its name
    */
-  serializer(serializer: SerializerClass, asked: Side, operationId?: string): Reference {
+  serializer(named: SerializerClass, asked: Side, operationId?: string): Reference {
+    const serializer = seenClass(named, this.#fields)
     const side = sideOf(serializer, asked)
     const own =
       operationId !== undefined && isInline(serializer)
@@ -148,6 +154,9 @@ export class Components {
       return [bound.name, anyOf([this.#shown(bound), ...expanded])]
     })
     const names = new Set(readable.map(({ name }) => name))
+    const required = readable
+      .filter(({ access }) => !access || access.read === 'all' || access.mask)
+      .map(({ name }) => name)
     const added = [...expansions].flatMap(([name, others]): [string, Schema][] => {
       if (names.has(name)) return []
       const single = model?.relations.get(name)?.single !== false
@@ -158,7 +167,7 @@ export class Components {
     return {
       type: 'object',
       properties: Object.fromEntries([...own, ...added]),
-      ...(names.size > 0 && { required: [...names] }),
+      ...(required.length > 0 && { required }),
     }
   }
 
@@ -175,7 +184,11 @@ export class Components {
   #shown(bound: BoundField): Schema {
     const { field } = bound
     const value = field instanceof NestedSerializer ? this.#related(field.serializerClass, bound) : outputValue(bound)
-    return { ...value, ...wordsOf(field) }
+    const { read = 'all', mask } = bound.access ?? {}
+    if (read === 'all') return { ...value, ...wordsOf(field) }
+    const description = mask ? 'Masked for those who may not read it.' : 'Shown to those who may read it.'
+    // nobody knows what a mask makes of a value
+    return { ...(mask ? {} : value), description, ...wordsOf(field) }
   }
 
   /** What a field shows of other objects, through their serializer. */

@@ -3,6 +3,7 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import { atOnce, type Steps } from '../kernel/turns.js'
 import type { ModelClass } from '../models/objection.js'
+import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { type Expansion, expansionsOf } from '../serializers/select-fields.js'
 import type { Forced } from '../serializers/validated-item.js'
@@ -56,7 +57,7 @@ export function buildDocument(endpoints: readonly Endpoint[], options: SchemaOpt
 export function* documentSteps(endpoints: readonly Endpoint[], options: SchemaOptions): Steps<OpenAPIDocument> {
   const version = VERSIONS[options.openapi ?? '3.1'] as OpenAPIDocument['openapi'] | undefined
   if (!version) throw new ConfigurationError(`OpenAPI: there is no openapi "${options.openapi}"; take 3.1 or 3.2`)
-  const components = new Components(expansionsIn(endpoints), forcedIn(endpoints))
+  const components = new Components(expansionsIn(endpoints), forcedIn(endpoints), rulesIn(endpoints)?.fields.described)
   const paths = new Map<string, PathItem>()
   const operationIds = new Set<string>()
   for (const endpoint of endpoints) {
@@ -111,6 +112,13 @@ function tagsOf(endpoints: readonly Endpoint[]): readonly Tag[] {
 }
 
 /** What the views' `expandable` adds to their serializers. */
+function rulesIn(endpoints: readonly Endpoint[]): RuleSet | undefined {
+  for (const { operations } of endpoints) {
+    for (const { route } of operations.values()) if (route.rules) return route.rules
+  }
+  return undefined
+}
+
 function expansionsIn(endpoints: readonly Endpoint[]): Expansions {
   const found = new Map<SerializerClass, Map<string, Map<Expansion, string>>>()
   for (const { view } of endpoints) {

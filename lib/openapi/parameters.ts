@@ -73,7 +73,7 @@ function isGeneric(view: unknown): view is typeof GenericAPIView {
 export function queryParameters(view: GenericAPIView, serializer: SerializerClass | undefined): readonly Parameter[] {
   const { viewClass, action, policies } = view
   const list: ParameterDescription[] = []
-  if (hasModel(viewClass)) list.push(...listParameters(viewClass, action))
+  if (hasModel(viewClass)) list.push(...listParameters(resourceOf(viewClass), action))
   if (action === 'list' || showsFigures(action) || hasOwnParameters(view)) list.push(...viewClass.queryParameters)
   const selecting = selectionParameters(view, serializer)
   const versions = policies.versioning?.parameters() ?? []

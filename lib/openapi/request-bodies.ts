@@ -14,6 +14,7 @@ import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { queryParsers } from '../views/policies.js'
 import { queryMembers } from '../views/query-members.js'
+import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
 import type { Components } from './components.js'
 import { enclosedBody } from './envelope-schema.js'
@@ -74,7 +75,7 @@ export function isQuery({ operation, view }: Subject): boolean {
 /** The parameters of a URL that a QUERY goes to: a link to another page has them, and the version. */
 export function linkParameters(view: GenericAPIView): readonly Parameter[] {
   const { policies, viewClass, action } = view
-  const paging = hasModel(viewClass) ? pagingParameters(viewClass, action) : []
+  const paging = hasModel(viewClass) ? pagingParameters(resourceOf(viewClass), action) : []
   return [...paging, ...(policies.versioning?.parameters() ?? [])].map(toParameter)
 }
 

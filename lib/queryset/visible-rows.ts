@@ -33,6 +33,9 @@ export interface RowSource {
 /** The rows of a table that somebody sees. */
 export type SeenRows = RowCondition | RowSource
 
+/** What is done with a field. */
+export type FieldUse = 'read' | 'write'
+
 /** How a row is written. */
 export type RowWrite = 'create' | 'update' | 'delete'
 
@@ -46,6 +49,8 @@ export interface VisibleRows {
   links(through: ModelClass): RowCondition | undefined
   /** The rows of a model that may be written: as they were before, as they are afterwards, or both; and those that may be read. */
   written(model: ModelClass, write: RowWrite | 'read'): RowCondition | undefined
+  /** The rows of a model of which a field may be read or written, where these are some. */
+  ofField(model: ModelClass, property: string, use: FieldUse): RowCondition | undefined
 }
 
 const VISIBLE = Symbol('visible rows')

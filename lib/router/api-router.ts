@@ -308,13 +308,13 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   /** @internal The rules as statements of PostgreSQL, for `koa-viewsets policies`. */
-  async policies(): Promise<PrintedPolicies> {
+  async policies(role?: string): Promise<PrintedPolicies> {
     const { printPolicies } = await import('../rules/policies.js')
     await this.prepare()
     const { rules } = this.#options
     if (!rules)
       throw new ConfigurationError('APIRouter: there are no rules to print; give them as new APIRouter({ rules })')
-    return printPolicies(rules)
+    return printPolicies(rules, role)
   }
 
   /** @internal The document that will be served: `prepare()` builds it, and reports what is wrong with it. */

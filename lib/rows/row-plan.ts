@@ -95,8 +95,9 @@ function compileObject(serializer: SerializerClass, place: Place): RowMember[] {
 }
 
 function compileMember(bound: BoundField, place: Place): RowMember {
-  const { name, field, method, relation, source, counted } = bound
+  const { name, field, method, relation, source, counted, access } = bound
   const { table, collector } = place
+  if (access && access.read !== 'all') throw new NeedsInstances('rules say of which rows it is shown, or mask it')
   if (counted) {
     const content = { kind: 'count', varies: true, ...innerRows(counted, table, collector) } as const
     return { name, list: collector.addList(content) }

@@ -6,6 +6,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
+import { alongRelation } from '../queryset/visible-fields.js'
 import type { RowCondition } from '../queryset/visible-rows.js'
 import { CallerSetting, NotSaid, SettingSql } from './caller-setting.js'
 import { comparedPath, compileCondition, RELATED } from './compile-condition.js'
@@ -21,9 +22,12 @@ export interface PrintedPolicies {
   readonly left: readonly string[]
 }
 
-/** The statements that have PostgreSQL keep the rules of an API for roles that do not own its tables. */
-export function printPolicies(rules: RuleSet): PrintedPolicies {
-  return new PolicyPrinter(rules).print()
+/**
+ * The statements that have PostgreSQL keep the rules of an API for roles that do not own its tables.
+ * @param role whose grants are limited to the columns that rules leave to all callers
+ */
+export function printPolicies(rules: RuleSet, role?: string): PrintedPolicies {
+  return new PolicyPrinter(rules, role).print()
 }
 
 interface Command {
@@ -41,6 +45,7 @@ const COMMANDS: readonly Command[] = [
 
 class PolicyPrinter {
   readonly #rules: RuleSet
+  readonly #role: string | undefined
   readonly #left: string[] = []
   /** Conditions by rule, or why there is none. */
   readonly #said = new Map<string, Condition | NotSaid>()
@@ -50,8 +55,9 @@ class PolicyPrinter {
   /** Models whose readable rows are being looked at. */
   readonly #asked = new Set<ModelClass>()
 
-  constructor(rules: RuleSet) {
+  constructor(rules: RuleSet, role: string | undefined) {
     this.#rules = rules
+    this.#role = role
   }
 
   print(): PrintedPolicies {
@@ -70,7 +76,54 @@ class PolicyPrinter {
       sqlOf(model, part('ALTER TABLE ?? ENABLE ROW LEVEL SECURITY', model)),
     ]
     for (const command of COMMANDS) lines.push(...this.#policy(model, command))
-    return lines.join('\n')
+    return [...lines, ...this.#grants(model)].join('\n')
+  }
+
+  /** Grants of columns are the same for all callers of a role: what depends on the caller, or on the row, they cannot say. */
+  #grants(model: ModelClass): readonly string[] {
+    const fields = Object.entries(this.#rules.ruleOf(model)?.options.fields ?? {})
+    const refused = { read: new Set<string>(), write: new Set<string>() }
+    const description = describeModel(model)
+    for (const [name, { read = true, write = read }] of fields) {
+      const columns = alongRelation(description, name).flatMap(
+        ({ property }) => description.columns.get(property)?.column ?? [],
+      )
+      for (const [use, condition] of [
+        ['read', read],
+        ['write', write],
+      ] as const) {
+        const where = `rule(${modelName(model)}).fields.${name}.${use}`
+        if (condition === false && columns.length === 1) refused[use].add(columns[0] as string)
+        else if (condition !== true) {
+          this.#left.push(
+            comment(`${where} ${condition === false ? 'is of no single column' : 'depends on the caller, or the row'}`),
+          )
+        }
+      }
+    }
+    return [...this.#grant(model, ['SELECT'], refused.read), ...this.#grant(model, ['INSERT', 'UPDATE'], refused.write)]
+  }
+
+  #grant(model: ModelClass, privileges: readonly string[], refused: ReadonlySet<string>): readonly string[] {
+    if (refused.size === 0) return []
+    if (this.#role === undefined) {
+      this.#left.push(
+        `${modelName(model)}: who may not ${privileges.join(' or ')} ${[...refused].join(', ')}; name the role by --role`,
+      )
+      return []
+    }
+    const columns = [...describeModel(model).columns.values()]
+      .map(({ column }) => column)
+      .filter((one) => !refused.has(one))
+    const list = `(${columns.map(() => '??').join(', ')})`
+    const { tableName } = model
+    return [
+      sqlOf(model, { sql: `REVOKE ${privileges.join(', ')} ON ?? FROM ??`, bindings: [tableName, this.#role] }),
+      sqlOf(model, {
+        sql: `GRANT ${privileges.map((privilege) => `${privilege} ${list}`).join(', ')} ON ?? TO ??`,
+        bindings: [...privileges.flatMap(() => columns), tableName, this.#role],
+      }),
+    ]
   }
 
   #policy(model: ModelClass, { action, name, clauses }: Command): readonly string[] {

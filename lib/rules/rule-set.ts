@@ -3,11 +3,15 @@
 import { PathStart } from '../filters/field-path.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
-import type { RowCondition } from '../queryset/visible-rows.js'
+import type { VisibleFields } from '../queryset/visible-fields.js'
+import type { FieldUse, RowCondition } from '../queryset/visible-rows.js'
 import { type Certain, compileCondition } from './compile-condition.js'
+import type { Condition } from './conditions.js'
+import { FieldRules } from './field-access.js'
 import { ModelRule, type RuleAction, type RuleCaller, type RuleCondition } from './rule.js'
 
 /** The rules of an API: a list, or an object that also says what holds of models without one. */
@@ -26,6 +30,8 @@ export class RuleSet {
   /** Models need a rule. */
   readonly denies: boolean
   readonly #rules: ReadonlyMap<string, ModelRule>
+  /** What they say of fields. */
+  readonly fields: FieldRules
   readonly #requests = new WeakMap<object, RequestRules>()
 
   /** @throws {ConfigurationError} one is no rule, or two are of one model */
@@ -46,6 +52,7 @@ export class RuleSet {
     }
     this.denies = byDefault === 'deny'
     this.#rules = byTable
+    this.fields = new FieldRules(byTable.values())
   }
 
   /** The models that have rules. */
@@ -55,9 +62,7 @@ export class RuleSet {
 
   /** A condition depends on who asks. */
   get asksCaller(): boolean {
-    return [...this.#rules.values()].some(({ options }) =>
-      Object.values(options).some((one) => typeof one === 'function'),
-    )
+    return [...this.#rules.values()].some(({ options }) => ACTIONS.some((one) => typeof options[one] === 'function'))
   }
 
   ruleOf({ tableName }: ModelClass): ModelRule | undefined {
@@ -98,6 +103,12 @@ export class RuleSet {
           if (error instanceof ConfigurationError) throw error
         }
       }
+      for (const field of Object.keys(this.ruleOf(model)?.options.fields ?? {})) checkField(model, field)
+    }
+    try {
+      rules.checkFields()
+    } catch (error) {
+      if (error instanceof ConfigurationError) throw error
     }
   }
 
@@ -115,9 +126,19 @@ export class RuleSet {
   }
 }
 
+const USES: readonly FieldUse[] = ['read', 'write']
 const ACTIONS: readonly RuleAction[] = ['read', 'create', 'update', 'delete']
 /** Who asks before any request. */
 const NO_REQUEST = { state: {} } as unknown as Context
+
+/** @throws {ConfigurationError} rules are of what the model does not have */
+function checkField(model: ModelClass, field: string): void {
+  const { columns, relations } = describeModel(model)
+  if (columns.has(field) || relations.has(field)) return
+  const names = [...columns.keys(), ...relations.keys()]
+  const fix = didYouMean(field, names) || `; name one of ${names.join(', ')}`
+  throw new ConfigurationError(`rule(${modelName(model)}).fields.${field} is no column and no relation of it${fix}`)
+}
 
 function isList(rules: Rules): rules is readonly ModelRule[] {
   return Array.isArray(rules)
@@ -128,6 +149,9 @@ export class RequestRules {
   readonly #rules: RuleSet
   readonly #caller: RuleCaller
   readonly #known = new Map<string, RowCondition | null | undefined>()
+  /** Conditions on rows of what may be done with a field, by use, table and name. */
+  readonly #fieldConditions = new Map<string, Condition>()
+  #fields: { readonly access: VisibleFields | undefined } | undefined
 
   /** Who asks. */
   get user(): RuleCaller['user'] {
@@ -169,14 +193,57 @@ export class RequestRules {
     }
   }
 
-  #compile(condition: RuleCondition, where: string, model: ModelClass): RowCondition | undefined {
+  /** What the caller may do with fields; undefined where that is all. The functions of the rules are asked once. */
+  get fields(): VisibleFields | undefined {
+    this.#fields ??= {
+      access: this.#rules.fields.access((condition, { model, name }, use) => {
+        const made = this.#made(condition, `rule(${modelName(model)}).fields.${name}.${use}`)
+        if (made === true) return 'all'
+        if (made === false) return 'none'
+        this.#fieldConditions.set(`${use} ${model.tableName} ${name}`, made)
+        return 'some'
+      }),
+    }
+    return this.#fields.access
+  }
+
+  /** Finds conditions of fields that are none. @throws {ConfigurationError} */
+  checkFields(): void {
+    for (const model of this.models) {
+      for (const name of Object.keys(this.#rules.ruleOf(model)?.options.fields ?? {})) {
+        for (const use of USES) this.fieldRows(model, name, use)?.where(model.tableName)
+      }
+    }
+  }
+
+  /** The rows of which a field may be read or written; undefined where that is not a question of the row. */
+  fieldRows(model: ModelClass, name: string, use: FieldUse): RowCondition | undefined {
+    const access = this.fields?.of(model, name)
+    const own = this.#fieldConditions.get(`${use} ${model.tableName} ${name}`)
+    // what is left out is as `read` says
+    const condition =
+      own ?? (access?.[use] === 'some' ? this.#fieldConditions.get(`read ${model.tableName} ${name}`) : undefined)
+    if (condition === undefined) return undefined
+    const where = `rule(${modelName(model)}).fields.${name}.${use}`
+    return this.#conditionOf(condition, where, model)
+  }
+
+  #made(condition: RuleCondition, where: string): Condition {
     const made = typeof condition === 'function' ? condition(this.#caller) : condition
     if (made instanceof Promise) {
       throw new ConfigurationError(`${where} is async; read what it needs before, into ctx.state`)
     }
-    if (made === true) return undefined
+    return made ?? false
+  }
+
+  #compile(condition: RuleCondition, where: string, model: ModelClass): RowCondition | undefined {
+    const made = this.#made(condition, where)
+    return made === true ? undefined : this.#conditionOf(made, where, model)
+  }
+
+  #conditionOf(made: Condition, where: string, model: ModelClass): RowCondition {
     const scope = { where, model: describeModel(model), readable: (one: ModelClass) => this.rows(one, 'read') }
-    return conditionOn(compileCondition(made ?? false, scope), model)
+    return conditionOn(compileCondition(made, scope), model)
   }
 }
 

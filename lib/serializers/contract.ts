@@ -5,6 +5,7 @@ import type { ExternalIds } from '../ids/external-ids.js'
 import type { Column, ModelDescription, Reference, RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import type { COUNT, LIST, RelatedList } from '../queryset/related-lists.js'
+import type { FieldAccess } from '../queryset/visible-fields.js'
 
 /** Fields by name, as a serializer declares them. Annotate with this type to leave subclasses free. */
 export type DeclaredFields = Readonly<Record<string, SerializerField>>
@@ -86,8 +87,19 @@ export interface FieldsDescription {
   readonly relations?: RelationGraph
 }
 
+/** Marks a class that shows and takes what a caller may read and write, with how it does so. */
+export const SEEN = Symbol('how a caller sees fields')
+
+/** Fields as a caller sees them. */
+export interface SeenFields {
+  /** The field, with what the caller sees of the objects in it. */
+  field(field: SerializerField): SerializerField
+  bound(bound: BoundField, model: ModelDescription | undefined): BoundField
+}
+
 /** A serializer class. */
 export interface SerializerClass {
+  readonly [SEEN]?: SeenFields
   // biome-ignore lint/suspicious/noExplicitAny: a serializer of any object type
   new (options?: SerializerOptions<any>): AnySerializer
   /** The name of the class. */
@@ -106,6 +118,14 @@ export interface SerializerClass {
   readOnlyFieldNames(): readonly string[]
   /** Checks what needs no database. @throws {ConfigurationError} */
   checkFields(): void
+}
+
+/** What rules let a caller do with a field. */
+export interface BoundAccess extends FieldAccess {
+  /** The properties of the object that say so. */
+  readonly properties: readonly string[]
+  /** A client could set it, but for the rules: it must stay as it is. */
+  readonly isKept: boolean
 }
 
 /** A field in its place: name, source, and how it takes part in reading and writing. */
@@ -141,6 +161,8 @@ export interface BoundField {
   readonly key: RelatedKey | undefined
   /** The member of a shown object by which it counts as its key; undefined where keys are shown. */
   readonly shownKey: string | undefined
+  /** What rules let the caller do with it; undefined where they say nothing of it. */
+  readonly access?: BoundAccess
   /** True when the field writes values as they are. */
   readonly passesThrough: boolean
   /** The serializer's method that computes the value (SerializerMethodField). */
@@ -211,6 +233,8 @@ export interface SerializerPlan {
   readonly trusted: ReadonlySet<BoundField>
   /** Foreign keys that a client sets, which the database checks without asking who may see the row. */
   readonly references: readonly WrittenReference[]
+  /** Fields that the caller may not set, or of some rows only. */
+  readonly guarded: readonly BoundField[]
   /** Fields whose input holds other objects, or lists of their keys. */
   readonly nesting: readonly BoundField[]
   /** Fields that may not contradict each other. */

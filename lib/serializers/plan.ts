@@ -25,7 +25,7 @@ import { modelName } from '../models/objection.js'
 import { checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
-import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
+import { type BoundField, type RelationGraph, SEEN, type SerializerClass, type SerializerPlan } from './contract.js'
 import { countedBy } from './count-field.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
 import { keepListsApart, listOf } from './nested-lists.js'
@@ -60,8 +60,11 @@ function compile(serializer: SerializerClass): SerializerPlan {
   const { fields, model, writesRows, relations = {} } = serializer.describeFields()
   checkHooks(serializer, [...fields.keys()])
   const readOnlyNames = new Set(serializer.readOnlyFieldNames())
-  const place = ([name, field]: readonly [string, SerializerField]) =>
-    bind(serializer, name, field, model, readOnlyNames.has(name))
+  const seen = serializer[SEEN]
+  const place = ([name, field]: readonly [string, SerializerField]) => {
+    const bound = bind(serializer, name, seen?.field(field) ?? field, model, readOnlyNames.has(name))
+    return seen?.bound(bound, model) ?? bound
+  }
   const declared = [...fields].map(place)
   const showing = declared.flatMap(({ name, field }) => {
     const shown = shownFieldOf(field)
@@ -71,7 +74,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
   const shows = new Map(placed.slice(declared.length).map((field) => [field.name, field]))
   // what nobody writes is shown, and no more
   const bound = withRivals(placed.slice(0, declared.length)).map((one) =>
-    one.writable ? one : (shows.get(one.name) ?? one),
+    one.writable || one.access?.isKept ? one : (shows.get(one.name) ?? one),
   )
   const readable = bound.filter((one) => one.readable).map((one) => shows.get(one.name) ?? one)
   const writable = bound.filter((field) => field.writable)
@@ -92,6 +95,9 @@ function compile(serializer: SerializerClass): SerializerPlan {
     isIdentity: bound.length > 0 && shows.size === 0 && bound.every(isIdentity),
     trusted: new Set(writable.filter((field) => isCheckedByDatabase(model, field))),
     references: referencesOf(model, writable),
+    guarded: bound.filter(
+      ({ access, writable: isWritable }) => access?.isKept || (isWritable && access?.write === 'some'),
+    ),
     nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),
     relations: merge(graphOf([...new Set([...bound, ...readable])].filter(isLoaded), relationsOf), relations),

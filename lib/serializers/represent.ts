@@ -7,6 +7,7 @@ import { isModelClass } from '../models/objection.js'
 import { countKey, isPart, listKey, loadedBeside } from '../queryset/related-lists.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { isReadableAt } from './readable-at.js'
 import { relatedKey } from './relation-graph.js'
 
 /** The object as the client sees it. Throws when a relation it shows was not loaded. */
@@ -14,13 +15,29 @@ export function represent(serializer: AnySerializer, object: object): Record<str
   const { context } = serializer
   const result: Record<string, unknown> = {}
   for (const bound of serializer.plan.readable) {
+    if (bound.access && isLeftOut(bound, object)) continue
     result[bound.name] = representField(serializer, bound, object, context)
   }
   return result
 }
 
+/** True for a field that rules keep from the caller, of this object at least, and that has no mask. */
+export function isLeftOut(bound: BoundField, object: object): boolean {
+  return bound.access?.mask === undefined && !isReadableAt(bound, object)
+}
+
 /** One field of an object as the client sees it. */
 export function representField(
+  serializer: AnySerializer,
+  bound: BoundField,
+  object: object,
+  context: SerializerContext,
+): unknown {
+  const value = representValue(serializer, bound, object, context)
+  return bound.access?.mask && !isReadableAt(bound, object) ? bound.access.mask(value) : value
+}
+
+function representValue(
   serializer: AnySerializer,
   bound: BoundField,
   object: object,
@@ -60,7 +77,17 @@ function representNested(
 ): unknown {
   if (value === null) return null
   const child = serializer.child(bound, field.serializerClass)
-  return Array.isArray(value) ? value.map((item) => child.toRepresentation(item)) : child.toRepresentation(value)
+  const show = (item: object) => withoutHidden(child, child.toRepresentation(item), item)
+  return Array.isArray(value) ? value.map(show) : show(value as object)
+}
+
+/** What an application's own `toRepresentation()` has made of an object, without the fields that rules keep from the caller. */
+export function withoutHidden(serializer: AnySerializer, shown: unknown, object: object): unknown {
+  const { fields } = serializer.plan
+  if (serializer.showsByPlan || typeof shown !== 'object' || shown === null) return shown
+  const hidden = fields.filter((bound) => bound.access && isLeftOut(bound, object))
+  if (hidden.length === 0) return shown
+  return Object.fromEntries(Object.entries(shown).filter(([name]) => !hidden.some((bound) => bound.name === name)))
 }
 
 function representRelated(serializer: AnySerializer, bound: BoundField, field: RelatedField, object: object): unknown {

@@ -28,8 +28,10 @@ export async function runObjectValidators(serializer: AnySerializer, item: Item)
 
 /** What a client would send of the columns that it leaves as they are. */
 function shownValues({ plan, context }: AnySerializer, { value }: Item, current: object): Record<string, unknown> {
-  const columns = plan.writable.filter(
-    ({ name, column, readable, input }) => column && readable && input === 'value' && !Object.hasOwn(value, name),
+  // they are the application's, and see what rules keep from its caller
+  const columns = plan.fields.filter(
+    ({ name, column, writable, access, field, input }) =>
+      column && (writable || access?.isKept) && !field.writeOnly && input === 'value' && !Object.hasOwn(value, name),
   )
   return Object.fromEntries(columns.map((bound) => [bound.name, shown(bound, current, context)]))
 }

@@ -19,7 +19,7 @@ import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { belongsToField } from './hooks.js'
 import { serializerPlan } from './plan.js'
-import { represent } from './represent.js'
+import { represent, withoutHidden } from './represent.js'
 import { keepsUploads, withUploads } from './store-uploads.js'
 import { withValues } from './unchanged.js'
 import { validateItems } from './validate-items.js'
@@ -31,6 +31,9 @@ export interface ValidityOptions {
   /** @internal Leave foreign keys to the database, which checks them when the row is written. */
   readonly trustKeys?: boolean
 }
+
+/** A view whose caller may not see all fields. */
+type SeesFields = { readonly seenClass?: (serializer: SerializerClass) => SerializerClass } | undefined
 
 /** What validation came to. */
 interface Validity {
@@ -118,7 +121,8 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
 
   /** What is known of the class before any request. */
   get plan(): SerializerPlan {
-    return decided(this, 'plan', serializerPlan(this.constructor as SerializerClass))
+    const own = this.constructor as SerializerClass
+    return decided(this, 'plan', serializerPlan((this.context.view as SeesFields)?.seenClass?.(own) ?? own))
   }
 
   /** @internal */
@@ -248,11 +252,11 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     const { readable } = this.plan
     if (this.many) {
       return nameColumns(
-        (this.obj as readonly T[]).map((item) => this.toRepresentation(item)),
+        (this.obj as readonly T[]).map((item) => withoutHidden(this, this.toRepresentation(item), item)),
         readable,
       ) as Shown
     }
-    const output = this.toRepresentation(this.obj as T)
+    const output = withoutHidden(this, this.toRepresentation(this.obj as T), this.obj)
     return (typeof output === 'object' && output !== null ? nameColumns(output, readable) : output) as Shown
   }
 

@@ -10,7 +10,7 @@ import { exactAt } from '../models/exact-types.js'
 import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { representField } from './represent.js'
+import { isLeftOut, representField, withoutHidden } from './represent.js'
 
 /** Marks validated data with the values that are not to be written, by field name. Spreading the data keeps it. */
 export const UNCHANGED = Symbol('the values that are as they were shown')
@@ -36,6 +36,7 @@ const NOT_SHOWN = Symbol('not shown')
 /** True where an update sends for a field what the caller was shown of the object. */
 export function isAsShown(serializer: AnySerializer, bound: BoundField, item: Updated, given: unknown): boolean {
   if (item.current === undefined || !bound.readable) return false
+  if (bound.access && isLeftOut(bound, item.current)) return false
   const shown = shownAt(serializer, bound, item)
   if (shown === given) return true
   if (shown === NOT_SHOWN) return false
@@ -70,7 +71,7 @@ function fileField(field: SerializerField): FileUploadField | undefined {
 /** Where it cannot be shown, nothing was. */
 function wholeOf(serializer: AnySerializer, current: object): object {
   try {
-    const shown = serializer.toRepresentation(current)
+    const shown = withoutHidden(serializer, serializer.toRepresentation(current), current)
     return typeof shown === 'object' && shown !== null ? shown : {}
   } catch {
     return {}

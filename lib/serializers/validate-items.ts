@@ -5,6 +5,7 @@ import { runValidators } from '../fields/run-validators.js'
 import { ValidationError } from '../kernel/errors.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import type { AnySerializer, BoundField } from './contract.js'
+import { guardFields } from './guard-fields.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import { checkReferences } from './references.js'
 import { checkRivals } from './rivals.js'
@@ -47,11 +48,23 @@ export function validateItems(
     items.push(item)
     if (item.errors === undefined) sound.push(item)
   }
-  const fields = validateFields(serializer, sound, scope)
-  const waiting = fields
-    ? fields.then(() => validateObjects(serializer, sound, scope))
-    : validateObjects(serializer, sound, scope)
+  const { guarded } = serializer.plan
+  const waiting =
+    guarded.length > 0
+      ? guardFields(serializer, sound).then(() => validateAll(serializer, sound, scope))
+      : validateAll(serializer, sound, scope)
   return waiting ? waiting.then(() => toOutcomes(items)) : toOutcomes(items)
+}
+
+function validateAll(
+  serializer: AnySerializer,
+  items: readonly Item[],
+  scope: ValidationScope,
+): Promise<void> | undefined {
+  const fields = validateFields(serializer, items, scope)
+  return fields
+    ? fields.then(() => validateObjects(serializer, items, scope))
+    : validateObjects(serializer, items, scope)
 }
 
 /** What comes behind the fields. Waits only where something does. */

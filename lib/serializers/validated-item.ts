@@ -32,6 +32,9 @@ export const DECIDED = Symbol('the values that the surrounding object decides')
 /** Marks validated data with the external ids that its keys were given as, by field name. Spreading the data keeps it. */
 export const GIVEN = Symbol('the external ids that keys were given as')
 
+/** Marks validated data of a new object with the fields that its caller may set of some rows only. Spreading the data keeps it. */
+export const LIMITED = Symbol('the fields that rules may refuse of the row')
+
 /** An object and what has come of it. */
 export interface Item extends Updated {
   readonly input: Record<string, unknown>
@@ -39,6 +42,8 @@ export interface Item extends Updated {
   readonly textual: boolean
   /** Some of its numbers are not those that were sent: JavaScript lacks their digits. */
   readonly isInexact: boolean
+  /** Of a new object, the fields that its caller may set of some rows only. */
+  limited: readonly string[] | undefined
   errors: ErrorMessages | undefined
 }
 
@@ -64,6 +69,7 @@ export function toItem(serializer: AnySerializer, candidate: Candidate, scope: V
     value: {},
     unchanged: undefined,
     shown: undefined,
+    limited: undefined,
     errors: isObject ? undefined : { non_field_errors: ['Expected an object.'] },
   }
 }
@@ -71,8 +77,9 @@ export function toItem(serializer: AnySerializer, candidate: Candidate, scope: V
 /** What has come of them in the end. */
 export function toOutcomes(items: readonly Item[]): readonly Outcome[] {
   const outcomes: Outcome[] = []
-  for (const { value, errors, unchanged } of items) {
+  for (const { value, errors, unchanged, limited } of items) {
     if (unchanged) (value as { [UNCHANGED]?: Updated['unchanged'] })[UNCHANGED] = unchanged
+    if (limited) (value as { [LIMITED]?: Item['limited'] })[LIMITED] = limited
     outcomes.push({ value: errors ? undefined : value, errors })
   }
   return outcomes

@@ -4,6 +4,7 @@ import { forgetAnswers } from '../queryset/row-answers.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { checkRows } from './check-written.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
+import { checkLimited } from './guard-fields.js'
 import { prefixed } from './prefix-errors.js'
 import { splitWrites, type Writes } from './split-writes.js'
 import { type WriteItem, writeOwnRows } from './write-own-rows.js'
@@ -45,6 +46,10 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
     const related = items.filter(({ writes }) => writes.hasRelated)
     forgetAnswers(related.map(({ row }) => row as Model))
     await checkWritten(serializer, items as readonly WrittenItem[])
+    await checkLimited(
+      serializer,
+      items.flatMap(({ data, row }) => (row ? [{ data, row }] : [])),
+    )
   }
   const rows: Model[] = []
   for (const { row } of items) rows.push(row as Model)

@@ -3,35 +3,34 @@ import { facetParameters, figureParameters, ORDERING } from '../aggregates/read-
 import type { ParameterDescription } from '../filters/filter.js'
 import { showsFigures } from './actions.js'
 import { aggregatesOf, isAggregating } from './aggregates.js'
-import type { GenericViewClass } from './generic-view-class.js'
 import { deletedParameters } from './request/ask-deleted.js'
-import { resourceOf } from './resource.js'
+import type { Resource } from './resource.js'
 
 /** Those of a generic view with a model; none of an action that reads no list. */
-export function listParameters(view: GenericViewClass, action: string): readonly ParameterDescription[] {
+export function listParameters(resource: Resource, action: string): readonly ParameterDescription[] {
+  const { view, filterView } = resource
   const isList = action === 'list'
   const deleted = deletedParameters(view, action)
   if (!(isList || showsFigures(action))) return deleted
-  const { filterView } = resourceOf(view)
   const filtering = filterView.backends.flatMap((backend) => backend.parameters(filterView))
-  const paging = pagingParameters(view, action)
+  const paging = pagingParameters(resource, action)
   return isList
     ? [...filtering, ...paging, ...deleted]
-    : [...filtering.filter(isNoOrder), ...ownParameters(view, action), ...paging, ...deleted]
+    : [...filtering.filter(isNoOrder), ...ownParameters(resource, action), ...paging, ...deleted]
 }
 
 /** Those of the pages of what an action lists. */
-export function pagingParameters(view: GenericViewClass, action: string): readonly ParameterDescription[] {
-  if (action !== 'aggregate') return action === 'list' ? (resourceOf(view).paginator?.parameters() ?? []) : []
-  if (!isAggregating(view)) return []
-  const { plan, paginator } = aggregatesOf(view)
+export function pagingParameters(resource: Resource, action: string): readonly ParameterDescription[] {
+  if (action !== 'aggregate') return action === 'list' ? (resource.paginator?.parameters() ?? []) : []
+  if (!isAggregating(resource.view)) return []
+  const { plan, paginator } = aggregatesOf(resource)
   return plan.groups.size > 0 ? (paginator?.parameters() ?? []) : []
 }
 
 /** What aggregates or facets read besides filters and pages; none of another action. */
-export function ownParameters(view: GenericViewClass, action: string): readonly ParameterDescription[] {
-  if (!(showsFigures(action) && isAggregating(view))) return []
-  const { plan } = aggregatesOf(view)
+export function ownParameters(resource: Resource, action: string): readonly ParameterDescription[] {
+  if (!(showsFigures(action) && isAggregating(resource.view))) return []
+  const { plan } = aggregatesOf(resource)
   return action === 'facets' ? facetParameters(plan) : figureParameters(plan)
 }
 

@@ -7,7 +7,7 @@ import type { BasePagination } from '../pagination/pagination.js'
 import { ServerCursorPagination } from '../pagination/server-cursor-pagination.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericViewClass } from './generic-view-class.js'
-import { resourceOf } from './resource.js'
+import type { Resource } from './resource.js'
 
 /** What the mixin adds to a class. */
 export interface AggregatingClass extends AggregateDeclarations {
@@ -28,17 +28,34 @@ export interface AggregateResource {
 }
 
 /** The same for as long as the catalogue is. @throws {ConfigurationError} every mistake, one a line */
-export const aggregatesOf: (view: GenericViewClass & AggregatingClass) => AggregateResource = oncePerCatalogue(
-  (view) => {
-    const resource = resourceOf(view)
-    const { serializerClass } = view
-    const isKnown = serializerClass && !resource.overrides.serializerClass
-    return {
-      plan: new AggregatePlan(resource.filterView, view, isKnown ? serializerPlan(serializerClass) : undefined),
-      paginator: pagesOf(resource.paginator),
-    }
-  },
-)
+export const aggregatesOf: (resource: Resource) => AggregateResource = oncePerCatalogue((resource) => {
+  const view = resource.view as GenericViewClass & AggregatingClass
+  const { serializerClass } = view
+  const isKnown = serializerClass && !resource.overrides.serializerClass
+  return {
+    plan: new AggregatePlan(
+      resource.filterView,
+      askedFigures(resource, view),
+      isKnown ? serializerPlan(serializerClass) : undefined,
+    ),
+    paginator: pagesOf(resource.paginator),
+  }
+})
+
+/** What a class declares, as far as the caller may read the values. */
+function askedFigures(resource: Resource, view: AggregatingClass): AggregateDeclarations {
+  if (!resource.fields) return view
+  const aggregates = Object.entries(view.aggregates).filter(([name, one]) => {
+    const { path } = one as { readonly path: string | null }
+    return path === null || resource.mayAsk(`aggregates.${name}`, path)
+  })
+  return {
+    aggregates: Object.fromEntries(aggregates),
+    // of groups something is computed
+    groupBy: aggregates.length === 0 ? [] : view.groupBy.filter((name) => resource.mayAsk('groupBy', name)),
+    facets: view.facets.filter((name) => resource.mayAsk('facets', name)),
+  }
+}
 
 /** Groups have no positions: a view whose lists go by them has groups by limit and offset, of as many on a page. */
 function pagesOf(paginator: BasePagination | undefined): BasePagination | undefined {

@@ -7,7 +7,7 @@ import { ROW_VERSION } from '../caching/entity-tags.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Where } from '../filters/field-path.js'
 import { addWhere, every } from '../filters/filter.js'
-import { isSafeMethod, type QueryParameters, queryOf } from '../http/context.js'
+import { isDescribing, isSafeMethod, type QueryParameters, queryOf } from '../http/context.js'
 import { roleRefusal } from '../http/database-role.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -19,10 +19,13 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
+import type { VisibleFields } from '../queryset/visible-fields.js'
 import { leaveOutUnseen, seenBy, type VisibleRows } from '../queryset/visible-rows.js'
 import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
+import { findReadable } from '../serializers/limited-fields.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { merge } from '../serializers/relation-graph.js'
+import { seenClass } from '../serializers/seen-class.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericPlan } from './action-plan.js'
 import { showsObject, withQuery } from './actions.js'
@@ -174,6 +177,24 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     return plan?.limitsRows ? visibleRowsFor(this) : undefined
   }
 
+  /** @internal What the caller may do with fields of models; undefined where no rule says so, or where that is all. */
+  get visibleFields(): VisibleFields | undefined {
+    const rules = (this.plan as GenericPlan | undefined)?.rules
+    if (rules?.fields.isEmpty !== false) return undefined
+    return isDescribing(this.ctx) ? rules.fields.most : rules.of(this.ctx).fields
+  }
+
+  /** @internal What the caller may ask of lists. */
+  get asked(): Resource {
+    const { resource, visibleFields } = this
+    return visibleFields ? resource.seenBy(visibleFields) : resource
+  }
+
+  /** @internal A serializer class as the caller sees it. */
+  seenClass(serializer: SerializerClass): SerializerClass {
+    return seenClass(serializer, this.visibleFields)
+  }
+
   /** @internal Which rows the request is about, of a view set that only marks them as deleted. */
   get deletedScope(): Where | undefined {
     return this.viewClass.softDelete === null ? undefined : this.resource.deletion?.scopes[this.deletedRows]
@@ -186,7 +207,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** The query with the conditions of all filter backends, in order. */
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
-    return filteredQuery(this.plan.resource.filterView, this.ctx, query)
+    return filteredQuery(this.asked.filterView, this.ctx, query)
   }
 
   /**
@@ -239,16 +260,17 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /**
    * Loads what the serializer shows of related objects: one query for each relation, however many objects. What a graph of
-   * `getQueryset()` has loaded with them stays as it is.
+   * `getQueryset()` has loaded with them stays as it is. Where rules say of each row what may be read of it, it asks that, too.
    */
   async loadRelated(objects: readonly object[], knex: Queryable | undefined = this.trx ?? this.knex): Promise<void> {
-    const shown = this.getSerializerClass()
-    const taken = isSafeMethod(this.ctx.method) ? shown : inputClassOf(this)
+    const shown = this.seenClass(this.getSerializerClass())
+    const taken = isSafeMethod(this.ctx.method) ? shown : this.seenClass(inputClassOf(this))
     const own = serializerPlan(shown).relations
     // what nested objects of a body change, too
     const relations = taken === shown ? own : merge(own, serializerPlan(taken).relations)
     const parent = seenBy(this.getQueryset() as unknown as AnyQueryBuilder, this.visibleRows)
     await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent })
+    if (this.visibleFields) await findReadable(shown, objects, { context: this.getSerializerContext() })
   }
 
   /**
@@ -268,7 +290,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   override describeInput(): SerializerPlan | undefined {
     const { resource, viewClass } = this
     const hasSerializer = viewClass.serializerClass !== null || resource.overrides.serializerClass
-    return super.describeInput() ?? (hasSerializer ? serializerPlan(inputClassOf(this)) : undefined)
+    return super.describeInput() ?? (hasSerializer ? serializerPlan(this.seenClass(inputClassOf(this))) : undefined)
   }
 
   /** A serializer that knows this request. */

@@ -49,9 +49,9 @@ function findMembers(view: GenericViewClass, action: string): QueryMembers {
       else own.set(parameter.name, parameter)
     }
   }
-  const paging = pagingParameters(view, action)
+  const paging = pagingParameters(resourceOf(view), action)
   const besides = [...deletedParameters(view, action), ...view.queryParameters]
-  for (const parameter of [...ownParameters(view, action), ...paging, ...besides]) {
+  for (const parameter of [...ownParameters(resourceOf(view), action), ...paging, ...besides]) {
     if (!own.has(parameter.name)) others.set(memberOf(parameter), parameter)
   }
   return { filters: own, group, others, paging: new Set(paging.map(({ name }) => name)) }

@@ -5,7 +5,8 @@ import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterView, isDescribed } from '../filters/filter.js'
 import { declaredTerm } from '../filters/order-term.js'
 import { OUR_FILTERS } from '../filters/our-filters.js'
-import { SEPARATOR } from '../filters/resolve-paths.js'
+import { resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
+import { withoutPrefix } from '../filters/search-filter.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { decided, oncePer } from '../kernel/once-per.js'
@@ -16,7 +17,8 @@ import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/obje
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
 import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
-import { type OrderTerm, totalOrder } from '../queryset/total-order.js'
+import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import { mayAsk, type VisibleFields } from '../queryset/visible-fields.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
 import { actionNamed, sampleOf, takesMany } from './actions.js'
@@ -35,6 +37,8 @@ import { type Deletion, deletionFor } from './soft-delete.js'
  */
 export class Resource {
   readonly view: GenericViewClass
+  /** What the caller may do with fields; undefined for what holds of all callers. */
+  readonly fields: VisibleFields | undefined
   /** Cuts lists into pages; undefined where they are answered whole. */
   readonly paginator: BasePagination | undefined
   /** The filter backends, in the order in which they narrow a list. */
@@ -48,10 +52,14 @@ export class Resource {
     totalOrder(this.model, terms, { positions: this.paginator?.ordering !== undefined }),
   )
 
+  /** The same for callers who may not read all fields: what they cannot read they cannot ask about. */
+  readonly seenBy = oncePer((fields: VisibleFields) => new Resource(this.view, fields))
+
   /** @throws {ConfigurationError} a paginator or filter backend is none */
-  constructor(view: GenericViewClass) {
+  constructor(view: GenericViewClass, fields?: VisibleFields) {
     const { paginator, filters } = listPoliciesOf(view)
     this.view = view
+    this.fields = fields
     this.paginator = paginator
     this.filters = filters
     this.keepsConnections = paginator?.keepsConnections === true
@@ -66,7 +74,10 @@ export class Resource {
     return decided(
       this,
       'filterView',
-      filterViewOf(this.view, this, (related) => resourceOf(related).filterView),
+      filterViewOf(this.view, this, (related) => {
+        const resource = resourceOf(related)
+        return (this.fields ? resource.seenBy(this.fields) : resource).filterView
+      }),
     )
   }
 
@@ -112,12 +123,26 @@ export class Resource {
     const isOwn = paginator?.ordering !== undefined && paginator.ordering !== DEFAULT_ORDERING
     const declared =
       ordering.length > 0 && (filters.some(orders) || !isOwn) ? ordering : (paginator?.ordering ?? ordering)
-    return [declared].flat().flatMap((text) => {
+    const names = [declared].flat().filter((text) => this.mayAsk('ordering', parseOrderTerm(text).property))
+    return names.flatMap((text) => {
       const term = declaredTerm(`${this.view.name}: ordering`, model, text)
       // `id` is the primary key, whatever its name
       const isKey = term.property === 'id' && !model.columns.has('id')
       return isKey ? model.primaryKey.map((property) => ({ ...term, property })) : [term]
     })
+  }
+
+  /**
+   * True for a name whose values the caller may read of all objects.
+   * @param attribute the static that declares it, for messages
+   */
+  mayAsk(attribute: string, name: string): boolean {
+    const { fields, model, view } = this
+    if (!fields) return true
+    if (model.columns.has(name) || model.relations.has(name)) return mayAsk(fields, model, [name])
+    if (!name.includes(SEPARATOR)) return true
+    const [path] = resolvePaths(`${view.name}: ${attribute}`, model, [name], { keys: attribute === 'filtersetFields' })
+    return path === undefined || mayAsk(fields, model, path.properties)
   }
 
   /** How it marks objects as deleted; undefined where their rows go. */
@@ -274,21 +299,26 @@ export class Resource {
 /** What filter backends know of a class. @param filterViewOfRelated that of the view sets of its relations */
 function filterViewOf(
   view: GenericViewClass,
-  { model, filters: backends }: Pick<Resource, 'model' | 'filters'>,
+  resource: Resource,
   filterViewOfRelated: (related: GenericViewClass) => FilterView,
 ): FilterView {
-  const { name, filtersetFields, searchFields, orderingFields, searchConfig, searchType, searchParam } = view
+  const { name, searchConfig, searchType, searchParam } = view
+  const { model, filters: backends } = resource
+  const mayAsk = (attribute: string) => (named: string) => resource.mayAsk(attribute, named)
+  const relations = [...relatedViewSets(view, filterViewOfRelated)].filter(([named]) =>
+    mayAsk('filterRelations')(named),
+  )
   return {
     name,
     model,
-    filtersetFields,
-    searchFields,
-    orderingFields,
+    filtersetFields: view.filtersetFields.filter(mayAsk('filtersetFields')),
+    searchFields: view.searchFields.filter((named) => mayAsk('searchFields')(withoutPrefix(named))),
+    orderingFields: view.orderingFields.filter(mayAsk('orderingFields')),
     searchConfig,
     searchType,
     searchParam,
     backends,
-    relations: relatedViewSets(view, filterViewOfRelated),
+    relations: new Map(relations),
   }
 }
 

@@ -13,7 +13,7 @@ import { orders, resourceOf } from '../resource.js'
  */
 export function checkAggregates(view: GenericViewClass, versioning: BaseVersioning | undefined): void {
   if (!isAggregating(view) || !declaresAggregates(view)) return
-  void aggregatesOf(view)
+  void aggregatesOf(resourceOf(view))
   const { filterView } = resourceOf(view)
   const taken = [
     ...filterView.backends.flatMap((backend) => {
@@ -24,7 +24,9 @@ export function checkAggregates(view: GenericViewClass, versioning: BaseVersioni
   ]
   for (const action of ['aggregate', 'facets']) {
     if (!answers(view, action)) continue
-    const own = [...ownParameters(view, action), ...pagingParameters(view, action)].map(({ name }) => name)
+    const own = [...ownParameters(resourceOf(view), action), ...pagingParameters(resourceOf(view), action)].map(
+      ({ name }) => name,
+    )
     const twice = own.find((name, index) => own.indexOf(name) < index || taken.some((other) => other.name === name))
     if (twice === undefined) continue
     throw new ConfigurationError(

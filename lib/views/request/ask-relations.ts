@@ -30,7 +30,7 @@ export async function askRelations(view: GenericView): Promise<void> {
 }
 
 function askedRelations(view: GenericView): ReadonlySet<FilterRelation> {
-  const { filterView } = view.plan.resource
+  const { filterView } = view.asked
   const query = queryOf(view.ctx)
   const filtered = filterView.backends.flatMap((backend) => backend.askedRelations(query, filterView))
   return new Set([...filtered, ...countedRelations(view, selectionOf(view)?.expand ?? NONE)])

@@ -4,7 +4,7 @@ import type { PathStart, Where } from '../../filters/field-path.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { ModelClass } from '../../models/objection.js'
-import type { Leading, RowCondition, RowWrite, SeenRows, VisibleRows } from '../../queryset/visible-rows.js'
+import type { FieldUse, Leading, RowCondition, RowWrite, SeenRows, VisibleRows } from '../../queryset/visible-rows.js'
 import type { RequestRules } from '../../rules/rule-set.js'
 import type { GenericView } from '../generic-view.js'
 import { relatedSource } from '../related-view-set.js'
@@ -56,6 +56,10 @@ class RequestRows implements VisibleRows {
 
   written(model: ModelClass, write: RowWrite | 'read'): RowCondition | undefined {
     return this.#rules?.rows(model, write)
+  }
+
+  ofField(model: ModelClass, property: string, use: FieldUse): RowCondition | undefined {
+    return this.#rules?.fieldRows(model, property, use)
   }
 }
 

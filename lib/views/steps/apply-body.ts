@@ -15,6 +15,7 @@ import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericView } from '../generic-view.js'
 import { inputSerializerOf } from './input-serializer.js'
 import { refuseUnknownNames } from './refuse-unknown-names.js'
+import { askReadable } from './selection.js'
 
 /**
  * Puts the changes in the place of the document, in `view.body` and `ctx.request.body`: hooks, validation and messages are
@@ -36,6 +37,7 @@ async function applyToShown(view: GenericView, found: object): Promise<object> {
   const object = holds ? ((await view.getObject()) as object) : found
   const merging = mergingOf(view, object)
   const parser = view.plan.policies.parsers.find((one) => one instanceof JsonPatchParser)
+  await askReadable(view, [object])
   const before = workingCopyOf(merging.serializer.data)
   const after = applyOperations(workingCopy(before), operations, { maxCopied: parser?.limit ?? DEFAULT_MAX_COPIED })
   takeData(view, finished(await changedInput({ before, after }, merging)))

@@ -36,6 +36,7 @@ import { inputClassOf } from '../input-class.js'
 import { checkRowWrite } from './check-row-write.js'
 import { markAllDeleted } from './delete-softly.js'
 import { holdRows } from './hold-rows.js'
+import { ownClass } from './selection.js'
 import { writesUnseen } from './unseen-writes.js'
 import { visibleQuery } from './visible-query.js'
 
@@ -65,7 +66,7 @@ export interface KeyName {
 /** The names by which items name objects: one for each column of the key. */
 export function keyNames(view: GenericView): readonly KeyName[] {
   const { columns } = view.plan.resource.lookup
-  const { readable } = serializerPlan(view.getSerializerClass())
+  const { readable } = serializerPlan(ownClass(view))
   return columns.map((column) => {
     const field = readable.find(
       ({ column: shown, field: one }) => shown === column && !(one instanceof NestedSerializer),

@@ -30,7 +30,7 @@ function toCount(
   parent: AnyQueryBuilder,
   { model, relation, path, knex }: Omit<Counting, 'owners'>,
 ): Omit<ObjectsToCount, 'owners'> {
-  const shown = relationAt(view.plan.resource.filterView, [...path, relation])
+  const shown = relationAt(view.asked.filterView, [...path, relation])
   const rows = shown?.rows(view.ctx)
   return {
     model,
@@ -49,7 +49,7 @@ export function countedRelations(view: GenericView, expand: ReadonlySet<string>)
   return [...expand].flatMap((name) => {
     const counted = expandable[name]
     if (!isRelatedCount(counted)) return []
-    return relationAt(view.plan.resource.filterView, [...name.split('.').slice(0, -1), counted.path]) ?? []
+    return relationAt(view.asked.filterView, [...name.split('.').slice(0, -1), counted.path]) ?? []
   })
 }
 

@@ -10,7 +10,7 @@ export function subjectOfView(view: GenericView): ConstraintSubject {
   const subject = subjectOf(view.ctx.method, view)
   try {
     const { data } = view.body
-    const own = constraintSubject(serializerPlan(inputClassOf(view)), subject.operation, data, {
+    const own = constraintSubject(serializerPlan(view.seenClass(inputClassOf(view))), subject.operation, data, {
       raw: true,
       view,
     })

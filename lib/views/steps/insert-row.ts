@@ -20,6 +20,7 @@ import { allowsNamed } from '../../serializers/check-written.js'
 import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
 import { prefixErrors } from '../../serializers/prefix-errors.js'
 import { propertyOf } from '../../serializers/split-writes.js'
+import { LIMITED } from '../../serializers/validated-item.js'
 import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
@@ -64,7 +65,9 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   const serializer = view.getInputSerializer()
   const waiting = serializer.requireValid(view.visibleRows ? LOOKING : TRUSTING)
   if (waiting) await waiting
-  const values = rowOf(serializer, inserter.model.model, serializer.validatedData)
+  const { [LIMITED]: limited } = serializer.validatedData as { [LIMITED]?: unknown }
+  // of what the row decides on, the row must be there
+  const values = limited ? undefined : rowOf(serializer, inserter.model.model, serializer.validatedData)
   if (!values) {
     await serializer.save()
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }

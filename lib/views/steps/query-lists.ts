@@ -16,7 +16,7 @@ export function readParameters(view: GenericView): readonly ParameterDescription
   const { viewClass, policies, action } = view.plan
   // an action of the application's may show a list
   const isOurs = actionNamed(action) !== undefined
-  const listing = listParameters(viewClass, isOurs ? action : 'list')
+  const listing = listParameters(view.asked, isOurs ? action : 'list')
   const selecting = isOurs && !showsFigures(action) ? selectionParameters(view, view.getSerializerClass()) : []
   return [...listing, ...(policies.versioning?.parameters() ?? []), ...viewClass.queryParameters, ...selecting]
 }

@@ -22,7 +22,7 @@ type AggregatingView = GenericView & { readonly viewClass: GenericViewClass & Ag
 /** The body of an answer to `aggregate`: one object, or a page of groups. @throws ValidationError, AuthenticationFailed */
 export async function readAggregates(view: GenericView): Promise<unknown> {
   const own = view as AggregatingView
-  const resource = aggregatesOf(own.viewClass)
+  const resource = aggregatesOf(view.asked)
   const asked = readFigures(queryOf(view.ctx), resource.plan)
   return readWhole(own, asked.figures, () => cutGroups(own, resource, asked))
 }
@@ -30,7 +30,7 @@ export async function readAggregates(view: GenericView): Promise<unknown> {
 /** Sends the statements of what the request asks for, or of all that may be asked: for `explain()`. */
 export async function describeFigures(view: GenericView, isAsked: boolean): Promise<void> {
   const own = view as AggregatingView
-  const resource = aggregatesOf(own.viewClass)
+  const resource = aggregatesOf(view.asked)
   const { plan } = resource
   const query = queryOf(view.ctx)
   if (view.plan.action === 'facets') await countFacets(own, readFacets(isAsked ? query : {}, plan))
@@ -55,7 +55,7 @@ function groupsOf(view: AggregatingView, asked: AskedFigures): FigureList {
   return new FigureList({
     name: qualifiedName(ctx, view.plan.basename ?? viewClass.name),
     model: resource.model,
-    parameters: resource.parameterNames,
+    parameters: view.asked.parameterNames,
     asked,
     query: () => listQuery(view),
     context: () => view.getSerializerContext(),
@@ -73,7 +73,7 @@ interface FacetCounts {
 /** The body of an answer to `facets`: of each the most frequent values. @throws ValidationError, AuthenticationFailed */
 export async function readFacetCounts(view: GenericView): Promise<unknown> {
   const own = view as AggregatingView
-  const { plan } = aggregatesOf(own.viewClass)
+  const { plan } = aggregatesOf(view.asked)
   const facets = readFacets(queryOf(view.ctx), plan)
   const figures = facets.map(({ figure }) => figure)
   return readWhole(own, figures, () => countFacets(own, facets))
@@ -132,11 +132,10 @@ function queryWithout(view: AggregatingView, names: ReadonlySet<string>) {
 async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], work: () => Promise<T>): Promise<T> {
   const { ctx } = view
   const { viewClass } = view
-  const { resource } = view.plan
   const isPersonal = figures.some(({ needsUser }) => needsUser) || showsIdsOfUsers(view)
   if (isPersonal) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
-  const conditions = readConditions(queryOf(ctx), resource.filterView, { user: ctx.state['user'], ctx })
+  const conditions = readConditions(queryOf(ctx), view.asked.filterView, { user: ctx.state['user'], ctx })
   const timeout = Math.min(viewClass.aggregateTimeout, guardOf(conditions) ?? Number.POSITIVE_INFINITY)
   const asked = subQueriesOf(conditions)
   checkSubQueries(asked)

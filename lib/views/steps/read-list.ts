@@ -37,7 +37,7 @@ import { rendererOf } from '../request/respond.js'
 import type { Resource } from '../resource.js'
 import { readGuarded } from './guarded-view.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
-import { loadShown, narrowed, represent, rowAccess, selectionOf, type Tell } from './selection.js'
+import { answerClass, loadShown, ownClass, represent, rowAccess, selectionOf, type Tell } from './selection.js'
 import { listQuery } from './visible-query.js'
 
 /** What the steps of one list ask again and again. */
@@ -58,12 +58,13 @@ interface Listing {
 
 function listingOf(view: GenericView, writesRows = false): Listing {
   const { ctx } = view
-  const { viewClass, resource } = view.plan
-  const own = view.getSerializerClass()
+  const { viewClass } = view.plan
+  const resource = view.asked
+  const own = ownClass(view)
   const query = queryOf(ctx)
   let asks = !resource.isQuiet || resource.overrides.filtering
   for (const name in query) if (!resource.pagingNames.has(name)) asks = true
-  return { view, viewClass, resource, ctx, query, asks, own, shown: asks ? narrowed(view, own) : own, writesRows }
+  return { view, viewClass, resource, ctx, query, asks, own, shown: asks ? answerClass(view) : own, writesRows }
 }
 
 /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */

@@ -24,7 +24,7 @@ export function refuseUnknownNames(view: GenericView): void {
   const { writes } = actionNamed(action) ?? {}
   if (!inputSerializer && (writes === undefined || writes === 'delete')) return
   const keys = changesMany(action) ? keyNames(view).map(({ name }) => name) : []
-  const errors = unknownIn(inputClassOf(view), view.body.data, {
+  const errors = unknownIn(view.seenClass(inputClassOf(view)), view.body.data, {
     keys,
     isList: takesMany(action),
     textual: view.body.textual,

@@ -13,6 +13,9 @@ import { type Loading, loadRelations, type Relations } from '../../queryset/load
 import { RowAccess } from '../../rows/row-access.js'
 import { isWrapped } from '../../rows/row-sql.js'
 import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
+import { isRelatedCount } from '../../serializers/count-field.js'
+import { findReadable } from '../../serializers/limited-fields.js'
+import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
 import type { Serializer } from '../../serializers/serializer.js'
@@ -69,29 +72,25 @@ function readSelection(view: GenericView, query: QueryParameters): Selection | u
   const { viewClass } = plan
   const isStrict = viewClass.strictParams || heededPreferences(view)?.strict === true
   const asked = [FIELDS, viewClass.expandParam].map((parameter) => lastValueOf(query, parameter) ?? '')
-  const serializer = view.getSerializerClass()
-  const known = selectionsOf(plan)(serializer)
+  const known = selectionsOf(plan)(ownClass(view))
   const key = JSON.stringify([isStrict, ...asked])
   let selection = known.get(key)
   if (selection === undefined) {
-    selection = selectionFor(viewClass, { serializer, isStrict, asked }) ?? null
+    selection = selectionFor(view, { isStrict, asked }) ?? null
     if (key.length <= LONGEST_SELECTION) known.set(key, selection)
   }
   return selection ?? undefined
 }
 
 interface AskedSelection {
-  readonly serializer: SerializerClass
   readonly isStrict: boolean
   /** The values of the two parameters. */
   readonly asked: readonly string[]
 }
 
-function selectionFor(
-  viewClass: GenericViewClass,
-  { serializer, isStrict, asked: texts }: AskedSelection,
-): Selection | undefined {
-  const names = namesOf(viewClass, serializer)
+function selectionFor(view: GenericView, { isStrict, asked: texts }: AskedSelection): Selection | undefined {
+  const { viewClass } = view.plan
+  const names = namesOf(view, view.getSerializerClass())
   const errors: ErrorMessages = {}
   const read = (parameter: string, text = ''): ReadonlySet<string> => {
     const allowed = names.get(parameter)
@@ -113,10 +112,13 @@ function selectionFor(
  * The names that each of the two parameters takes. A parameter is missing where there is nothing to ask for, or where the
  * view reads one of that name for another purpose.
  */
-function namesOf(view: GenericViewClass, serializer: SerializerClass): ReadonlyMap<string, ReadonlySet<string>> {
-  const expandable = Object.keys(view.expandable).filter((name) => canExpand(serializer, view.expandable, name))
+function namesOf(open: GenericView, serializer: SerializerClass): ReadonlyMap<string, ReadonlySet<string>> {
+  const view = open.plan.viewClass
+  const expandable = Object.keys(view.expandable).filter(
+    (name) => canExpand(serializer, view.expandable, name) && mayExpand(open, serializer, name),
+  )
   const names = new Map([
-    [FIELDS, new Set(serializerPlan(serializer).readable.map(({ name }) => name))],
+    [FIELDS, new Set(serializerPlan(open.seenClass(serializer)).readable.map(({ name }) => name))],
     [view.expandParam, new Set(expandable.length > 0 ? [...expandable, ALL] : [])],
   ])
   const filters = hasModel(view) ? resourceOf(view).parameterNames : []
@@ -125,13 +127,26 @@ function namesOf(view: GenericViewClass, serializer: SerializerClass): ReadonlyM
   return new Map([...names].filter(([name, { size }]) => size > 0 && !taken.has(name)))
 }
 
+/** True for an expansion that shows the caller something. */
+function mayExpand(view: GenericView, serializer: SerializerClass, path: string): boolean {
+  if (!view.visibleFields) return true
+  const { expandable } = view.plan.viewClass
+  let shown = view.seenClass(selectFields(serializer, expandable, { fields: undefined, expand: new Set([path]) }))
+  const names = isRelatedCount(expandable[path]) ? [path] : path.split('.')
+  return names.every((name) => {
+    const bound = serializerPlan(shown).readable.find((one) => one.name === name)
+    if (bound?.field instanceof NestedSerializer) shown = bound.field.serializerClass
+    return bound !== undefined
+  })
+}
+
 /** The parameters by which a client selects what the view's action shows. */
 export function selectionParameters(
   view: GenericView,
   serializer: SerializerClass | undefined,
 ): readonly ParameterDescription[] {
   if (!serializer || !selects(view)) return []
-  return [...namesOf(view.plan.viewClass, serializer)].map(([name, values]) => ({
+  return [...namesOf(view, serializer)].map(([name, values]) => ({
     name,
     description: name === FIELDS ? 'Fields to show; the others are left out.' : 'Related objects to show in full.',
     schema: { type: 'array', items: { type: 'string', enum: [...values] } },
@@ -144,10 +159,15 @@ export function answerClass(view: GenericView): SerializerClass {
   return narrowed(view, view.getSerializerClass())
 }
 
+/** The view's serializer class, as the caller sees it. */
+export function ownClass(view: GenericView): SerializerClass {
+  return view.seenClass(view.getSerializerClass())
+}
+
 /** The part of a serializer class that the request asks for; all of it where it asks for nothing. */
 export function narrowed(view: GenericView, serializer: SerializerClass): SerializerClass {
   const selection = selectionOf(view)
-  return selection ? selectFields(serializer, view.plan.viewClass.expandable, selection) : serializer
+  return view.seenClass(selection ? selectFields(serializer, view.plan.viewClass.expandable, selection) : serializer)
 }
 
 /**
@@ -156,8 +176,7 @@ export function narrowed(view: GenericView, serializer: SerializerClass): Serial
  * @throws ValidationError, AuthenticationFailed
  */
 export function checkAnswer(view: GenericView): void {
-  const own = view.getSerializerClass()
-  if (view.plan.resource.needsUser(own, narrowed(view, own))) requireUser(view)
+  if (view.plan.resource.needsUser(ownClass(view), answerClass(view))) requireUser(view)
 }
 
 /** Objects in their written form, once what it shows of related ones was loaded. */
@@ -180,13 +199,21 @@ function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
  */
 export async function loadShown(view: GenericView, objects: readonly object[], knex?: Queryable): Promise<void> {
   const shown = answerClass(view)
-  const own = view.getSerializerClass()
+  const own = ownClass(view)
   const isWhole = shown === own || view.plan.resource.overrides.loading || isComputed(serializerPlan(shown))
   if (isWhole) await view.loadRelated(objects, knex)
-  if (shown === own) return
-  const all = serializerPlan(shown).relations
-  const known = isWhole ? serializerPlan(own).relations : {}
-  await load(view, objects, { relations: without(all, known), knex })
+  if (shown !== own) {
+    const all = serializerPlan(shown).relations
+    const known = isWhole ? serializerPlan(own).relations : {}
+    await load(view, objects, { relations: without(all, known), knex })
+  }
+  await askReadable(view, objects)
+}
+
+/** Finds out which values of the objects the caller may read, where rules say so of each row. */
+export async function askReadable(view: GenericView, objects: readonly object[], again = false): Promise<void> {
+  if (view.visibleFields)
+    await findReadable(answerClass(view), objects, { context: view.getSerializerContext(), again })
 }
 
 /** True where a method of the serializer or an accessor of a model computes a field, from what it likes of the object. */
@@ -209,7 +236,7 @@ function isComputed({ readable, model }: SerializerPlan): boolean {
 /** Loads what the answer shows besides the related objects that were loaded with an object. */
 async function loadExpanded(view: GenericView, objects: readonly object[]): Promise<void> {
   const shown = serializerPlan(answerClass(view)).relations
-  const relations = without(shown, serializerPlan(view.getSerializerClass()).relations)
+  const relations = without(shown, serializerPlan(ownClass(view)).relations)
   await load(view, objects, { relations, knex: undefined })
 }
 
@@ -230,6 +257,7 @@ function without(relations: Relations, known: Relations): Relations {
 /** The written form of an object that `getObject()` has found. */
 export async function representFound(view: GenericView, object: object): Promise<unknown> {
   if (selectionOf(view)) await loadExpanded(view, [object])
+  await askReadable(view, [object])
   return represent(view, object)
 }
 
@@ -244,8 +272,11 @@ export async function representSaved(view: GenericView, serializer: Serializer, 
   if (serializer.constructor !== view.getSerializerClass() && serializer.obj) return representOther(view, serializer)
   const shaping = resource.isWholeTable ? undefined : shapingQuery(view)
   const query = shaping ?? (isStale || keepsQueryset ? querysetOf(view) : undefined)
-  if (!selected && !query) return serializer.data
   const objects = [serializer.obj].flat().filter((object) => object != null)
+  if (!selected && !query) {
+    await askReadable(view, objects, true)
+    return serializer.data
+  }
   const model = view.plan.viewClass.modelClass()
   if (objects.every((object) => isRowOf(model, object))) {
     if (query) {
@@ -254,6 +285,7 @@ export async function representSaved(view: GenericView, serializer: Serializer, 
       else if (selected) await loadExpanded(view, objects)
     } else await loadExpanded(view, objects)
   }
+  await askReadable(view, objects, true)
   return (partOf(view, serializer) ?? serializer).data
 }
 

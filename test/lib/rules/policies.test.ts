@@ -216,3 +216,32 @@ describe('what is not printed', () => {
     expect(policyOf(any('author', { tenant: 1 }), [])).toContain('exists')
   })
 })
+
+describe('grants of columns', () => {
+  const fields = {
+    title: { write: false },
+    tenant: { read: false },
+    author: { read: ({ user }: RuleCaller) => user?.isStaff === true, mask: null },
+    reviews: { read: false },
+  }
+
+  it('are those that rules leave to all callers, of a role that is named', () => {
+    const { sql: text, left } = printPolicies(new RuleSet([rule(Book, { fields })]), 'app')
+    expect(text).toContain(`REVOKE SELECT ON "books" FROM "app";
+GRANT SELECT ("id", "title", "author_id") ON "books" TO "app";
+REVOKE INSERT, UPDATE ON "books" FROM "app";
+GRANT INSERT ("id", "author_id"), UPDATE ("id", "author_id") ON "books" TO "app";`)
+    expect(left).toEqual([
+      'rule(Book).fields.author.read depends on the caller, or the row',
+      'rule(Book).fields.author.write depends on the caller, or the row',
+      'rule(Book).fields.reviews.read is of no single column',
+      'rule(Book).fields.reviews.write is of no single column',
+    ])
+  })
+
+  it('are not printed of nobody', () => {
+    const { sql: text, left } = printPolicies(new RuleSet([rule(Book, { fields })]))
+    expect(text).not.toContain('GRANT')
+    expect(left.at(-1)).toBe('Book: who may not INSERT or UPDATE title, tenant; name the role by --role')
+  })
+})

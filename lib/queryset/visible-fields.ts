@@ -1,0 +1,58 @@
+/** Which fields of a model's rows a caller reads and writes: the one answer that serializers, filters and descriptions ask for. */
+
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription, RelationDescription } from '../models/model-description.js'
+import type { ModelClass } from '../models/objection.js'
+
+/** Of which rows: of all, of some, or of none. */
+export type Extent = 'all' | 'some' | 'none'
+
+/** What stands in answers for a value that the caller may not read. @param value as it would be shown */
+export type Mask = (value: unknown) => unknown
+
+/** What a caller may do with a field. */
+export interface FieldAccess {
+  readonly read: Extent
+  readonly write: Extent
+  /** @default the field is left out */
+  readonly mask: Mask | undefined
+}
+
+/** @internal What a caller may do with fields. All callers of whom the same holds have one object. */
+export interface VisibleFields {
+  /** Undefined for a field, a column or a relation by its property, that is read and written like any other. */
+  of(model: ModelClass, property: string): FieldAccess | undefined
+}
+
+/** A column or a relation of a model. */
+export interface Property {
+  readonly model: ModelClass
+  readonly property: string
+}
+
+/** True for a path, of relations and a column, whose values the caller may read of all rows: what others may be asked about. */
+export function mayAsk(fields: VisibleFields, owner: ModelDescription, path: readonly string[]): boolean {
+  let at: ModelDescription | undefined = owner
+  for (const step of path) {
+    if (!at) return true
+    if (alongRelation(at, step).some(({ model, property }) => (fields.of(model, property)?.read ?? 'all') !== 'all')) {
+      return false
+    }
+    const relation: RelationDescription | undefined = at.relations.get(step)
+    at = relation && describeModel(relation.model)
+  }
+  return true
+}
+
+/** A property, and those that say the same: of a relation the columns that say where it leads, of such a column the relation. */
+export function alongRelation({ model, relations }: ModelDescription, property: string): readonly Property[] {
+  const relation = relations.get(property)
+  const keys = relation?.kind === 'belongs-to-one' ? relation.ownerProperties : []
+  // a foreign key alone says as much as the relation
+  const named = relation ? [] : [...relations.values()].filter((one) => isKeyOf(one, property)).map(({ name }) => name)
+  return [property, ...keys, ...named].map((one) => ({ model, property: one }))
+}
+
+function isKeyOf({ kind, ownerProperties }: RelationDescription, property: string): boolean {
+  return kind === 'belongs-to-one' && ownerProperties.length === 1 && ownerProperties[0] === property
+}

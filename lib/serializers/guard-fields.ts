@@ -1,0 +1,106 @@
+/** Refuses values of fields that rules do not let a caller set; what the caller was shown is taken as unchanged. */
+
+import { PermissionDenied, ValidationError } from '../kernel/errors.js'
+import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
+import type { AnySerializer, BoundField } from './contract.js'
+import { findOwnReadable, whichHold } from './limited-fields.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { representField } from './represent.js'
+import { isAsShown, leaveOut } from './unchanged.js'
+import { convert, type Item, isGiven, LIMITED } from './validated-item.js'
+
+/** @throws PermissionDenied naming the fields that the caller may not set */
+export async function guardFields(serializer: AnySerializer, items: readonly Item[]): Promise<void> {
+  const { guarded, model } = serializer.plan
+  const stored = items.flatMap(({ current }) => current ?? [])
+  await findOwnReadable(serializer.plan, stored, serializer)
+  const refused = new Set<string>()
+  const asked = new Map<Item, BoundField[]>()
+  for (const bound of guarded) {
+    for (const item of items) {
+      if (!changes(serializer, bound, item)) continue
+      if (bound.access?.isKept) refused.add(bound.name)
+      else asked.set(item, [...(asked.get(item) ?? []), bound])
+    }
+  }
+  const changed = [...asked].flatMap(([item, fields]) => (item.current ? [{ object: item.current, fields }] : []))
+  const properties = propertiesOf(changed.flatMap(({ fields }) => fields))
+  const objects = changed.map(({ object }) => object)
+  const held =
+    model && objects.length > 0
+      ? await whichHold(model.model, { objects, properties, use: 'write', context: serializer.context })
+      : []
+  for (const [index, { fields }] of changed.entries()) {
+    for (const bound of fields) if (!holds(bound, held[index])) refused.add(bound.name)
+  }
+  if (refused.size > 0) throw refusal(refused)
+  for (const [item, fields] of asked) if (!item.current) item.limited = propertiesOf(fields)
+}
+
+/** Refuses new rows of which the caller may not have set a field. @throws PermissionDenied */
+export async function checkLimited(
+  { plan, context }: AnySerializer,
+  written: readonly { readonly data: object; readonly row: object }[],
+): Promise<void> {
+  const limited = written.flatMap(({ data, row }) => {
+    const { [LIMITED]: properties } = data as { [LIMITED]?: readonly string[] }
+    return properties ? [{ row, properties }] : []
+  })
+  const model = plan.model?.model
+  if (limited.length === 0 || !model) return
+  const properties = [...new Set(limited.flatMap((one) => one.properties))]
+  const objects = limited.map(({ row }) => row)
+  const held = await whichHold(model, { objects, properties, use: 'write', context })
+  const refused = limited.flatMap((one, index) => one.properties.filter((property) => !held[index]?.has(property)))
+  if (refused.length > 0) throw refusal(new Set(refused))
+}
+
+function refusal(names: ReadonlySet<string>): PermissionDenied {
+  return new PermissionDenied(`You may not set: ${[...names].join(', ')}`)
+}
+
+function propertiesOf(fields: readonly BoundField[]): readonly string[] {
+  return [...new Set(fields.flatMap(({ access }) => access?.properties ?? []))]
+}
+
+function holds({ access }: BoundField, held: ReadonlySet<string> | undefined): boolean {
+  return access?.properties.every((property) => held?.has(property)) === true
+}
+
+/** True where the input sets a field to what its caller was not shown. What was shown is not set. */
+function changes(serializer: AnySerializer, bound: BoundField, item: Item): boolean {
+  const { name, field, access } = bound
+  if (!isGiven(item, name)) {
+    // the application's value for a new object
+    if (access?.isKept && !item.partial && 'default' in field.options) {
+      item.value[name] = field.defaultFor(serializer.context)
+    }
+    return false
+  }
+  if (!isSame(serializer, bound, item)) return true
+  if (access?.isKept) leaveOut(item, name)
+  return false
+}
+
+function isSame(serializer: AnySerializer, bound: BoundField, item: Item): boolean {
+  const given = givenAs(bound, item)
+  if (isAsShown(serializer, bound, item, given)) return true
+  if (!(bound.field instanceof NestedSerializer) || !item.current || !bound.readable) return false
+  try {
+    const shown = representField(serializer, bound, item.current, serializer.context)
+    return isEqual(workingCopyOf(shown), workingCopy(given))
+  } catch {
+    return false
+  }
+}
+
+/** What a client has sent; a text of a form that is no value of the field is none that was shown. */
+function givenAs(bound: BoundField, item: Item): unknown {
+  if (!(item.textual || item.isInexact || bound.shownKey !== undefined)) return item.input[bound.name]
+  try {
+    return convert(bound, item)
+  } catch (error) {
+    if (error instanceof ValidationError) return undefined
+    throw error
+  }
+}
