@@ -47,7 +47,7 @@ const APPS: Readonly<Record<ModuleSystem, { file: string; text: string }>> = {
       import Koa3 from 'koa'
       import Router from '@koa/router'
       import mount from 'koa-mount'
-      import { koaBody } from 'koa-body'
+      import * as koaBodies from 'koa-body'
       import { bodyParser } from '@koa/bodyparser'
       import compose from 'koa-compose'
       import compress from 'koa-compress'
@@ -61,6 +61,7 @@ const APPS: Readonly<Record<ModuleSystem, { file: string; text: string }>> = {
       import knex from 'knex'
       import { Model } from 'objection'
       import { serveShops } from './server.mjs'
+      const koaBody = koaBodies.koaBody ?? koaBodies.default
       await serveShops({
         viewsets, plugins, koas: { 'Koa 2': Koa2, 'Koa 3': Koa3 }, Router, mount, koaBody, bodyParser, knex, Model,
         habits: { compose, compress, cors, helmet, jwt, passport, pino, qs, ratelimit },
@@ -75,7 +76,8 @@ const APPS: Readonly<Record<ModuleSystem, { file: string; text: string }>> = {
       const Koa3 = require('koa')
       const { Router } = require('@koa/router')
       const mount = require('koa-mount')
-      const { koaBody } = require('koa-body')
+      const koaBodies = require('koa-body')
+      const koaBody = koaBodies.koaBody ?? koaBodies
       const { bodyParser } = require('@koa/bodyparser')
       const compose = require('koa-compose')
       const compress = require('koa-compress')

@@ -1,7 +1,6 @@
 import Router from '@koa/router'
 import knex from 'knex'
 import type Koa from 'koa'
-import { koaBody } from 'koa-body'
 import type { QueryBuilder } from 'objection'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import {
@@ -45,6 +44,7 @@ import {
 } from '../../lib/views/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { countQueries } from '../support/database.js'
+import { koaBody } from '../support/installed.js'
 import {
   Book,
   BookSerializer,

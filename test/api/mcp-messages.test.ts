@@ -1,10 +1,10 @@
 /** Messages of the Model Context Protocol, as bytes on the wire: docs/reference/mcp.md. */
 import Koa from 'koa'
-import { koaBody } from 'koa-body'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { APIRouter, readOnlyModelViewSet } from '../../lib/index.js'
 import { type MCPOptions, mcp } from '../../lib/mcp/index.js'
 import { ENVELOPE, messageOf, type RawMessage } from '../support/agent.js'
+import { koaBody } from '../support/installed.js'
 import { Book, BookSerializer, useLibrary } from '../support/library.js'
 import { serve, type TestResponse, type TestServer } from '../support/server.js'
 

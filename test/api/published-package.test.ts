@@ -47,7 +47,32 @@ const doors = doorFiles()
 beforeAll(() => {
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: PROJECT })
   packed = pack()
-}, 120_000)
+}, 240_000)
+
+/** Code of an application that has both, with overrides that take the context. */
+const AUGMENTED = `
+import type Koa from 'koa'
+import { BasePermission, type Context, ModelViewSet, TokenAuthentication } from 'koa-viewsets'
+import { errors } from 'koa-viewsets/plugins'
+class IsKnown extends BasePermission {
+  override hasPermission(ctx: Koa.Context) {
+    return ctx.isAuthenticated() && ctx.session?.isNew === false
+  }
+}
+class Token extends TokenAuthentication {
+  override async authenticate(ctx: Context) {
+    return ctx.isUnauthenticated() ? null : super.authenticate(ctx)
+  }
+}
+export class Books extends ModelViewSet {
+  static override permissionClasses = [IsKnown]
+  static override authenticationClasses = [Token]
+  override async performCreate() {
+    await this.ctx.logout()
+  }
+}
+export const use = (app: Koa) => app.use(errors())
+`
 
 /** The package as npm packs it, unpacked. */
 let packed: string
@@ -130,15 +155,27 @@ describe('the package', () => {
     expect([status, stderr]).toEqual([1, expect.stringContaining("NODE_OPTIONS='--import tsx'")])
   })
 
-  describe.each(['node', 'types-node-latest'])('has declarations that compile with @types/%s', (nodeTypes) => {
-    it.each(compilers())('by $name', { timeout: 120_000 }, ({ args }) => {
+  describe.each([
+    { koa: '@types/koa', node: '@types/node', by: 'TypeScript 7' },
+    { koa: '@types/koa', node: 'types-node-latest', by: 'TypeScript 7' },
+    { koa: 'types-koa-2', node: '@types/node', by: 'TypeScript 7' },
+    { koa: 'types-koa-2', node: 'types-node-latest', by: 'TypeScript 7' },
+    { koa: '@types/koa', node: 'types-node-latest', by: 'TypeScript 6' },
+    { koa: 'types-koa-2', node: '@types/node', by: 'TypeScript 5.9' },
+  ])('has declarations that compile by $by, beside $koa and $node', ({ koa, node, by }) => {
+    it('with what passport and koa-session add to Context', { timeout: 120_000 }, () => {
       const imports = doors.map(([door], index) => `import * as door${index} from '${door}'`)
       const app = createFolder({
         'package.json': '{ "type": "module" }',
-        'app.ts': [...imports, `export const all = [${doors.map((_, index) => `door${index}`).join()}]`].join('\n'),
+        'app.ts': [
+          ...imports,
+          `export const all = [${doors.map((_, index) => `door${index}`).join()}]`,
+          AUGMENTED,
+        ].join('\n'),
         'tsconfig.json': JSON.stringify({
           compilerOptions: {
-            ...{ module: 'nodenext', target: 'es2023', strict: true, noEmit: true, types: ['node'] },
+            ...{ module: 'nodenext', target: 'es2023', strict: true, noEmit: true },
+            types: ['node', 'koa-passport', 'koa-session'],
             // what is in node_modules is read, too, with the types that lie beside it there
             ...{ skipLibCheck: false, preserveSymlinks: true },
           },
@@ -149,18 +186,16 @@ describe('the package', () => {
       mkdirSync(join(modules, '@types'), { recursive: true })
       const link = (name: string, from = join('node_modules', name)) =>
         symlinkSync(join(PROJECT, from), join(modules, name))
+      const others: Readonly<Record<string, string>> = { koa, node }
       for (const name of readdirSync(join(PROJECT, 'node_modules'))) {
         if (name !== '@types' && name !== 'koa-viewsets' && !name.startsWith('.')) link(name)
       }
       for (const name of readdirSync(join(PROJECT, 'node_modules/@types'))) {
-        link(
-          `@types/${name}`,
-          name === 'node' ? `node_modules/${nodeTypes.replace(/^node$/, '@types/node')}` : undefined,
-        )
+        link(`@types/${name}`, join('node_modules', others[name] ?? `@types/${name}`))
       }
-      mkdirSync(join(modules, 'koa-viewsets'))
-      for (const file of ['package.json', 'dist']) link(`koa-viewsets/${file}`, file)
-      const { stdout } = spawnSync(process.execPath, [...args, '-p', app], { encoding: 'utf8' })
+      symlinkSync(packed, join(modules, 'koa-viewsets'))
+      const compiler = compilers().find(({ name }) => name.startsWith(by))
+      const { stdout } = spawnSync(process.execPath, [...(compiler?.args ?? []), '-p', app], { encoding: 'utf8' })
       expect(stdout).toBe('')
     })
   })

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import Koa from 'koa'
-import { koaBody } from 'koa-body'
 import Koa2 from 'koa2'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import {
@@ -16,6 +15,7 @@ import {
   type UploadedFile,
 } from '../../lib/index.js'
 import { contentNegotiation, errors } from '../../plugins/index.js'
+import { koaBody } from '../support/installed.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
 import { serve, type TestServer } from '../support/server.js'
 

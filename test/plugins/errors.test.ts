@@ -3,11 +3,11 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
 import Koa from 'koa'
-import { koaBody } from 'koa-body'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { APIRouter, APIView, QueryParamVersioning, URLPathVersioning, ViewSet } from '../../lib/index.js'
 import { ApiError, ValidationError } from '../../lib/kernel/errors.js'
 import { cacheBust, docs, errors, staticAssets, versionEndpoint, versioning } from '../../plugins/index.js'
+import { koaBody } from '../support/installed.js'
 import { exchange, serve, type TestServer } from '../support/server.js'
 
 let server: TestServer | undefined

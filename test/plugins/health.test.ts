@@ -8,6 +8,7 @@ import { APIRouter, ModelSerializer, ModelViewSet } from '../../lib/index.js'
 import { errors, type HealthOptions, health } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, poolMode } from '../support/database.js'
+import { takesPool } from '../support/installed.js'
 import { database, useLibrary } from '../support/library.js'
 import { startProxy } from '../support/proxy.js'
 
@@ -301,7 +302,7 @@ describe('the question to the database', () => {
     await held.destroy()
   })
 
-  it("asks on a pool of the application's own", async () => {
+  it.skipIf(!takesPool)("asks on a pool of the application's own", async () => {
     const connectionPool = new pg.Pool({ ...own(), max: 1 } as pg.PoolConfig)
     const pooled = knex({ client: 'pg', connectionPool })
     onTestFinished(async () => {

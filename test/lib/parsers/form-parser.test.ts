@@ -2,12 +2,12 @@ import type http from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { bodyParser } from '@koa/bodyparser'
 import Koa from 'koa'
-import { koaBody } from 'koa-body'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { answerError } from '../../../lib/http/answer-error.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { FormParser } from '../../../lib/parsers/form-parser.js'
 import { parseBody } from '../../../lib/parsers/parser.js'
+import { koaBody } from '../../support/installed.js'
 import { serve, type TestServer } from '../../support/server.js'
 
 let server: TestServer

@@ -6,6 +6,7 @@ import { toApiError } from '../../../lib/postgres/database-errors.js'
 import { runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { DatabaseCursor } from '../../../lib/queryset/database-cursor.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { takesPool } from '../../support/installed.js'
 
 let database: TestDatabase
 
@@ -73,7 +74,7 @@ describe('a statement', () => {
     })
   })
 
-  it("runs on a pool of the application's own", async () => {
+  it.skipIf(!takesPool)("runs on a pool of the application's own", async () => {
     const connectionPool = new Pool({ ...database.connection, max: 2 })
     await withKnex({ connection: undefined, pool: undefined, connectionPool }, async (knex) => {
       const all = await Promise.all(Array.from({ length: 20 }, (_, n) => run(knex, 'select $1::int', [n])))
