@@ -61,6 +61,8 @@ export function askedContext(outer: Context, { method, url, headers = {}, body }
     originalUrl: own(originalUrl),
     params: own({}),
     respond: own(undefined),
+    // Koa 2 hears of a stream that fails by it, and would answer; whoever reads the body does
+    onerror: own(() => {}),
     _matchedRoute: own(undefined),
     _matchedRouteName: own(undefined),
   }) as Context

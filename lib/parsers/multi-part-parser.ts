@@ -196,6 +196,15 @@ interface ForeignFile {
   readonly size?: unknown
 }
 
+/** The same of formidable 1, which koa-body 4 has. */
+interface OldForeignFile {
+  readonly path: string
+  readonly name?: unknown
+  readonly type?: unknown
+  readonly size?: unknown
+  readonly lastModifiedDate: unknown
+}
+
 /** The files of the application's own parser; from here on they are removed with the request. */
 function takeFiles(files: unknown, uploads: Uploads): Record<string, unknown> {
   return mapFiles(files, (file) => uploads.add(file))
@@ -210,13 +219,18 @@ export function mapFiles(
   const map = (file: unknown): unknown => {
     if (Array.isArray(file)) return file.map(map)
     if (file instanceof UploadedFile) return each(file)
-    return isForeignFile(file) ? each(fromForeign(file)) : file
+    const foreign = foreignFile(file)
+    return foreign ? each(fromForeign(foreign)) : file
   }
   return Object.fromEntries(Object.entries(files).map(([name, file]) => [name, map(file)]))
 }
 
-function isForeignFile(file: unknown): file is ForeignFile {
-  return typeof (file as { filepath?: unknown } | null | undefined)?.filepath === 'string'
+function foreignFile(file: unknown): ForeignFile | undefined {
+  const given = (file ?? {}) as Partial<ForeignFile & OldForeignFile>
+  if (typeof given.filepath === 'string') return given as ForeignFile
+  if (typeof given.path !== 'string' || !('lastModifiedDate' in given)) return undefined
+  const { path, name, type, size } = given
+  return { filepath: path, originalFilename: name, mimetype: type, size }
 }
 
 function fromForeign({ filepath, originalFilename, mimetype, size }: ForeignFile): UploadedFile {

@@ -14,6 +14,12 @@ function isAtLeast(name: string, least: number): boolean {
 /** Before version 6 the module itself is the function. */
 export const koaBody = named ?? whole
 
+/** Its parsers tell what is wrong with a body by codes, and refuse keys that reach for a prototype. */
+export const saysWhatIsWrong = isAtLeast('koa-body', 6)
+
+/** Koa sends web streams, blobs and responses. */
+export const sendsWebBodies = isAtLeast('koa', 3)
+
 /** koa-body leaves `ctx.request.rawBody`, as its `includeUnparsed` asks for. */
 export const leavesText = isAtLeast('koa-body', 7)
 
