@@ -117,8 +117,8 @@ async function answersOf(
   const answers = parts.map(({ sql }) => `bool_and((${sql}) is true)::text`).join(', ')
   const bindings = [...parts.flatMap((part) => part.bindings), table, ...named.bindings]
   // a model that is bound to no database has queries in it that are not, either
-  const query = model.raw(`select ${answers} from ?? where ${named.sql}`, bindings as never) as unknown as KnexRaw
-  const { text, values } = nativeSql(query.toKnexRaw(model.query(knex) as AnyQueryBuilder))
+  const query = model.raw(`select ${answers} from ?? where ${named.sql}`, bindings) as unknown as KnexRaw
+  const { text, values } = nativeSql(query.toKnexRaw(model.query(knex)))
   const [row] = await runStatement(knex, statementOf(text), values)
   // of no row nothing is false
   return conditions.map((_, index) => row?.[index] !== 'false')
