@@ -30,13 +30,11 @@ export interface ModelSerializerSpec<M, Names, Fields, ReadOnly, Extra, Checks> 
   readonly schemaName?: string
 }
 
-type Statics = Omit<typeof ModelSerializer, 'prototype' | 'model' | 'declaredFields'>
+type Statics = Omit<typeof ModelSerializer, 'prototype' | 'model'>
 
 /** The class that `modelSerializer()` makes. */
-export interface ModelSerializerClass<M extends Model, Fields, Data, Valid> extends Statics {
+export interface ModelSerializerClass<M extends Model, Data, Valid> extends Statics {
   new (options?: SerializerOptions<M>): ModelSerializer<M, Data, Valid>
-  /** Its declared fields, with their types. */
-  readonly declaredFields: Fields & DeclaredFields
 }
 
 /** One type for each serializer, so that what it shows and takes is computed once. */
@@ -49,12 +47,7 @@ interface Shape<C, Names, Fields, ReadOnly, Extra, Checks> {
   readonly validators: Checks
 }
 
-type Result<S extends SerializerShape> = ModelSerializerClass<
-  InstanceType<S['model']>,
-  S['declaredFields'],
-  Shown<S>,
-  Taken<S>
-> &
+type Result<S extends SerializerShape> = ModelSerializerClass<InstanceType<S['model']>, Shown<S>, Taken<S>> &
   Typed<{
     readonly shown: Shown<S>
     readonly taken: Taken<S>

@@ -421,8 +421,13 @@ const CONSTRAINTS = `
     to_jsonb(c)->>'conperiod' is not distinct from 'true' as period, to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, c.convalidated as validated, null as condition,
     array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
-    array(select a.attname::text from unnest(c.conkey) with ordinality as k(attnum, position)
-      join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) as columns
+    case when c.contype = 'x' and 0 = any(c.conkey) then array(
+      -- what its expressions are of, and its condition
+      select a.attname::text from pg_attribute a where a.attrelid = c.conrelid and (a.attnum = any(c.conkey) or exists (
+        select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.conindid and d.refclassid = 'pg_class'::regclass
+          and d.refobjid = a.attrelid and d.refobjsubid = a.attnum)) and a.attnum > 0 order by a.attnum)
+      else array(select a.attname::text from unnest(c.conkey) with ordinality as k(attnum, position)
+        join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) end as columns
   from w join pg_constraint c on c.conrelid = w.table
   union all select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end,
     null, null, null, false, true, true, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],

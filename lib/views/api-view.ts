@@ -270,7 +270,10 @@ export class APIView {
     keepPrivate(this.ctx, authentication)
   }
 
-  /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */
+  /**
+   * The answer for an error. What is known of it is an `ApiError` already, with the error of PostgreSQL as its `cause`:
+   * `code` is its SQLSTATE, `constraint` the name. Any other error is as it was thrown.
+   */
   toError(error: unknown): unknown {
     return (
       (this.plan.database && roleRefusal(this.ctx, error)) ??

@@ -31,6 +31,13 @@ export function overridden(view: object, ...asked: readonly string[]): string | 
   return asked.find((name) => !methods.has((view as Methods)[name] as object))
 }
 
+/** The package's own method of this name, below what the application has put over it. */
+export function builtInMethod(view: object, name: string): ((...args: unknown[]) => unknown) | undefined {
+  let owner: object | null = view
+  while (owner && !isBuiltIn(owner, name)) owner = Object.getPrototypeOf(owner) as object | null
+  return owner ? ((owner as Methods)[name] as (...args: unknown[]) => unknown) : undefined
+}
+
 /** The names of all methods of a view that come with the package. */
 export function builtInMethods(view: object): ReadonlySet<string> {
   return new Set([...names].filter((name) => isBuiltIn(view, name)))

@@ -50,6 +50,10 @@ const SCHEMA = `
   create table dated (day date primary key, amount text, note text); insert into dated values ('2024-01-01', 'n/a', 'b');
   create view days as select day, note, amount::int as parsed from dated;
 
+  create table bookings (id serial primary key, room int, starts int, ends int, note text,
+    constraint free exclude using gist (int4range(room, room, '[]') with &&, int4range(starts, ends) with &&));
+  create table shelves (id serial primary key, code text, constraint one_code unique (code));
+
   create table typed (id serial primary key, bits bit(3), span int4range, page xml, address macaddr, counts int[]);
 `
 
@@ -354,5 +358,64 @@ describe('RAISE EXCEPTION in a trigger', () => {
     const client = await serveViews({ sundays: view })
     expect(await client.send('POST', '/sundays', { title: 'x' })).toMatchObject(NO_FIELD('Nothing on Sundays'))
     expect((await client.get('/sundays')).json).toEqual([])
+  })
+})
+
+describe('An exclusion constraint of expressions', () => {
+  it('tells the fields that they are made of', async () => {
+    const Booking = tableOf('bookings')
+    const client = await serveViews({
+      bookings: viewOf(Booking, serializerOf(Booking, ['id', 'room', 'starts', 'ends', 'note'])),
+    })
+    const taken = { room: 1, starts: 1, ends: 5, note: 'x' }
+    expect((await client.send('POST', '/bookings', taken)).status).toBe(201)
+    const refused = await client.send('POST', '/bookings', { ...taken, starts: 4, ends: 9 })
+    expect([refused.status, refused.json.errors]).toEqual([
+      400,
+      { non_field_errors: ['The values of room, starts, ends conflict with another object.'] },
+    ])
+  })
+})
+
+describe('An overridden toError()', () => {
+  it('sees one shape of a violation, whoever sent the statement', async () => {
+    const Shelf = tableOf('shelves')
+    const Shown = serializerOf(Shelf, ['id', 'code'])
+    const seen: unknown[] = []
+    class Told extends (viewOf(Shelf, Shown) as any) {
+      toError(error: any) {
+        seen.push([error.name, error.status, error.cause?.code, error.cause?.constraint, error.cause?.name])
+        return super.toError(error)
+      }
+    }
+    class Saved extends Told {
+      async performCreate(serializer: any) {
+        return serializer.save({ code: 'a' })
+      }
+    }
+    class Queried extends Told {
+      async performCreate() {
+        return Shelf.query((this as any).trx).insertAndFetch({ code: 'a' } as never)
+      }
+    }
+    const through = methodOf(Shelf, ['id', 'code'])
+    const client = await serveViews({
+      told: Told as any,
+      saved: Saved as any,
+      queried: Queried as any,
+      instances: class extends Told {
+        static serializerClass = through
+      } as any,
+    })
+    expect((await client.send('POST', '/told', { code: 'a' })).status).toBe(201)
+    for (const path of ['/told', '/saved', '/queried', '/instances']) {
+      expect([path, (await client.send('POST', path, { code: 'a' })).status]).toEqual([path, 400])
+    }
+    const bulk = await client.send('POST', '/told/bulk', [{ code: 'b' }, { code: 'a' }])
+    const { json } = await client.send('POST', '/told', { code: 'c' })
+    const changed = await client.send('PATCH', `/told/${json.id}`, { code: 'a' })
+    expect([bulk.status, changed.status]).toEqual([400, 400])
+    expect(seen).toEqual(seen.map(() => ['ValidationError', 400, '23505', 'one_code', 'error']))
+    expect(seen).toHaveLength(6)
   })
 })

@@ -146,3 +146,16 @@ class ShortBookSerializer extends BookSerializer {
   static override fields = ['id', 'title']
 }
 void ShortBookSerializer
+
+/** A subclass adds fields, replaces them, and names which are shown. */
+class LongBookSerializer extends BookSerializer {
+  static override fields = [...BookSerializer.fields, 'extra'] as const
+  static override declaredFields = {
+    extra: new StringField({ required: false }),
+    label: new StringField({ readOnly: true }),
+  }
+}
+class SpreadSerializer extends BookSerializer {
+  static override declaredFields = { ...BookSerializer.declaredFields, extra: new StringField() }
+}
+export const added = [LongBookSerializer, SpreadSerializer]

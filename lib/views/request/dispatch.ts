@@ -6,6 +6,7 @@ import { hasWorked, nextTurn } from '../../kernel/turns.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import { checkThrottles } from '../../throttling/check-throttles.js'
 import { determineVersion } from '../../versioning/determine-version.js'
+import { builtInMethod, isBuiltIn } from '../built-in.js'
 import type { View } from '../view.js'
 import { checkParentPermissions } from './parents.js'
 import { respond } from './respond.js'
@@ -50,10 +51,14 @@ function answerOptions(view: View): unknown {
   return view.options()
 }
 
-/** What the view makes of an error; an application's `toError()` may itself throw. */
+/**
+ * What the view makes of an error; an application's `toError()` may itself throw. It gets what ours makes of it, whoever
+ * sent the statement that was refused.
+ */
 function shownError(view: View, error: unknown): unknown {
   try {
-    return view.toError(error)
+    const shown = builtInMethod(view, 'toError')?.call(view, error) ?? error
+    return isBuiltIn(view, 'toError') ? shown : view.toError(shown)
   } catch (failure) {
     return failure
   }
