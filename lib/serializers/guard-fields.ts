@@ -1,17 +1,49 @@
 /** Refuses values of fields that rules do not let a caller set; what the caller was shown is taken as unchanged. */
 
 import { PermissionDenied, ValidationError } from '../kernel/errors.js'
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
+import { modelOf } from '../models/objection.js'
 import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
+import { alongRelation, type Extent, type VisibleFields } from '../queryset/visible-fields.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { findOwnReadable, whichHold } from './limited-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { representField } from './represent.js'
 import { isAsShown, leaveOut } from './unchanged.js'
-import { convert, type Item, isGiven, LIMITED } from './validated-item.js'
+import { convert, type Forced, type Item, isForced, isGiven, LIMITED } from './validated-item.js'
+
+/** What is to be asked of the items; undefined for nothing. */
+export function guardOf(serializer: AnySerializer, forced: Forced | undefined): Guard | undefined {
+  const { guarded, model } = serializer.plan
+  const visible = forced && visibleFieldsIn(serializer)
+  if (guarded.length === 0 && !visible) return undefined
+  const decided = visible && model ? [...model.columns.keys()].filter((property) => forced.has(property)) : []
+  const kept = decided.flatMap((property) =>
+    alongRelation(model as ModelDescription, property).flatMap(({ property: name, model: owner }) => {
+      const write = visible?.of(owner, name)?.write ?? 'all'
+      return write === 'all' ? [] : [{ name, write }]
+    }),
+  )
+  const fields = forced ? guarded.filter((bound) => !isForced(forced, bound)) : guarded
+  return fields.length + kept.length > 0 ? { fields, kept } : undefined
+}
+
+/** What rules do not let a caller set, or of some rows only. */
+interface Guard {
+  readonly fields: readonly BoundField[]
+  /** Properties that the surrounding object, or the path, decides of new objects. */
+  readonly kept: readonly { readonly name: string; readonly write: Extent }[]
+}
 
 /** @throws PermissionDenied naming the fields that the caller may not set */
-export async function guardFields(serializer: AnySerializer, items: readonly Item[]): Promise<void> {
-  const { guarded, model } = serializer.plan
+export async function guardFields(
+  serializer: AnySerializer,
+  items: readonly Item[],
+  { fields: guarded, kept }: Guard,
+): Promise<void> {
+  const { model } = serializer.plan
+  const created = items.filter(({ current }) => current === undefined)
   const stored = items.flatMap(({ current }) => current ?? [])
   await findOwnReadable(serializer.plan, stored, serializer)
   const refused = new Set<string>()
@@ -33,8 +65,14 @@ export async function guardFields(serializer: AnySerializer, items: readonly Ite
   for (const [index, { fields }] of changed.entries()) {
     for (const bound of fields) if (!holds(bound, held[index])) refused.add(bound.name)
   }
+  const isNew = created.length > 0
+  for (const { name, write } of kept) if (isNew && write === 'none') refused.add(name)
   if (refused.size > 0) throw refusal(refused)
-  for (const [item, fields] of asked) if (!item.current) item.limited = propertiesOf(fields)
+  const decided = kept.map(({ name }) => name)
+  for (const item of created) {
+    const limited = [...propertiesOf(asked.get(item) ?? []), ...decided]
+    if (limited.length > 0) item.limited = limited
+  }
 }
 
 /** Refuses new rows of which the caller may not have set a field. @throws PermissionDenied */
@@ -53,6 +91,30 @@ export async function checkLimited(
   const held = await whichHold(model, { objects, properties, use: 'write', context })
   const refused = limited.flatMap((one, index) => one.properties.filter((property) => !held[index]?.has(property)))
   if (refused.length > 0) throw refusal(new Set(refused))
+}
+
+/** Refuses to take objects from the one that they are related to, where rules do not let the caller. @throws PermissionDenied */
+export async function checkDetached(
+  { context }: AnySerializer,
+  objects: readonly object[],
+  properties: readonly string[],
+): Promise<void> {
+  const visible = visibleFieldsIn({ context })
+  const [first] = objects
+  if (!visible || !first) return
+  const description = describeModel(modelOf(first))
+  const names = properties.flatMap((one) => alongRelation(description, one).map(({ property }) => property))
+  const access = names.map((name) => ({ name, write: visible.of(description.model, name)?.write ?? 'all' }))
+  const limited = access.filter(({ write }) => write === 'some').map(({ name }) => name)
+  const held = await whichHold(description.model, { objects, properties: limited, use: 'write', context })
+  const refused = access.filter(
+    ({ name, write }) => write === 'none' || (write === 'some' && !held.every((one) => one.has(name))),
+  )
+  if (refused.length > 0) throw refusal(new Set(refused.map(({ name }) => name)))
+}
+
+function visibleFieldsIn({ context }: Pick<AnySerializer, 'context'>): VisibleFields | undefined {
+  return (context.view as { readonly visibleFields?: VisibleFields } | undefined)?.visibleFields
 }
 
 function refusal(names: ReadonlySet<string>): PermissionDenied {

@@ -85,7 +85,7 @@ export async function whichHold(
   const knex = (context.knex ?? model.knex()) as Queryable
   const conditions = properties.map((property) => visible?.ofField(model, property, use))
   const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
-  if (objects.length === 0 || key.length === 0) return objects.map(() => new Set<string>())
+  if (objects.length === 0 || properties.length === 0 || key.length === 0) return objects.map(() => new Set<string>())
   const rows = keyRows({
     columns: key,
     values: objects.map((object) => valuesOf(object, primaryKey)),

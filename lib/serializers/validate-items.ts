@@ -5,7 +5,7 @@ import { runValidators } from '../fields/run-validators.js'
 import { ValidationError } from '../kernel/errors.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import type { AnySerializer, BoundField } from './contract.js'
-import { guardFields } from './guard-fields.js'
+import { guardFields, guardOf } from './guard-fields.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import { checkReferences } from './references.js'
 import { checkRivals } from './rivals.js'
@@ -19,6 +19,7 @@ import {
   changesNothing,
   convert,
   fail,
+  forcedBy,
   type Item,
   isForced,
   type Outcome,
@@ -48,11 +49,10 @@ export function validateItems(
     items.push(item)
     if (item.errors === undefined) sound.push(item)
   }
-  const { guarded } = serializer.plan
-  const waiting =
-    guarded.length > 0
-      ? guardFields(serializer, sound).then(() => validateAll(serializer, sound, scope))
-      : validateAll(serializer, sound, scope)
+  const guard = guardOf(serializer, forcedBy(serializer, scope))
+  const waiting = guard
+    ? guardFields(serializer, sound, guard).then(() => validateAll(serializer, sound, scope))
+    : validateAll(serializer, sound, scope)
   return waiting ? waiting.then(() => toOutcomes(items)) : toOutcomes(items)
 }
 

@@ -13,6 +13,7 @@ import { areSame } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import { checkRows } from './check-written.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
+import { checkDetached } from './guard-fields.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { clearedColumns, ownColumns } from './own-columns.js'
@@ -239,6 +240,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
     ? []
     : items.flatMap(({ item }) => ((item.instance as Row)[relation.name] as Model | null) ?? [])
   await checkRows(serializer.context, detached, 'update', knexOf(serializer))
+  await checkDetached(serializer, detached, cleared)
   await allAtOnce({
     items,
     knex: knexOf(serializer),

@@ -145,6 +145,13 @@ export class Resource {
     return path === undefined || mayAsk(fields, model, path.properties)
   }
 
+  /** Paths and bodies may name its objects by their key: not by values that the caller cannot read. */
+  get namesObjects(): boolean {
+    const { columns } = this.lookup
+    const names = columns.every(({ primary, property }) => primary || this.mayAsk('lookupField', property))
+    return decided(this, 'namesObjects', names)
+  }
+
   /** How it marks objects as deleted; undefined where their rows go. */
   get deletion(): Deletion | undefined {
     return decided(this, 'deletion', deletionFor(this.view, this.model))

@@ -20,9 +20,10 @@ export function checkRequest(view: GenericView): void {
   for (const { view: parent, param } of parents) {
     const viewClass = parent as typeof parent & GenericView['viewClass']
     const text = params?.[param]
-    if (text === undefined || resourceOf(viewClass).overrides.lookup) continue
-    if (resourceOf(viewClass).lookup.fromText(text, { user: ctx.state['user'], ctx }) === undefined)
-      throw new NotFound()
+    const { overrides, lookup, seenBy } = resourceOf(viewClass)
+    if (text === undefined || overrides.lookup) continue
+    if (lookup.fromText(text, { user: ctx.state['user'], ctx }) === undefined) throw new NotFound()
+    if (view.visibleFields && !seenBy(view.visibleFields).namesObjects) throw new NotFound()
   }
   if (!plan.isOurs) return
   selectionOf(view)

@@ -96,7 +96,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
       ? keyOfItem(lookup, { item, names, caller })
       : { values: lookup.fromJson(item, caller), shown: item }
     const { values, shown } = named
-    if (values) return { values, shown }
+    if (values && view.asked.namesObjects) return { values, shown }
     errors[position] = named.errors ?? { [place]: [keyProblem(item)] }
     return undefined
   })

@@ -67,7 +67,7 @@ export function keyOnPath(view: GenericView): KeyValues {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
   }
   const values = view.plan.resource.lookup.fromText(text, { user: ctx.state['user'], ctx })
-  if (values === undefined) throw new NotFound()
+  if (values === undefined || !view.asked.namesObjects) throw new NotFound()
   return values
 }
 
