@@ -32,7 +32,7 @@ function seenField(field: SerializerField, fields: VisibleFields): SerializerFie
   if (!(field instanceof NestedSerializer)) return field
   const { serializerClass, options } = field as NestedSerializer
   const inner = seenClass(serializerClass, fields)
-  return inner === serializerClass ? field : new NestedSerializer(inner, options as object)
+  return inner === serializerClass ? field : new NestedSerializer(inner, options)
 }
 
 function makeClass(serializer: SerializerClass, fields: VisibleFields): SerializerClass {
