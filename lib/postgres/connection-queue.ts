@@ -6,6 +6,7 @@
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
 import { clientOf, type KnexClient, type KnexPool, type PgConnection, poolOf, type Queryable } from './pg-types.js'
+import { tryDriver } from './plain-queries.js'
 
 interface Waiting {
   readonly since: number
@@ -197,6 +198,7 @@ export async function checkSession(knex: Queryable): Promise<void> {
   } finally {
     await client.releaseConnection(connection)
   }
+  if (!knex.isTransaction) await tryDriver(client)
 }
 
 /** What to wait for until a connection's settings are known; undefined where they are. Never rejects. */
@@ -227,17 +229,21 @@ export function watchSession(knex: Queryable): void {
   watch(clientOf(knex))
 }
 
-/** Has each new connection asked before anything else is sent to it. */
+/** Has each new connection asked before the pool hands it out: pg is to send one statement at a time, and to have none wait. */
 function watch(client: KnexClient): void {
   const pool = poolOf(client)
   if (!pool || !isNewPool(pool)) return
   const own = refused(client.config)
-  pool.on('createSuccess', (_, made) => {
-    const connection = made as CheckedConnection
-    void ask(connection).then(() => {
-      if (connection[STATE] !== true) own.set(connection.__knexUid ?? '', connection)
-    })
-  })
+  const check = async (connection: CheckedConnection) => {
+    await ask(connection)
+    if (connection[STATE] !== true) own.set(connection.__knexUid ?? '', connection)
+    return connection
+  }
+  const { creator } = pool
+  // a pool that the application has made may take a callback, or be of another kind
+  const create = creator?.length === 0 && (async () => check(await creator()))
+  if (create) pool.creator = create
+  else pool.on('createSuccess', (_, made) => void check(made))
   pool.on('destroySuccess', (_, made) => own.delete((made as CheckedConnection).__knexUid ?? ''))
 }
 

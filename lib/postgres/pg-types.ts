@@ -38,6 +38,8 @@ export interface KnexPool {
   readonly max?: number
   readonly free?: readonly { readonly resource: PgConnection }[]
   readonly used?: readonly { readonly resource: PgConnection }[]
+  /** Makes a connection. */
+  creator?: () => Promise<PgConnection>
   numUsed(): number
   numFree(): number
   numPendingAcquires(): number

@@ -2,11 +2,12 @@
 
 import type { Knex } from 'knex'
 import { ClientGone } from '../kernel/errors.js'
-import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
+import { preparesStatements } from '../kernel/settings.js'
 import { cancelStatement } from './cancel-statement.js'
 import { type ConnectionQueue, queueOf, refusalOf } from './connection-queue.js'
 import type { LocalSettings } from './local-settings.js'
 import { type AnswerField, clientOf, type PgConnection, type Queryable, type TypeParsers } from './pg-types.js'
+import { sendsPlainly } from './plain-queries.js'
 import { type RawRow, type RowFormat, TEXTS } from './row-stream.js'
 import { type KnexScope, scopeOf } from './scoped-knex.js'
 import { queryWithSettings, SettingsPrefix } from './scoped-query.js'
@@ -116,11 +117,6 @@ async function runScoped<Row>(
     const again = { text: statement.text, name: undefined, prefix: new SettingsPrefix(settings), settings }
     return (await send({ ...sender, connection: await queue.acquire() }, again, values, format, recipient)).rows
   }
-}
-
-/** True where pg itself writes what is sent, one statement at a time. */
-function sendsPlainly(connection: PgConnection): boolean {
-  return connection.pipeline === true || queriesPlainly()
 }
 
 /** Gives a connection back that nothing was sent on. */

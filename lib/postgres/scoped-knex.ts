@@ -10,9 +10,9 @@
 import type { Readable } from 'node:stream'
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
-import { queriesPlainly } from '../kernel/settings.js'
 import { type LocalSettings, refusesSettings, SettingsRefused } from './local-settings.js'
 import { clientOf, type PgConnection, type Queryable } from './pg-types.js'
+import { sendsPlainly } from './plain-queries.js'
 import { queryWithSettings } from './scoped-query.js'
 
 /** What a scoped knex is made of. */
@@ -157,7 +157,7 @@ async function queryScoped(scope: KnexScope, connection: PgConnection, query: Kn
   const { sql = '', bindings = [], options } = query
   if (sql === '') throw new Error('The query is empty')
   const isSeveral = bindings.length === 0 && SEVERAL.test(sql)
-  if (isSeveral || connection.pipeline === true || queriesPlainly()) return queryInTransaction(scope, connection, query)
+  if (isSeveral || sendsPlainly(connection)) return queryInTransaction(scope, connection, query)
   query.response = await new Promise((resolve, reject) => {
     const done = (error: Error | null, response?: unknown) => (error ? reject(error) : resolve(response))
     queryWithSettings(connection, scope.settings, { text: sql, values: [...bindings], ...options }, done)
