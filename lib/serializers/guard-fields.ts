@@ -9,6 +9,7 @@ import { alongRelation, type Extent, type VisibleFields } from '../queryset/visi
 import type { AnySerializer, BoundField } from './contract.js'
 import { findOwnReadable, whichHold } from './limited-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { isReadableAt } from './readable-at.js'
 import { representField } from './represent.js'
 import { isAsShown, leaveOut } from './unchanged.js'
 import { convert, type Forced, type Item, isForced, isGiven, LIMITED } from './validated-item.js'
@@ -51,8 +52,8 @@ export async function guardFields(
   for (const bound of guarded) {
     for (const item of items) {
       if (!changes(serializer, bound, item)) continue
-      if (bound.access?.isKept) refused.add(bound.name)
-      else asked.set(item, [...(asked.get(item) ?? []), bound])
+      if (bound.access?.isKept || leadsUnseen(bound, item)) refused.add(bound.name)
+      else if (bound.access?.write === 'some') asked.set(item, [...(asked.get(item) ?? []), bound])
     }
   }
   const changed = [...asked].flatMap(([item, fields]) => (item.current ? [{ object: item.current, fields }] : []))
@@ -123,6 +124,11 @@ function refusal(names: ReadonlySet<string>): PermissionDenied {
 
 function propertiesOf(fields: readonly BoundField[]): readonly string[] {
   return [...new Set(fields.flatMap(({ access }) => access?.properties ?? []))]
+}
+
+/** True for related objects that the caller would change without being shown which they are. */
+function leadsUnseen(bound: BoundField, { current }: Item): boolean {
+  return bound.field instanceof NestedSerializer && current !== undefined && !isReadableAt(bound, current)
 }
 
 function holds({ access }: BoundField, held: ReadonlySet<string> | undefined): boolean {

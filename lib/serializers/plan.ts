@@ -95,9 +95,10 @@ function compile(serializer: SerializerClass): SerializerPlan {
     isIdentity: bound.length > 0 && shows.size === 0 && bound.every(isIdentity),
     trusted: new Set(writable.filter((field) => isCheckedByDatabase(model, field))),
     references: referencesOf(model, writable),
-    guarded: bound.filter(
-      ({ access, writable: isWritable }) => access?.isKept || (isWritable && access?.write === 'some'),
-    ),
+    guarded: bound.filter(({ access, field, writable: isWritable }) => {
+      if (!access || !isWritable) return access?.isKept
+      return access.write === 'some' || (access.read !== 'all' && field instanceof NestedSerializer)
+    }),
     nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),
     relations: merge(graphOf([...new Set([...bound, ...readable])].filter(isLoaded), relationsOf), relations),

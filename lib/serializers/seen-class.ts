@@ -65,7 +65,7 @@ function restricted(bound: BoundField, model: ModelDescription | undefined, fiel
     return access ? [{ ...one, ...access }] : []
   })
   if (found.length === 0) return bound
-  const own = found.every((one) => one.model === model.model)
+  const own = found.every(({ isOwn }) => isOwn)
   // what a row decides on is asked of the object's own
   const read = own ? least(found.map((one) => one.read)) : some(least(found.map((one) => one.read)))
   const write = own ? least(found.map((one) => one.write)) : some(least(found.map((one) => one.write)))
@@ -98,24 +98,32 @@ function some(extent: Extent): Extent {
   return extent === 'some' ? 'none' : extent
 }
 
+/** A column or a relation of the object, or of one that is related to it, which may be of the same model. */
+type FieldProperty = Property & { readonly isOwn: boolean }
+
 /** The columns and relations of which a field shows something, or which it sets. */
-function propertiesOf(bound: BoundField, owner: ModelDescription): readonly Property[] {
+function propertiesOf(bound: BoundField, owner: ModelDescription): readonly FieldProperty[] {
   const { name, method, counted, source, relation, key } = bound
-  if (method !== undefined) return [{ model: owner.model, property: name }]
-  if (counted) return alongRelation(owner, counted.name)
-  const found: Property[] = []
+  const isOwn = (one: Property) => ({ ...one, isOwn: true })
+  if (method !== undefined) return [isOwn({ model: owner.model, property: name })]
+  if (counted) return alongRelation(owner, counted.name).map(isOwn)
+  const found: FieldProperty[] = []
   let at: ModelDescription | undefined = owner
   for (const [index, step] of source.entries()) {
     if (!at) break
     const next = index === 0 && relation ? relation.name : step
-    if (index === 0 && next !== step) found.push({ model: at.model, property: step })
-    found.push(...alongRelation(at, next))
+    const along = [
+      ...(index === 0 && next !== step ? [{ model: at.model, property: step }] : []),
+      ...alongRelation(at, next),
+    ]
+    found.push(...along.map((one) => ({ ...one, isOwn: index === 0 })))
     const related = at.relations.get(next)
     at = related && describeModel(related.model)
   }
-  if (relation && key?.property !== undefined) found.push({ model: relation.model, property: key.property })
+  if (relation && key?.property !== undefined)
+    found.push({ model: relation.model, property: key.property, isOwn: false })
   if (relation && key?.composite) {
-    for (const { property } of key.composite.columns) found.push({ model: relation.model, property })
+    for (const { property } of key.composite.columns) found.push({ model: relation.model, property, isOwn: false })
   }
   return found
 }

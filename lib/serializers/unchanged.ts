@@ -11,6 +11,7 @@ import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { isLeftOut, representField, withoutHidden } from './represent.js'
+import { keyOfShown } from './shown-by.js'
 
 /** Marks validated data with the values that are not to be written, by field name. Spreading the data keeps it. */
 export const UNCHANGED = Symbol('the values that are as they were shown')
@@ -51,7 +52,9 @@ function shownAt(serializer: AnySerializer, bound: BoundField, item: Updated): u
   const current = item.current as Row
   if (!serializer.showsByPlan) {
     item.shown ??= wholeOf(serializer, current)
-    return Object.hasOwn(item.shown, bound.name) ? (item.shown as Row)[bound.name] : NOT_SHOWN
+    if (!Object.hasOwn(item.shown, bound.name)) return NOT_SHOWN
+    const shown = (item.shown as Row)[bound.name]
+    return bound.shownKey === undefined ? shown : keyOfShown(bound.field, bound.shownKey, shown)
   }
   const { field, relation, name, key } = bound
   if (field instanceof NestedSerializer) {
