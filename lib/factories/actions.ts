@@ -7,6 +7,7 @@ import { markInline } from '../serializers/schema-name.js'
 import { Serializer } from '../serializers/serializer.js'
 import type { Input, InputValues } from '../serializers/types.js'
 import { type ActionOutput, type ActionStatics, type Answered, action } from '../views/action.js'
+import type { ObjectRule } from '../views/action-options.js'
 import type { GenericViewSet } from '../views/view-set.js'
 
 /** What an action takes: a serializer class, fields by name, or a schema of zod, valibot or arktype. */
@@ -34,6 +35,11 @@ export interface ActionSpec<I> extends ActionStatics {
    * it refuses is a 500. See docs/reference/schemas.md.
    */
   readonly output?: ActionOutput
+  /**
+   * What a rule of the API must allow of the object that is given to the function, where the request writes: `read` is enough
+   * for an action that writes something else, such as a loan of a book. @default 'update'
+   */
+  readonly rule?: ObjectRule
   /** The end of the path; may have several parts and parameters, such as `pages/{page:int}`, or be empty. @default the action's name in snake_case */
   readonly urlPath?: string
   /** The end of the route's name. @default the action's name with hyphens */

@@ -32,7 +32,7 @@ export interface NamedRows {
 export async function checkRows(
   context: SerializerContext,
   objects: readonly object[],
-  write: RowWrite,
+  write: RowWrite | 'read',
   knex: Queryable,
 ): Promise<void> {
   if (!(await allowsRows(context, objects, write, knex))) throw new PermissionDenied()
@@ -47,7 +47,7 @@ export async function allowsRows(
   objects: readonly object[],
   write: RowWrite | 'read',
   knex: Queryable,
-  beside: readonly RowWrite[] = [],
+  beside: readonly (RowWrite | 'read')[] = [],
 ): Promise<boolean> {
   const [first, ...others] = objects
   const visible = visibleRowsIn(context)

@@ -7,6 +7,9 @@ import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
 
+/** What a rule may be asked about an object. */
+export type ObjectRule = 'read' | 'update' | 'delete'
+
 /** What was said of a method, before its name is known. */
 export interface ActionSettings {
   /** HTTP methods in lower case. */
@@ -18,6 +21,8 @@ export interface ActionSettings {
   readonly outputSerializer: SerializerClass | undefined
   /** The action answers with a list of what `outputSerializer` shows. */
   readonly outputsList: boolean
+  /** The rule that its object must meet, where the action holds it; undefined for that of its method. */
+  readonly rule: ObjectRule | undefined
   /** Statics of the view that are others for this action. */
   readonly statics: Readonly<Record<string, unknown>>
 }

@@ -3,11 +3,12 @@ import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { METHODS } from '../kernel/methods.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import { quote } from '../kernel/quote.js'
 import { isStandardSchema, type StandardSchema } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerOfSchema } from '../serializers/schema-serializer.js'
 import type { Input } from '../serializers/types.js'
-import { keepSettings } from './action-options.js'
+import { keepSettings, type ObjectRule } from './action-options.js'
 import { isOurs } from './built-in.js'
 import type { GenericAPIView } from './generic-api-view.js'
 
@@ -65,6 +66,11 @@ export interface ActionOptions<
    * makes of that; a result that it refuses is a 500. See docs/reference/schemas.md.
    */
   readonly outputSerializer?: O
+  /**
+   * What a rule of the API must allow of the object that the action holds by `getObjectToWrite()`: `read` is enough for one that
+   * writes something else, such as a loan of a book. @default 'update'
+   */
+  readonly rule?: ObjectRule
 }
 
 /** What stands for an action's answer, or in brackets for each item of a list. */
@@ -112,6 +118,8 @@ export interface ActionDecorator<Method> {
   <M extends Method>(method: M): M
 }
 
+const RULES: ReadonlySet<ObjectRule> = new Set<ObjectRule>(['read', 'update', 'delete'])
+
 /** The statics are checked with the class that has them. */
 const OPTIONS = {
   methods: 'names',
@@ -120,6 +128,7 @@ const OPTIONS = {
   urlName: 'name',
   inputSerializer: 'any',
   outputSerializer: 'any',
+  rule: 'name',
   ...(Object.fromEntries(STATICS.map((name) => [name, 'any'])) as Readonly<Record<keyof ActionStatics, 'any'>>),
 } as const satisfies Record<keyof ActionOptions, Kind>
 
@@ -166,6 +175,9 @@ export function action<S extends SerializerClass | StandardSchema = never, O ext
   if (isList(output) && (output as readonly unknown[]).length !== 1) {
     throw new ConfigurationError('action(): outputSerializer is a list; give what its items are as its one element')
   }
+  if (options.rule !== undefined && !RULES.has(options.rule)) {
+    throw new ConfigurationError(`action(): rule is ${quote(options.rule)}; take one of ${[...RULES].join(', ')}`)
+  }
   const statics = Object.fromEntries(STATICS.flatMap((name) => (name in options ? [[name, options[name]]] : [])))
   const settings = {
     methods: [...new Set(lowered)],
@@ -175,6 +187,7 @@ export function action<S extends SerializerClass | StandardSchema = never, O ext
     inputSerializer: toSerializer(inputSerializer),
     outputSerializer: toSerializer(isList(output) ? output[0] : output),
     outputsList: isList(output),
+    rule: options.rule,
     statics,
   }
   function decorate(target: unknown, context?: unknown, descriptor?: { value?: unknown }): unknown {

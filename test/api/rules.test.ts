@@ -13,12 +13,14 @@ import {
   type FilterRelations,
   JSONRenderer,
   ModelSerializer,
+  modelViewSet,
   NDJSONRenderer,
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
   NotFound,
   OrderingFilter,
+  objectAction,
   PrimaryKeyRelatedField,
   SearchFilter,
   type Serializer,
@@ -727,6 +729,29 @@ describe('mistakes in rules', () => {
       /rules: .*Author.* have no rule, and the default is to deny/,
     )
   })
+})
+
+it('of a row that an action holds is that of changes, unless the action says otherwise', async () => {
+  const held = (rule?: 'read' | 'delete') =>
+    objectAction({ methods: ['POST'], ...(rule && { rule }) }, (book: Book) => ({ held: book.$id() }))
+  const Held = modelViewSet(Book, {
+    serializerClass: BookSerializer,
+    authenticationClasses: [Tenants],
+    actions: { touch: held(), look: held('read'), wipe: held('delete') },
+  })
+  const api = new APIRouter({ rules: [rule(Book, { read: ofTenant, update: { published: true }, delete: false })] })
+  api.register('books', Held)
+  await api.prepare()
+  const one = await serving(api.routes())
+  onTestFinished(() => one.close())
+  const statuses = async (id: number) => {
+    const asked = ['touch', 'look', 'wipe'].map((name) => one.send('POST', `/books/${id}/${name}`, {}, AS(1)))
+    return (await Promise.all(asked)).map(({ status }) => status)
+  }
+  expect(await statuses(1)).toEqual([200, 200, 403])
+  expect(await statuses(5)).toEqual([403, 200, 403])
+  expect(await statuses(3)).toEqual([404, 404, 404])
+  expect(() => action({ methods: ['POST'], rule: 'write' as never })).toThrow('rule is "write"; take one of read')
 })
 
 it('is shown by explain(), as it is for the caller', async () => {

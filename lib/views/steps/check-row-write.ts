@@ -4,12 +4,13 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import { noteAnswer } from '../../queryset/row-answers.js'
 import type { RowWrite } from '../../queryset/visible-rows.js'
 import { checkRows } from '../../serializers/check-written.js'
+import { actionsOf } from '../action-options.js'
 import type { GenericView } from '../generic-view.js'
 import { isRowOf } from './selection.js'
 
 /** What the request does to the rows that it names, as rules call it. */
-export function rowWriteOf({ plan: { action } }: GenericView): RowWrite {
-  return DELETING.has(action) ? 'delete' : 'update'
+export function rowWriteOf({ plan: { action, viewClass } }: GenericView): RowWrite | 'read' {
+  return actionsOf(viewClass).get(action)?.rule ?? (DELETING.has(action) ? 'delete' : 'update')
 }
 
 const DELETING: ReadonlySet<string> = new Set(['destroy', 'bulkDestroy', 'restoreDeleted', 'purgeDeleted'])
