@@ -59,7 +59,7 @@ async function statusesOn(driver: object | undefined, connection: object = {}): 
     connection: { ...(database.connection as Knex.PgConnectionConfig), ...connection },
     pool: { min: 0, max: 3 },
   })
-  const Book = table('books').bindKnex(knex) as ReturnType<typeof table>
+  const Book = table('books').bindKnex(knex)
   const serializerClass = modelSerializer(Book, { fields: '__all__' })
   class Books extends modelViewSet(Book, { serializerClass }) {}
   class Owned extends modelViewSet(Book, { serializerClass }) {
@@ -92,7 +92,7 @@ async function statusesOn(driver: object | undefined, connection: object = {}): 
     await server.close()
     await knex.destroy()
   }
-  return [...statuses].sort()
+  return [...statuses].sort((one, other) => one - other)
 }
 
 const warned = () => vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
