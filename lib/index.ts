@@ -124,6 +124,7 @@ export type { Generated, GeneratedMark, Interval } from './models/model-types.js
 export type { AnyQueryBuilder } from './models/objection.js'
 // Models
 export { type TableModel, type TableOptions, type TableRelation, table } from './models/table.js'
+export { type WithClientOptions, withClient } from './models/with-client.js'
 // Names of other doors
 // OpenAPI
 export type { SchemaOptions } from './openapi/document.js'
@@ -151,6 +152,7 @@ export { IsAdminUser, IsAuthenticated, IsAuthenticatedOrReadOnly } from './permi
 // After COMMIT
 export { type AfterCommitWork, afterCommit } from './postgres/after-commit.js'
 export { toApiError } from './postgres/database-errors.js'
+export type { PgClient } from './postgres/lent-client.js'
 export type { Queryable } from './postgres/pg-types.js'
 // Queries
 export type { VisibleRows } from './queryset/visible-rows.js'

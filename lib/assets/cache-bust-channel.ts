@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { within } from '../kernel/within.js'
+import { clientOf, connectionOptionsOf } from '../postgres/pg-types.js'
 import { refreshAppVersion } from './app-version.js'
 
 const CHANNEL = 'koa_viewsets_cache_bust'
@@ -122,7 +123,7 @@ export class CacheBustChannel {
   async #open(): Promise<Connection> {
     const client = this.#knex.client as Client
     const provided = await within(ANSWER_MILLISECONDS, Promise.resolve(client.connectionConfigProvider?.()))
-    const given: ConnectionSettings = provided ?? client.connectionSettings ?? {}
+    const given: ConnectionSettings = provided ?? connectionOptionsOf(clientOf(this.#knex)) ?? {}
     // knex hides the password from those who copy
     const settings = Object.getOwnPropertyDescriptors(given)
     const value = given.connectionTimeoutMillis || ANSWER_MILLISECONDS

@@ -109,6 +109,6 @@ export async function knexOf(subject: Subject): Promise<Knex | undefined> {
   const knex = await subject.view.getKnex()
   if (!knex) subject.notes.push('its model has no knex: Model.knex(knex) tells where its queries run')
   else if (!isWatchable(knex))
-    subject.notes.push("its statements are not traced, nor timed: the pool is not knex's own")
+    subject.notes.push("its statements are not traced, nor timed: the pool is neither knex's nor pg's")
   return knex
 }

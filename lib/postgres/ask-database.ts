@@ -2,7 +2,7 @@
 
 import type { Knex } from 'knex'
 import { TooLate, within } from '../kernel/within.js'
-import { clientOf, type KnexClient, type KnexPool, type PgConnection, poolOf } from './pg-types.js'
+import { clientOf, type KnexClient, type KnexPool, openBeside, type PgConnection, poolOf } from './pg-types.js'
 
 export interface Question {
   readonly text: string
@@ -91,7 +91,7 @@ async function askBeside(client: KnexClient, end: number): Promise<void> {
     await within(untilEnd(end), earlier)
     return
   }
-  const opening = client.acquireRawConnection()
+  const opening = openBeside(client)
   openings.set(client, opening)
   const forget = () => openings.delete(client)
   opening.then(forget, forget)

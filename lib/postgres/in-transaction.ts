@@ -1,6 +1,7 @@
 /** Transactions of requests, for views and for hand-written routes (promise A8). */
 import type { Knex } from 'knex'
 import { type ReportError, reportTo } from './after-commit.js'
+import { isLent, noteClient } from './lent-client.js'
 import { nativeError } from './native-error.js'
 
 export interface TransactionWork<Result> {
@@ -25,6 +26,7 @@ export async function inTransaction<Result>(
     return await knex.transaction(async (trx) => {
       let failure: unknown
       reportTo(trx, report)
+      await noteClient(trx)
       trx.on('query-error', (error) => {
         if (!isSpoiled(error)) failure = error
       })
@@ -32,7 +34,7 @@ export async function inTransaction<Result>(
         throw failure !== undefined && isSpoiled(error) ? swallowed(name, failure) : error
       })
       if (refused()) throw new Refused(result)
-      if (failure !== undefined) await checkUsable(trx, name, failure)
+      if (failure !== undefined || isLent(trx)) await checkUsable(trx, name, failure)
       return result
     })
   } catch (error) {

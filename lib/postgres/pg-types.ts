@@ -54,10 +54,10 @@ export interface KnexClient {
   readonly driverName?: string
   /** What a pool and its transactions have in common. */
   readonly config: object
-  /** A pool of the application's own (`connectionPool`) has less; a transaction has none. */
+  /** Of a pool of the application's own (`connectionPool`) knex has its own description; a transaction has none. */
   readonly pool?: KnexPool | Readonly<Record<string, never>> | undefined
   readonly driver?: { readonly types: TypeParsers; readonly Client?: new (settings: unknown) => PgConnection }
-  readonly connectionSettings?: { readonly types?: TypeParsers }
+  readonly connectionSettings?: ConnectionOptions
   acquireConnection(): Promise<PgConnection>
   releaseConnection(connection: PgConnection): Promise<void>
   /** Opens one beside the pool. */
@@ -73,9 +73,82 @@ export function clientOf({ client }: Queryable): KnexClient {
   return client as KnexClient
 }
 
-/** The pool behind a knex; undefined for a transaction, and for one of the application's own, which tells nothing of itself. */
-export function poolOf({ pool }: Pick<KnexClient, 'pool'>): KnexPool | undefined {
-  return pool && 'numUsed' in pool ? (pool as KnexPool) : undefined
+/** A `pg.Pool`, which an application may give to knex as `connectionPool`. */
+interface NativePool {
+  readonly options: ConnectionOptions & { readonly max: number }
+  readonly Client: new (settings: unknown) => PgConnection & { connect(): Promise<void> }
+  readonly totalCount: number
+  readonly idleCount: number
+  readonly waitingCount: number
+  readonly _clients?: readonly PgConnection[]
+  on(event: 'connect' | 'remove', listener: (connection: PgConnection) => void): void
+}
+
+/** What we read of the settings of connections. */
+interface ConnectionOptions {
+  readonly types?: TypeParsers
+  /** 0: pg waits for ever. */
+  readonly connectionTimeoutMillis?: number
+}
+
+/** The pool behind a knex, pg's own included; undefined for a transaction, and for a pool that tells nothing of itself. */
+export function poolOf(client: KnexClient): KnexPool | undefined {
+  const { pool } = client
+  if (!pool) return undefined
+  if ('numUsed' in pool) return pool as KnexPool
+  const native = nativePoolOf(client)
+  return native && adapted(native, pool as unknown as GivenPool)
+}
+
+function nativePoolOf({ config }: KnexClient): NativePool | undefined {
+  const { connectionPool } = config as { readonly connectionPool?: Partial<NativePool> }
+  return typeof connectionPool?.totalCount === 'number' ? (connectionPool as NativePool) : undefined
+}
+
+/** What knex takes connections of a pool by that is not its own. */
+interface GivenPool {
+  acquire(): { readonly promise: Promise<PgConnection> }
+  release(connection: PgConnection): boolean
+}
+
+const adapters = new WeakMap<NativePool, KnexPool>()
+
+/** pg's pool as knex's own tells of itself. */
+function adapted(native: NativePool, given: GivenPool): KnexPool {
+  let adapter = adapters.get(native)
+  if (!adapter) {
+    adapter = {
+      max: native.options.max,
+      get used() {
+        return (native._clients ?? []).map((resource) => ({ resource }))
+      },
+      numUsed: () => native.totalCount - native.idleCount,
+      numFree: () => native.idleCount,
+      numPendingAcquires: () => native.waitingCount,
+      numPendingCreates: () => 0,
+      acquire: () => ({ ...given.acquire(), abort() {} }),
+      release: (connection) => given.release(connection),
+      on(event, listener) {
+        native.on(event === 'createSuccess' ? 'connect' : 'remove', (connection) => listener(0, connection))
+      },
+    }
+    adapters.set(native, adapter)
+  }
+  return adapter
+}
+
+/** What connections are made by: pg's own pool has settings that knex does not know. */
+export function connectionOptionsOf(client: KnexClient): ConnectionOptions | undefined {
+  return nativePoolOf(client)?.options ?? client.connectionSettings
+}
+
+/** Opens a connection beside the pool, for `client.destroyRawConnection()` to close. */
+export async function openBeside(client: KnexClient): Promise<PgConnection> {
+  const native = nativePoolOf(client)
+  if (!native) return client.acquireRawConnection()
+  const connection = new native.Client(native.options)
+  await connection.connect()
+  return connection
 }
 
 /** A column of an answer, as pg describes it. */

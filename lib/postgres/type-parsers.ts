@@ -4,7 +4,7 @@
  */
 // @ts-expect-error the package has no types of its table
 import textParsers from 'pg-types/lib/textParsers.js'
-import { clientOf, type Queryable, type TypeParsers } from './pg-types.js'
+import { clientOf, connectionOptionsOf, type Queryable, type TypeParsers } from './pg-types.js'
 
 type Parse = (text: string) => unknown
 
@@ -19,8 +19,8 @@ export const standardTypes: TypeParsers = { getTypeParser: (oid) => standard.get
 
 /** The parsers of the application's own queries. */
 export function ownTypes(knex: Queryable): TypeParsers {
-  const { driver, connectionSettings } = clientOf(knex)
-  return connectionSettings?.types ?? (driver as { readonly types: TypeParsers }).types
+  const client = clientOf(knex)
+  return connectionOptionsOf(client)?.types ?? (client.driver as { readonly types: TypeParsers }).types
 }
 
 /** What was found of the parser of each type that was asked for last. */

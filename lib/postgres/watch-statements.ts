@@ -52,7 +52,7 @@ export function watchDatabase(knex: Queryable): void {
   watch(clientOf(knex))
 }
 
-/** Whether statements can be told of: a pool of the application's own tells of no connections. */
+/** Whether statements can be told of: a pool that is neither knex's nor pg's tells of no connections. */
 export function isWatchable(knex: Queryable): boolean {
   return poolOf(clientOf(knex)) !== undefined
 }

@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { RememberingTypes } from '../models/exact-types.js'
 import { cancelStatement } from '../postgres/cancel-statement.js'
 import { type Bounds, boundedSetting, callsOf } from '../postgres/guarded.js'
-import { type AnswerField, clientOf, type PgConnection, type Queryable } from '../postgres/pg-types.js'
+import { type AnswerField, clientOf, type PgConnection, poolOf, type Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement } from '../postgres/run-statement.js'
 import { isLost } from '../postgres/statement.js'
 
@@ -167,6 +167,5 @@ export class DatabaseCursor {
 
 /** The most connections that a pool opens; undefined where it does not say. */
 export function poolSize(knex: Queryable): number | undefined {
-  const { pool } = knex.client as { pool?: { max?: unknown } }
-  return typeof pool?.max === 'number' ? pool.max : undefined
+  return poolOf(clientOf(knex))?.max
 }

@@ -6,6 +6,7 @@ import { type Context, hasContent } from '../http/context.js'
 import { type DatabaseRole, type DatabaseSettings, roleRefusal } from '../http/database-role.js'
 import type { IdempotencyScope, Idempotent } from '../idempotency/rule.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
@@ -16,6 +17,7 @@ import { AllowAny } from '../permissions/permission.js'
 import { type AfterCommitWork, afterCommit } from '../postgres/after-commit.js'
 import { toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
+import { lentClient, type PgClient } from '../postgres/lent-client.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
@@ -129,6 +131,19 @@ export class APIView {
    * `databaseSettings`, requests that read have it, too: each statement of theirs is then a transaction of its own.
    */
   declare trx: Knex.Transaction | undefined
+  /**
+   * pg's client of the request's transaction, for Drizzle, Kysely and plain `query()`: what they write is committed or rolled
+   * back with it. It is never theirs to end, or to keep.
+   * @throws {ConfigurationError} the request has no transaction: it only reads, or the view is not `atomic`
+   * @example await drizzle(this.client as PoolClient).insert(audits).values({ text: 'sold' })
+   */
+  get client(): PgClient {
+    const client = lentClient(this.trx ?? this.knex)
+    if (client) return client
+    throw new ConfigurationError(
+      `${this.constructor.name}.${this.action}(): this.client is of the request's transaction, and there is none; a request that reads has a pool only`,
+    )
+  }
   /** @internal */
   declare afterAction: AfterCommitWork[] | undefined
 

@@ -312,9 +312,12 @@ describe('the question to the database', () => {
     const { probe } = await probed({ databases: [pooled], timeout: 300 })
     expect(await probe()).toEqual(OK)
     const held = await connectionPool.connect()
-    expect(await probe()).toEqual(UNAVAILABLE)
+    // a full pool is no dead database
+    expect(await probe()).toEqual(OK)
     held.release()
-    await expect.poll(() => probe()).toEqual(OK)
+    expect(await probe()).toEqual(OK)
+    await connectionPool.end()
+    await expect.poll(() => probe()).toEqual(UNAVAILABLE)
   })
 })
 

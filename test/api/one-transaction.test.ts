@@ -1,0 +1,197 @@
+/** One transaction with other libraries: they write by the client of a request, and view sets within transactions of theirs. */
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { integer, pgTable, serial, text } from 'drizzle-orm/pg-core'
+import {
+  APIRouter,
+  afterCommit,
+  ConfigurationError,
+  modelSerializer,
+  modelViewSet,
+  type PgClient,
+  table,
+  withClient,
+} from 'koa-viewsets'
+import { errors } from 'koa-viewsets/plugins'
+import { Kysely, PostgresDialect } from 'kysely'
+import { Model } from 'objection'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Client, serving } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+
+const Book = table<{ id: number; title: string }>('books')
+class BookSerializer extends modelSerializer(Book, { fields: ['id', 'title'] }) {}
+const audits = pgTable('audits', { id: serial('id').primaryKey(), book: integer('book'), note: text('note').notNull() })
+interface Tables {
+  audits: { id: number; book: number | null; note: string }
+}
+
+/** A Kysely that works on one client. */
+function kyselyOn(client: PgClient): Kysely<Tables> {
+  const lent = { query: (text: string, values: readonly unknown[]) => client.query(text, values), release() {} }
+  return new Kysely({
+    dialect: new PostgresDialect({ pool: { connect: async () => lent, end: async () => {} } as never }),
+  })
+}
+
+const WRITERS: Readonly<Record<string, (client: PgClient, book: number | null, note: string) => Promise<unknown>>> = {
+  drizzle: (client, book, note) =>
+    drizzle(client as pg.PoolClient)
+      .insert(audits)
+      .values({ book, note }),
+  kysely: (client, book, note) =>
+    kyselyOn(client)
+      .insertInto('audits')
+      .values({ book, note } as never)
+      .execute(),
+  pg: (client, book, note) => client.query('insert into audits (book, note) values ($1, $2)', [book, note]),
+}
+
+class Books extends modelViewSet(Book, { serializerClass: BookSerializer }) {
+  override async performCreate(serializer: BookSerializer) {
+    const { id } = (await serializer.save()) as unknown as { id: number }
+    const way = this.ctx.get('X-Way')
+    await WRITERS[way]?.(this.client, id, 'made')
+    if (this.ctx.get('X-Fail') === 'throw') throw new Error('no')
+    if (this.ctx.get('X-Fail') === 'swallow') await this.client.query('select 1 / 0').catch(() => undefined)
+  }
+}
+class Reading extends Books {
+  override async getList() {
+    return this.client
+  }
+}
+class Within extends Books {
+  override getKnex() {
+    return this.ctx.state['trx'] as never
+  }
+}
+
+let database: TestDatabase
+let pool: pg.Pool
+let client: Client
+beforeAll(async () => {
+  database = await createDatabase({
+    schema: `create table books (id serial primary key, title text not null unique);
+      create table audits (id serial primary key, book int references books, note text not null)`,
+  })
+  Model.knex(database.knex)
+  pool = new pg.Pool({ ...database.connection, max: 3 })
+  const api = new APIRouter()
+    .register('books', Books, 'books')
+    .register('reading', Reading, 'reading')
+    .register('within', Within, 'within')
+  await api.prepare()
+  const theirs = async (
+    ctx: { state: Record<string, unknown>; get(name: string): string; status: number },
+    next: () => Promise<void>,
+  ) => {
+    if (ctx.get('X-Theirs') === '') return next()
+    const own = await pool.connect()
+    try {
+      await drizzle(own).transaction(async (tx) => {
+        await tx.insert(audits).values({ note: 'theirs' })
+        await withClient(own, async (trx) => {
+          ctx.state['trx'] = trx
+          afterCommit(trx, () => done.push('committed'))
+          await next()
+        })
+        if (ctx.get('X-Theirs') === 'fail') throw new Error('theirs')
+      })
+    } finally {
+      own.release()
+    }
+  }
+  client = await serving(errors(), theirs as never, api.routes())
+})
+const done: string[] = []
+beforeEach(async () => {
+  await database.knex.raw('truncate books, audits restart identity')
+  done.length = 0
+})
+afterAll(async () => {
+  await client.close()
+  await pool.end()
+  await database.drop()
+})
+
+const counts = async () => {
+  const [books, notes] = [await database.knex('books').count(), await database.knex('audits').count()]
+  return [Number(books[0]?.count), Number(notes[0]?.count)]
+}
+
+describe.each(Object.keys(WRITERS))('by this.client of a request, %s', (way) => {
+  it('is committed with what the request writes', async () => {
+    expect((await client.send('POST', '/books', { title: 'a' }, { 'X-Way': way })).status).toBe(201)
+    expect(await counts()).toEqual([1, 1])
+    const [note] = await database.knex('audits')
+    const [book] = await database.knex('books')
+    expect(note).toMatchObject({ book: book.id, note: 'made' })
+  })
+
+  it('is undone with it, 100 times of 100', async () => {
+    const fails = ['throw', 'swallow']
+    const sent = Array.from({ length: 100 }, (_, index) => {
+      const headers = { 'X-Way': way, 'X-Fail': fails[index % 2] as string }
+      return client.send('POST', '/books', { title: `b${index}` }, headers)
+    })
+    const statuses = new Set((await Promise.all(sent)).map(({ status }) => status))
+    expect([...statuses]).toEqual([500])
+    expect(await counts()).toEqual([0, 0])
+  })
+})
+
+describe('this.client', () => {
+  it('is an error where there is no transaction', async () => {
+    const { length } = client.reported
+    expect((await client.get('/reading')).status).toBe(500)
+    expect(String(client.reported.at(length))).toContain('Reading.list(): this.client is of the request')
+  })
+})
+
+describe('withClient()', () => {
+  it('has a view set work within their transaction, and waits for its end', async () => {
+    const made = await client.send('POST', '/within', { title: 'a' }, { 'X-Theirs': 'yes', 'X-Way': 'pg' })
+    expect(made).toMatchObject({ status: 201, json: { title: 'a' } })
+    expect(await counts()).toEqual([1, 2])
+    await expect.poll(() => done).toEqual(['committed'])
+  })
+
+  it('has theirs and ours undone together, 100 times of 100', async () => {
+    for (let index = 0; index < 100; index++) {
+      const answer = client.send('POST', '/within', { title: `b${index}` }, { 'X-Theirs': 'fail', 'X-Way': 'kysely' })
+      expect((await answer).status).toBe(500)
+    }
+    expect(await counts()).toEqual([0, 0])
+    expect(done).toEqual([])
+  })
+
+  it('takes back what its own work has written, and leaves theirs', async () => {
+    const own = await pool.connect()
+    await own.query('begin')
+    await own.query("insert into audits (note) values ('theirs')")
+    const failing = withClient(own, async (trx) => {
+      const serializer = new BookSerializer({ inputData: { title: 'a' }, context: { knex: trx } })
+      await serializer.isValid({ raiseException: true })
+      await serializer.save()
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    const saved = await withClient(own, async (trx) => {
+      const serializer = new BookSerializer({ inputData: { title: 'b' }, context: { knex: trx } })
+      await serializer.isValid({ raiseException: true })
+      return serializer.save()
+    })
+    expect(saved.title).toBe('b')
+    await own.query('commit')
+    own.release()
+    expect(await counts()).toEqual([1, 1])
+  })
+
+  it('needs a transaction', async () => {
+    const own = await pool.connect()
+    await expect(withClient(own, async () => undefined)).rejects.toThrow(ConfigurationError)
+    own.release()
+    expect(own.listenerCount('error')).toBeLessThan(3)
+  })
+})
