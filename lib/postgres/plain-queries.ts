@@ -58,7 +58,8 @@ type Done = (error: Error | null, result?: { readonly rows: readonly unknown[] }
 type Send = (connection: PgConnection, name: string, done: Done) => void
 
 const TEXT = 'select $1::text, $2::text'
-const VALUES = ['one – ü', null]
+/** In letters that each encoding of a database has. */
+const VALUES = ['one', null]
 const SETTINGS: LocalSettings = {
   text: 'select set_config($1, $2, true)',
   values: ['koa_viewsets.trial', 'set'],
