@@ -13,7 +13,7 @@ export interface WithClientOptions {
 }
 
 /**
- * Does work within the transaction that a client of pg is in, whoever has begun it: Drizzle, Kysely, Prisma's adapter or plain
+ * Does work within the transaction that a client of pg is in, whoever has begun it: Drizzle, Kysely or plain
  * pg. The work gets that transaction as knex's, as a savepoint: an error takes back what the work has written, and is thrown;
  * what ends the transaction is the caller's affair. `afterCommit()` waits for the caller's COMMIT.
  * @param client pg's client, in a transaction
