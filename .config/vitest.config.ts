@@ -14,6 +14,7 @@ const COMPILED = [
   'test/docs/blocks.test.ts',
   'test/lib/cli/hostile-names.test.ts',
   'test/lib/cli/init.test.ts',
+  'test/lib/cli/init-shapes.test.ts',
   'test/lib/factories/editor.test.ts',
   'test/types/compile-costs.test.ts',
 ]

@@ -77,7 +77,10 @@ export async function prepare(api: LoadedAPI, advice = ''): Promise<void> {
     await api.prepare()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`${reason}\nThe types of columns are read from the database${advice}`, {
+    const missing = process.env['DATABASE_URL']
+      ? ''
+      : '. DATABASE_URL is not set: it names the database of models that the module binds to none'
+    throw new Error(`${reason}\nThe types of columns are read from the database${advice}${missing}`, {
       cause: error,
     })
   }

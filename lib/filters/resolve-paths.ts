@@ -3,6 +3,7 @@
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { columnProblem } from '../models/column-names.js'
 import { describeModel } from '../models/describe-model.js'
 import { checkEnds, mappingOf } from '../models/describe-relations.js'
@@ -138,10 +139,11 @@ function longestPrefix(names: readonly string[], text: string): string | undefin
   return found.sort((one, other) => other.length - one.length)[0]
 }
 
-function leadsNowhere(where: string, name: string, rest: string, { model, relations }: ModelDescription) {
+function leadsNowhere(where: string, name: string, rest: string, { model, relations, columns }: ModelDescription) {
+  const step = rest.split(SEPARATOR, 1)[0] as string
   const fix = relations.has(rest)
     ? `"${rest}" is a relation of ${modelName(model)}; name a column behind it, such as ${rest}${SEPARATOR}id, or the foreign key`
-    : `${modelName(model)} has neither a column nor a relation "${rest.split(SEPARATOR, 1)[0]}"; correct the name`
+    : `${modelName(model)} has neither a column nor a relation "${step}"; correct the name${didYouMean(step, [...columns.keys(), ...relations.keys()])}`
   return new ConfigurationError(`${where} names "${name}": ${fix}`)
 }
 

@@ -23,7 +23,7 @@ const PLAIN: TableKind = { isOfUsers: false, isOfSecrets: false, isOfPower: fals
 /** Secrets, wherever the word stands in a name. */
 const SECRETS =
   wordSet(`pass pw pin jwt otp totp hotp otep salt hash cvv cvc csc ha1 ha1b ha2 hashed crypted encrypted ciphertext
-  crypt bcrypt scrypt htpasswd akey privkey`)
+  crypt bcrypt scrypt htpasswd akey privkey psk`)
 /** Secrets, whatever stands before them without a separator: `authtoken`, `privatekey`. */
 const SECRET_END = new RegExp(
   `(?:password|passwd|passwort|passphrase|passcode|pwd|secret|token|credential|(?:pass|pw)(?:word)?hash|${'(?:api|private|secret|access|session|auth|hmac|signing|encryption|activation|act|server|stored|license)key'})$`,
@@ -64,7 +64,7 @@ const ABOUT =
   failure request field header param parameter column attribute label description title audience source location mode setting
   option prompt reason strategy rate ratio mark cost price score index rotated revoked confirmed optional grade failed valid
   validity duration interval timeout position order min max total optin seconds minutes hours days color colour language
-  enrolled suspended scope in`)
+  enrolled suspended scope in identity`)
 /** Beginnings of names that ask, count or choose. */
 const ASKING =
   /^(?:is|has|must|can|may|force|show|hide|skip|use|uses|allow|enable|disable|require|send|should|max|min|num|total)_/
@@ -106,6 +106,8 @@ const USERS_END = /(?:user|usr|member|account|login)$/
 const USER_PARTS = wordSet('auth profile info detail data account extra base core list view login')
 /** What only people who log in have. */
 const LOGIN = /(?:^|_)(?:ha1|pass|pw)(?:_|$)|passw|pass_?(?:phrase|code|hash)|pwd/
+/** What they say with it: a password without one is of what the row connects to. */
+const LOGIN_NAME = /(?:^|_)(?:e_?mail|user_?name|login|nick)(?:_|$)/
 const POWER_TABLES = wordSet('role permission privilege acl capability entitlement')
 
 /** Power, wherever the word stands in a name, in any table. */
@@ -222,7 +224,8 @@ export function tableKindOf(table: string, columns: readonly NamedColumn[]): Tab
     (last === 'code' && SECRET_CODES.has(before)) ||
     (words.some((word) => PERHAPS_SECRET.has(word)) && hasSecret())
   const isUser = (word: string) => USERS.has(word) || USERS_END.test(word)
-  const logsIn = columns.some((one) => LOGIN.test(snakeCase(one.name)) && isSecretName(one))
+  const hasPassword = columns.some((one) => LOGIN.test(snakeCase(one.name)) && isSecretName(one))
+  const logsIn = hasPassword && columns.some(({ name }) => LOGIN_NAME.test(snakeCase(name)))
   const isOfUsers = isUser(last) || (isUser(before) && USER_PARTS.has(last)) || logsIn
   return { isOfUsers: isOfUsers && !isOfSecrets, isOfSecrets, isOfPower: POWER_TABLES.has(last) }
 }

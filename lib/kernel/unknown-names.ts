@@ -7,6 +7,8 @@ import { nearestTo } from './near-miss.js'
 const MOST_NAMES = 20
 /** How many of them are compared with the names that there are. */
 const MOST_COMPARED = 5
+/** Of more names, the one that was meant is told in place of all. */
+const MOST_LISTED = 30
 
 /** A name of a query that is shown again: characters that can be seen. */
 const PLAIN = /^[^\p{C}\p{Z}]{1,64}$/u
@@ -59,11 +61,14 @@ export class UnknownNames {
     const kind = KINDS[this.#kind]
     if (!kind || (this.#isListed && this.#told >= MOST_COMPARED)) return `${told}.`
     const known = [...this.#known()]
-    const near = (kind.nearFirst || this.#isListed) && this.#told < MOST_COMPARED ? nearestTo(name, known) : undefined
+    const isNearFirst = kind.nearFirst || this.#isListed || known.length > MOST_LISTED
+    const near = isNearFirst && this.#told < MOST_COMPARED ? nearestTo(name, known) : undefined
     if (near !== undefined) return `${told}; did you mean "${near}"?`
     if (this.#isListed) return `${told}.`
     this.#isListed = true
-    return `${told}${kind.list}${known.join(', ') || 'none'}.`
+    const rest = known.length - MOST_LISTED
+    const listed = known.slice(0, MOST_LISTED).join(', ') || 'none'
+    return `${told}${kind.list}${listed}${rest > 0 ? `, and ${rest} more` : ''}.`
   }
 }
 

@@ -3,6 +3,7 @@
 import type { ParameterDescription } from '../filters/filter.js'
 import { preferencesOf } from '../http/prefer.js'
 import { BadRequest, ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { currentSettings, getCursorSecret } from '../kernel/settings.js'
@@ -92,7 +93,10 @@ export class CursorPagination<const Options extends CursorPaginationOptions = {}
       const attribute = orderingFields.includes(term) ? 'orderingFields' : 'ordering'
       const named = `${where}: ${attribute} names "${term.property}"`
       const column = term.related?.column ?? model.columns.get(term.property)
-      if (!column) throw new ConfigurationError(`${named}, which is no column of ${modelName(model.model)}`)
+      if (!column) {
+        const fix = didYouMean(term.property, model.columns.keys())
+        throw new ConfigurationError(`${named}, which is no column of ${modelName(model.model)}${fix}`)
+      }
       const problem = positionProblem(column)
       if (problem !== undefined) throw new ConfigurationError(`${named}: ${problem}`)
     }

@@ -7,6 +7,7 @@ import { lookupsOf } from '../filters/lookups-of.js'
 import { resolvePaths, stepThrough } from '../filters/resolve-paths.js'
 import { joinOf } from '../filters/step.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
@@ -139,7 +140,8 @@ function compileAlone(raw: RawCondition, { model }: ModelDescription): Certain {
 function compileRelated(name: string, isAny: boolean, condition: Condition, scope: ConditionScope): Certain {
   const relation = scope.model.relations.get(name)
   if (!relation) {
-    throw wrong(scope, `asks about ${quote(name)}, which is no relation of ${modelName(scope.model.model)}`)
+    const fix = didYouMean(name, scope.model.relations.keys())
+    throw wrong(scope, `asks about ${quote(name)}, which is no relation of ${modelName(scope.model.model)}${fix}`)
   }
   const step = stepThrough(scope.where, scope.model, name)
   const inner = compileCondition(condition, { ...scope, model: describeModel(relation.model) })

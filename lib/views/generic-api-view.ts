@@ -11,6 +11,7 @@ import { isDescribing, isSafeMethod, type QueryParameters, queryOf } from '../ht
 import { roleRefusal } from '../http/database-role.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { TakenFiles } from '../parsers/parser.js'
@@ -144,10 +145,11 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   getRelatedQueryset(name: string): AnyQueryBuilder {
     const { viewClass, visibleRows } = this
     const owner = viewClass.modelClass()
-    const relation = describeModel(owner).relations.get(name)
+    const { relations } = describeModel(owner)
+    const relation = relations.get(name)
     if (!relation) {
       throw new ConfigurationError(
-        `${viewClass.name}.getRelatedQueryset(): "${name}" is no relation of ${modelName(owner)}`,
+        `${viewClass.name}.getRelatedQueryset(): "${name}" is no relation of ${modelName(owner)}${didYouMean(name, relations.keys())}`,
       )
     }
     const { model } = relation

@@ -9,6 +9,7 @@ import { resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
 import { withoutPrefix } from '../filters/search-filter.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { decided, oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -339,7 +340,9 @@ function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey 
   const parts = properties.map((property) => {
     const part = objectKey(model.model, property)
     if (part) return part
-    throw new ConfigurationError(`${view.name}: lookupField "${property}" is no column of ${modelName(model.model)}`)
+    throw new ConfigurationError(
+      `${view.name}: lookupField "${property}" is no column of ${modelName(model.model)}${didYouMean(property, columns.keys())}`,
+    )
   })
   return parts.length === 1 ? (parts[0] as ObjectKey) : new CompositeKey(parts)
 }

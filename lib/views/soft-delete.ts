@@ -2,6 +2,7 @@
 
 import type { Where } from '../filters/field-path.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { resolvePolicies } from '../kernel/policy.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
@@ -40,7 +41,7 @@ export function deletionFor(view: DeclaringClass, model: ModelDescription): Dele
   const column = model.columns.get(property)
   if (!column) {
     throw new ConfigurationError(
-      `${view.name}: softDelete names "${property}", which is no column of ${modelName(model.model)}`,
+      `${view.name}: softDelete names "${property}", which is no column of ${modelName(model.model)}${didYouMean(property, model.columns.keys())}`,
     )
   }
   const declared = typeof view.softDelete === 'object' ? view.softDelete : null

@@ -1,6 +1,7 @@
 /** What can be wrong with `static concurrency` before any request. */
 
 import { ConfigurationError } from '../../kernel/errors.js'
+import { didYouMean } from '../../kernel/near-miss.js'
 import { describeModel } from '../../models/describe-model.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { modelName } from '../../models/objection.js'
@@ -29,7 +30,7 @@ export async function checkConcurrency(view: GenericViewClass, knex: Queryable |
     const column = columns.get(property)
     if (!column) {
       throw new ConfigurationError(
-        `${view.name}: concurrency names "${property}", which is no column of ${modelName(model)}`,
+        `${view.name}: concurrency names "${property}", which is no column of ${modelName(model)}${didYouMean(property, columns.keys())}`,
       )
     }
     try {

@@ -4,6 +4,7 @@ import { readerOf } from '../../filters/full-text.js'
 import { declaredTerm } from '../../filters/order-term.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { didYouMean } from '../../kernel/near-miss.js'
 import { firstTime } from '../../kernel/once-per.js'
 import { quote } from '../../kernel/quote.js'
 import { describeModel } from '../../models/describe-model.js'
@@ -94,7 +95,9 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
     const { property, related } = declaredTerm(`${view.name}: ordering`, description, term)
     const column = related?.column ?? columns.get(property)
     if (!column) {
-      throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${modelName(model)}`)
+      throw new ConfigurationError(
+        `${view.name}: ordering names "${term}", which is no column of ${modelName(model)}${didYouMean(property, columns.keys())}`,
+      )
     }
     if (!column.isOrdered) {
       throw new ConfigurationError(

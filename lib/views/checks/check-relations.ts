@@ -2,6 +2,7 @@
 
 import { FieldFilter } from '../../filters/field-filter.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { didYouMean } from '../../kernel/near-miss.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
@@ -39,7 +40,10 @@ function checkNamed(view: GenericViewClass, attribute: 'filterRelations' | 'rela
   const where = `${view.name}: ${attribute}["${name}"]`
   const { model } = resourceOf(view)
   const relation = model.relations.get(name)
-  if (!relation) throw new ConfigurationError(`${where} is no relation of ${modelName(model.model)}`)
+  if (!relation) {
+    const fix = didYouMean(name, model.relations.keys())
+    throw new ConfigurationError(`${where} is no relation of ${modelName(model.model)}${fix}`)
+  }
   const related = namedClass(view[attribute][name])
   if (!related) {
     throw new ConfigurationError(

@@ -68,7 +68,7 @@ it('leaves what is no power alone', () => {
 
 it.each([
   ['app_users', ['id'], 'isOfUsers'],
-  ['patients', ['id', 'password_hash'], 'isOfUsers'],
+  ['patients', ['id', 'email', 'password_hash'], 'isOfUsers'],
   ['session', ['sid', 'sess', 'expire'], 'isOfSecrets'],
   ['api_keys', ['id', 'label'], 'isOfSecrets'],
   ['user_roles', ['user_id', 'role_id'], 'isOfPower'],
@@ -78,6 +78,11 @@ it.each([
     columns.map((name) => ({ name })),
   )
   expect(Object.entries(told).filter(([, is]) => is)).toEqual([[kind, true]])
+})
+
+it('takes what has the password of something else for no people', () => {
+  const columns = ['id', 'name', 'password', 'type'].map((name) => ({ name }))
+  expect(tableKindOf('items', columns).isOfUsers).toBe(false)
 })
 
 it('takes the sessions of a conference for what they are', () => {
