@@ -79,7 +79,7 @@ export async function prepare(api: LoadedAPI, advice = ''): Promise<void> {
     const reason = error instanceof Error ? error.message : String(error)
     const missing = process.env['DATABASE_URL']
       ? ''
-      : '. DATABASE_URL is not set: it names the database of models that the module binds to none'
+      : '\nDATABASE_URL is not set: it names the database of models that the module binds to none'
     throw new Error(`${reason}\nThe types of columns are read from the database${advice}${missing}`, {
       cause: error,
     })

@@ -529,7 +529,7 @@ describe('what a view declares', () => {
       static override filtersetFields = ['titel', 'author']
     }
     expect(await prepared(Wrong)).toBe(
-      'Wrong: filtersetFields names "titel": Book has neither a column nor a relation "titel"; correct the name\n' +
+      'Wrong: filtersetFields names "titel": Book has neither a column nor a relation "titel"; correct the name; did you mean "title"?\n' +
         'Wrong: filtersetFields names "author": "author" is a relation of Book; name a column behind it, such as author__id, or the foreign key',
     )
     class WrongSearch extends Books {

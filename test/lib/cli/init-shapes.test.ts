@@ -221,7 +221,7 @@ async function fill(knex: Knex): Promise<void> {
     where c.relkind = 'r' and n.nspname = any (?) group by 1`,
     [SCHEMAS.split(',')],
   )
-  const columnOf = (name: string) => knex.ref(name).toString()
+  const columnOf = (name: string) => `"${name}"`
   let waiting = rows
   while (waiting.length > 0) {
     const refused: typeof rows = []
@@ -241,7 +241,7 @@ async function fill(knex: Knex): Promise<void> {
 }
 
 function literalOf(type: string): string {
-  if (/\[\]$/.test(type)) return `'{}'`
+  if (type.endsWith('[]')) return `'{}'`
   if (/^(?:bigint|integer|smallint|numeric|double precision|real)$/.test(type)) return '1'
   if (type === 'uuid') return `'6f2d3c1e-7b7a-4a39-9c53-0d2f5f7a1b11'`
   if (type.startsWith('json')) return `'{"a": 1}'`
