@@ -6,6 +6,7 @@ import { type Context, describingContext } from '../http/context.js'
 import { isWatchable } from '../postgres/watch-statements.js'
 import { determineVersion } from '../versioning/determine-version.js'
 import { planOf } from '../views/action-plan.js'
+import { actionNamed } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
@@ -79,7 +80,8 @@ function sampleKey(view: typeof GenericAPIView): string {
 
 /** Which of these methods decides on each request; noted, where there is no request to ask it about. */
 export function isDecided({ view, isAsked, notes }: Subject, ...names: readonly string[]): boolean {
-  if (!isAsked && view.plan.rules?.asksCaller) {
+  const writes = actionNamed(view.plan.action)?.writes
+  if (!isAsked && view.plan.rules?.asksCaller(writes === undefined ? ['read'] : undefined)) {
     notes.push('decided by rules, which are functions of the caller, on each request')
     return true
   }

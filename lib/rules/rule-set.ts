@@ -60,9 +60,11 @@ export class RuleSet {
     return [...this.#rules.values()].map(({ model }) => model)
   }
 
-  /** A condition depends on who asks. */
-  get asksCaller(): boolean {
-    return [...this.#rules.values()].some(({ options }) => ACTIONS.some((one) => typeof options[one] === 'function'))
+  /** A condition depends on who asks. @param actions what is done with the rows */
+  asksCaller(actions: readonly RuleAction[] = ACTIONS): boolean {
+    return [...this.#rules.values()].some((one) =>
+      actions.some((action) => typeof one.conditionOf(action) === 'function'),
+    )
   }
 
   ruleOf({ tableName }: ModelClass): ModelRule | undefined {
