@@ -24,6 +24,7 @@ import {
   StreamMixin,
 } from 'koa-viewsets'
 import { errors, transaction } from 'koa-viewsets/plugins'
+import { rule } from 'koa-viewsets/rules'
 import { DatabaseAnonThrottle, DatabaseThrottle } from 'koa-viewsets/throttling'
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -119,6 +120,15 @@ class SlowBooks extends Books {
   }
 }
 
+/** What is shown of a book depends on who asks. */
+const RULES = [
+  rule(Book, {
+    read: ({ ctx }) => ({ n__lt: Number(ctx.get('X-Below')) }),
+    create: { n__lt: 100 },
+    fields: { extra: { read: ({ ctx }) => ({ n__gte: Number(ctx.get('X-Below')) - 2 }), write: false } },
+  }),
+]
+
 const version = findPgBouncer()
 if (!version) warnWithoutPgBouncer()
 /** It follows prepared statements from 1.21 on, where it is told to. */
@@ -174,8 +184,10 @@ describe.skipIf(!version)('behind PgBouncer', () => {
       .register('exports', Exports, 'export')
       .register('throttled', Throttled, 'throttled')
       .register('slow', SlowBooks, 'slow')
+    const ruled = new APIRouter({ prefix: '/ruled', rules: RULES }).register('books', Books)
     await api.prepare()
-    const client = await serving(errors(), api.routes(), transaction(knex), async (ctx) => {
+    await ruled.prepare()
+    const client = await serving(errors(), api.routes(), ruled.routes(), transaction(knex), async (ctx) => {
       const { trx } = ctx.state as { trx: Knex.Transaction }
       await trx.raw(`set local role ${ROLE}`)
       await trx.raw(`select set_config('app.tenant', ?, true)`, [ctx.get('X-Tenant')])
@@ -184,6 +196,7 @@ describe.skipIf(!version)('behind PgBouncer', () => {
     open.push(async () => {
       DatabaseThrottle.close()
       await api.close()
+      await ruled.close()
       await client.close()
     })
     return { bouncer, knex, client }
@@ -226,6 +239,23 @@ describe.skipIf(!version)('behind PgBouncer', () => {
       return response
     }
     const get = (path: string) => counted('GET', path)
+    /** Each caller is shown, and may write, what rules say of this one. */
+    async function ruledFor(number: number, id: number) {
+      const below = { 'X-Below': String(1 + (number % 9)) }
+      const { json: shown } = await counted(
+        'GET',
+        `/ruled/books?id__lte=${BOOKS}&page_size=5&ordering=-n`,
+        undefined,
+        below,
+      )
+      expect(shown.count).toBe((BOOKS / 10) * (1 + (number % 9)))
+      expect(shown.results.map((one: { n: number; extra?: unknown }) => [one.n, 'extra' in one])).toEqual(
+        Array(5).fill([number % 9, true]),
+      )
+      expect((await client.send('POST', '/ruled/books', { title: 'never', n: 100 }, below)).status).toBe(403)
+      expect((await client.send('PATCH', `/ruled/books/${id}`, { n: 100 }, below)).status).toBe(403)
+      expect((await client.send('PATCH', `/ruled/books/${id}`, { extra: 1 }, below)).status).toBe(403)
+    }
     async function walk(number: number) {
       for (let round = 0; round < 4; round++) {
         const mine = `of ${number} in ${round}`
@@ -243,6 +273,7 @@ describe.skipIf(!version)('behind PgBouncer', () => {
         expect((await counted('GET', '/notes', undefined, { 'X-Tenant': `tenant ${tenant}` })).json).toEqual(
           [2, 4, 6, 8, 10].map((id) => (tenant === 0 ? id : id - 1)),
         )
+        if (round === 0) await ruledFor(number, made.id)
         await counted('PATCH', `/api/books/${made.id}`, { n: round })
         await counted('DELETE', '/api/books/bulk', [made.id, ...many.map(({ id }: { id: number }) => id)])
         most = Math.max(most, knex.client.pool.numUsed())

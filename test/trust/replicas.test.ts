@@ -3,13 +3,14 @@ import Koa from 'koa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { APIRouter, configure, modelSerializer, modelViewSet, table } from '../../lib/index.js'
 import { ReplicaSet } from '../../lib/replicas/index.js'
+import { rule } from '../../lib/rules/index.js'
 import { serve, type TestServer } from '../support/server.js'
 import { type Cluster, startCluster } from '../support/standbys.js'
 import { report, size } from './support/size.js'
 
-const Item = table<{ id: number; n: number }>('items')
+const Item = table<{ id: number; n: number; kept: string }>('items')
 
-class ItemSerializer extends modelSerializer(Item, { fields: ['id', 'n'] }) {}
+class ItemSerializer extends modelSerializer(Item, { fields: ['id', 'n', 'kept'] }) {}
 class Items extends modelViewSet(Item, { serializerClass: ItemSerializer }) {}
 
 let cluster: Cluster
@@ -20,7 +21,7 @@ beforeAll(async () => {
   // the second applies all that it gets with a delay
   cluster = await startCluster([{}, { recovery_min_apply_delay: '150ms' }])
   Item.knex(cluster.primary.knex)
-  await cluster.primary.knex.raw('create table items (id serial primary key, n int not null)')
+  await cluster.primary.knex.raw("create table items (id serial primary key, n int not null, kept text default 'x')")
   const [one, two] = cluster.standbys.map(({ knex }) => knex) as [
     Cluster['primary']['knex'],
     Cluster['primary']['knex'],
@@ -29,6 +30,8 @@ beforeAll(async () => {
     isThere = (await two.raw("select to_regclass('items') is not null as there")).rows[0].there
   }
   const api = new APIRouter({
+    // of which rows a field is shown is asked where the rows were read
+    rules: [rule(Item, { read: { n__gte: 0 }, fields: { kept: { read: { n__lt: 3 }, write: false } } })],
     replicas: new ReplicaSet({ primary: cluster.primary.knex, replicas: [one, two], wait: 100, retryAfter: 200 }),
   })
   api.register('items', Items)
@@ -72,7 +75,7 @@ async function writeAndRead(pairs: number, callers = 16): Promise<Pairs> {
         const read = await server.send({ path: `/items/${made.json.id}`, headers: { Cookie } })
         found.statuses.add(read.status)
         if (read.status === 503) found.refused++
-        else if (read.json?.n !== n) found.stale++
+        else if (read.json?.n !== n || (read.json.kept === 'x') !== n < 3) found.stale++
       }
     }),
   )
@@ -113,6 +116,10 @@ describe('[I30] what a caller has written', { timeout: 600_000 }, () => {
     const refusal = await server.send(write)
     expect([refusal.status, refusal.headers['retry-after']]).toEqual([503, expect.stringMatching(/^\d+$/)])
     // who has written nothing still reads
-    expect((await server.send({ path: '/items' })).status).toBe(200)
+    const { status, json } = await server.send({ path: '/items' })
+    expect([status, json.every((item: { n: number; kept?: string }) => (item.kept === 'x') === item.n < 3)]).toEqual([
+      200,
+      true,
+    ])
   })
 })
