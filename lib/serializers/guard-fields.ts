@@ -1,5 +1,6 @@
 /** Refuses values of fields that rules do not let a caller set; what the caller was shown is taken as unchanged. */
 
+import type { SerializerContext } from '../fields/field.js'
 import { PermissionDenied, ValidationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -52,7 +53,7 @@ export async function guardFields(
   for (const bound of guarded) {
     for (const item of items) {
       if (!changes(serializer, bound, item)) continue
-      if (bound.access?.isKept || leadsUnseen(bound, item)) refused.add(bound.name)
+      if (bound.access?.isKept || leadsUnseen(bound, item, serializer.context)) refused.add(bound.name)
       else if (bound.access?.write === 'some') asked.set(item, [...(asked.get(item) ?? []), bound])
     }
   }
@@ -127,8 +128,8 @@ function propertiesOf(fields: readonly BoundField[]): readonly string[] {
 }
 
 /** True for related objects that the caller would change without being shown which they are. */
-function leadsUnseen(bound: BoundField, { current }: Item): boolean {
-  return bound.field instanceof NestedSerializer && current !== undefined && !isReadableAt(bound, current)
+function leadsUnseen(bound: BoundField, { current }: Item, context: SerializerContext): boolean {
+  return bound.field instanceof NestedSerializer && current !== undefined && !isReadableAt(bound, current, context)
 }
 
 function holds({ access }: BoundField, held: ReadonlySet<string> | undefined): boolean {

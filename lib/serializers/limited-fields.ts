@@ -49,9 +49,12 @@ export async function findOwnReadable(
   if (!description || limited.length === 0 || objects.length === 0) return
   const { model } = description
   const properties = [...new Set(limited.flatMap(({ access }) => access?.properties ?? []))]
-  const unknown = objects.filter((object) => isRowOf(model, object) && (again || !isNoted(object)))
+  const unknown = objects.filter((object) => isRowOf(model, object) && (again || !isNoted(object, properties, context)))
   const held = await whichHold(model, { objects: unknown, properties, use: 'read', context })
-  for (const [index, object] of unknown.entries()) noteReadable(object, held[index] as ReadonlySet<string>)
+  for (const [index, object] of unknown.entries()) {
+    const answers = properties.map((property) => [property, held[index]?.has(property) === true] as const)
+    noteReadable(object, Object.fromEntries(answers), context)
+  }
 }
 
 function isRowOf(model: ModelClass, object: object): boolean {

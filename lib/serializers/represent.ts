@@ -15,15 +15,15 @@ export function represent(serializer: AnySerializer, object: object): Record<str
   const { context } = serializer
   const result: Record<string, unknown> = {}
   for (const bound of serializer.plan.readable) {
-    if (bound.access && isLeftOut(bound, object)) continue
+    if (bound.access && isLeftOut(bound, object, context)) continue
     result[bound.name] = representField(serializer, bound, object, context)
   }
   return result
 }
 
 /** True for a field that rules keep from the caller, of this object at least, and that has no mask. */
-export function isLeftOut(bound: BoundField, object: object): boolean {
-  return bound.access?.mask === undefined && !isReadableAt(bound, object)
+export function isLeftOut(bound: BoundField, object: object, context: SerializerContext): boolean {
+  return bound.access?.mask === undefined && !isReadableAt(bound, object, context)
 }
 
 /** One field of an object as the client sees it. */
@@ -34,7 +34,7 @@ export function representField(
   context: SerializerContext,
 ): unknown {
   const value = representValue(serializer, bound, object, context)
-  return bound.access?.mask && !isReadableAt(bound, object) ? bound.access.mask(value) : value
+  return bound.access?.mask && !isReadableAt(bound, object, context) ? bound.access.mask(value) : value
 }
 
 function representValue(
@@ -85,7 +85,7 @@ function representNested(
 export function withoutHidden(serializer: AnySerializer, shown: unknown, object: object): unknown {
   const { fields } = serializer.plan
   if (serializer.showsByPlan || typeof shown !== 'object' || shown === null) return shown
-  const hidden = fields.filter((bound) => bound.access && isLeftOut(bound, object))
+  const hidden = fields.filter((bound) => bound.access && isLeftOut(bound, object, serializer.context))
   if (hidden.length === 0) return shown
   return Object.fromEntries(Object.entries(shown).filter(([name]) => !hidden.some((bound) => bound.name === name)))
 }

@@ -37,7 +37,7 @@ const NOT_SHOWN = Symbol('not shown')
 /** True where an update sends for a field what the caller was shown of the object. */
 export function isAsShown(serializer: AnySerializer, bound: BoundField, item: Updated, given: unknown): boolean {
   if (item.current === undefined || !bound.readable) return false
-  if (bound.access && isLeftOut(bound, item.current)) return false
+  if (bound.access && isLeftOut(bound, item.current, serializer.context)) return false
   const shown = shownAt(serializer, bound, item)
   if (shown === given) return true
   if (shown === NOT_SHOWN) return false

@@ -236,6 +236,18 @@ class CardViewSet extends StaffViewSet {
   static override model = Employee
   static override serializerClass = CardSerializer
 }
+let keptEmployee: Employee | undefined
+class KeptViewSet extends StaffViewSet {
+  /** Shows an instance that is kept between requests. */
+  @action({ methods: ['GET'], detail: true })
+  async kept() {
+    keptEmployee ??= (await this.getObject()) as Employee
+    return this.getSerializer({ obj: keptEmployee }).data
+  }
+
+  static override model = Employee
+  static override serializerClass = EmployeeSerializer
+}
 class OwnViewSet extends StaffViewSet {
   static override model = Employee
   static override serializerClass = OwnSerializer
@@ -266,6 +278,7 @@ beforeAll(async () => {
   api.register('native', NativeViewSet, 'native')
   new NestedRouter(api, 'departments', { lookup: 'department' }).register('team', TeamViewSet, 'team')
   api.register('own', OwnViewSet, 'own')
+  api.register('kept', KeptViewSet, 'kept')
   api.register('led', LedViewSet, 'led')
   api.register('computed', ComputedViewSet, 'computed')
   await api.prepare()
@@ -354,6 +367,13 @@ describe('a field that may not be read', () => {
       deputy: null,
       department: { id: 1, name: 'Sales', budget: 900 },
     })
+  })
+
+  it('is left out of an object that another request has shown', async () => {
+    const kept = { notes: 'likes tea', id: 1 }
+    const shown = async (who: Who) => get('/kept/1/kept', who)
+    expect(await shown('ada')).toMatchObject(kept)
+    expect(await shown('nobody')).not.toHaveProperty('notes')
   })
 
   it('is left out of streams and tables', async () => {

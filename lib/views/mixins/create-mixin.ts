@@ -3,6 +3,7 @@
 import type { ObjectKey } from '../../fields/object-key.js'
 import { formatOf, guardSuffix, requestPath } from '../../http/context.js'
 import { described } from '../../kernel/declarations.js'
+import { oncePer } from '../../kernel/once-per.js'
 import { encodeValue } from '../../kernel/path-pattern.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { ACTIONS, answers } from '../actions.js'
@@ -94,8 +95,10 @@ function encodeKey({ name, columns }: ObjectKey, key: unknown, beside: ReadonlyS
 
 /** A view set has paths of objects by its actions; beside a view of an application's own router there may be one. */
 export function hasObjectPaths(view: Pick<View, 'plan'>): boolean {
-  return view.plan.basename === undefined || DETAIL.some((name) => answers(view.plan.viewClass, name))
+  return view.plan.basename === undefined || hasObjects(view.plan.viewClass)
 }
+
+const hasObjects = oncePer((view: View['plan']['viewClass']) => DETAIL.some((name) => answers(view, name)))
 
 /** The path, where its end looks like one of the view's formats. */
 function guardFormat({ policies }: GenericView, path: string): string {
