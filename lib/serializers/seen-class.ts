@@ -70,7 +70,9 @@ function restricted(bound: BoundField, model: ModelDescription | undefined, fiel
   const read = own ? least(found.map((one) => one.read)) : some(least(found.map((one) => one.read)))
   const write = own ? least(found.map((one) => one.write)) : some(least(found.map((one) => one.write)))
   const isValue = bound.input === 'value' && bound.method === undefined
-  const mask = isValue ? found.find((one) => one.read !== 'all')?.mask : undefined
+  const hidden = found.filter((one) => one.read !== 'all')
+  // what one rule masks another may leave out
+  const mask = isValue && hidden.every((one) => one.mask) ? hidden[0]?.mask : undefined
   const writable = bound.writable && write !== 'none'
   return {
     ...bound,
