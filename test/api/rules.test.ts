@@ -754,6 +754,20 @@ it('of a row that an action holds is that of changes, unless the action says oth
   expect(() => action({ methods: ['POST'], rule: 'write' as never })).toThrow('rule is "write"; take one of read')
 })
 
+it('of a new row is asked also where its writer may not read it', async () => {
+  const Reviews = modelViewSet(Review, { serializerClass: ReviewSerializer, authenticationClasses: [Tenants] })
+  // it reads the table of the row itself, of which an INSERT sees what was there before
+  const create = any('book', { 'none(reviews)': { stars: 1 } })
+  const api = new APIRouter({ rules: [rule(Review, { read: { stars__gt: 3 }, create })] })
+  api.register('reviews', Reviews)
+  await api.prepare()
+  const one = await serving(api.routes())
+  onTestFinished(() => one.close())
+  const sent = async (stars: number) => (await one.send('POST', '/reviews', { stars, book_id: 1 }, AS(1))).status
+  expect([await sent(1), await sent(2), await sent(4)]).toEqual([403, 201, 201])
+  expect(await stored('select stars from reviews where id > 5 order by id')).toEqual([{ stars: 2 }, { stars: 4 }])
+})
+
 it('is shown by explain(), as it is for the caller', async () => {
   const api = new APIRouter({ rules: RULES })
   api.register('books', BookViewSet)

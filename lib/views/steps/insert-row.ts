@@ -79,7 +79,9 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   })
   const object: Record<string, unknown> = {}
   for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]
-  const isShown = !view.plan.refusesRows || (!answers.includes('false') && (await mayShowRow(view, key, isLeft)))
+  // also of a row that its writer may not read
+  const isReadable = !view.plan.refusesRows || (await mayShowRow(view, key, isLeft))
+  const isShown = isReadable && !answers.includes('false')
   return { object, text: isShown ? text : undefined }
 }
 
