@@ -121,9 +121,8 @@ class KnownBookViewSet extends modelViewSet(Book, { serializerClass: BookSeriali
   }
 
   override toError(error: unknown) {
-    const answer = super.toError(error)
-    const isTaken = answer instanceof ApiError && (answer.cause as { code?: unknown } | undefined)?.code === '23505'
-    return isTaken ? new Conflict('There is such a book already.') : answer
+    const isTaken = error instanceof ApiError && (error.cause as { code?: unknown } | undefined)?.code === '23505'
+    return isTaken ? new Conflict('There is such a book already.') : error
   }
 }
 

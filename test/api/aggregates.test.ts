@@ -385,7 +385,7 @@ describe('what cannot be asked', () => {
 
   it('is named with strictParams', async () => {
     expect(await refused('strict/aggregate?agregate=total&ordering=total&aggregate=total')).toEqual({
-      agregate: [expect.stringMatching(/^Unknown parameter\. Use .*group_by, aggregate, ordering.*\.$/)],
+      agregate: ['Unknown parameter; did you mean "aggregate"?'],
     })
     expect(await got('strict/aggregate?aggregate=books&n__gte=3&search=a')).toEqual({ books: 2 })
     expect(await refused('strict/aggregate?fields=id')).toHaveProperty('fields')

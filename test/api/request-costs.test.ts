@@ -81,7 +81,7 @@ describe('names that nothing reads', () => {
     const { send } = await serveViews(views())
     const { json } = await send('QUERY', '/wide', { filter: object(30) })
     const [first, second, ...others] = messagesOf(json.errors)
-    expect(first).toMatch(/^Unknown filter\. Use column_0, column_1, /)
+    expect(first).toBe('Unknown filter; did you mean "column_0"?')
     expect(second).toBe('Unknown filter; did you mean "column_1"?')
     expect(others.at(-1)).toBe('Unknown filter.')
   })
