@@ -441,6 +441,24 @@ describe('a field that may not be read', () => {
     expect(await row(1)).toMatchObject({ name: 'Ada' })
   })
 
+  it('is not told by what is below an object', async () => {
+    expect(await get('/departments/1/team', 'hr')).toMatchObject([{ id: 1 }, { id: 2 }])
+    expect(await get('/departments/1/team')).toMatchObject([{ id: 1 }, { id: 2 }])
+    const hidden = new APIRouter({ rules: [rule(Employee, { fields: { department: { read: isHr } } })] })
+    hidden.register('departments', DepartmentViewSet)
+    new NestedRouter(hidden, 'departments', { lookup: 'department' }).register('team', TeamViewSet, 'team')
+    await hidden.prepare()
+    const other = await serving(hidden.routes())
+    onTestFinished(() => other.close())
+    const statuses = async (who: Who) => [
+      (await other.get('/departments/1/team', AS[who])).status,
+      (await other.get('/departments/1/team/1', AS[who])).status,
+      (await other.send('PATCH', '/departments/1/team/1', {}, AS[who])).status,
+    ]
+    expect(await statuses('hr')).toEqual([200, 200, 200])
+    expect(await statuses('ada')).toEqual([404, 404, 404])
+  })
+
   it('is in no full text, no cursor, and no JSON that PostgreSQL writes', async () => {
     expect(await get('/text?search=rum', 'hr')).toMatchObject({ results: [{ id: 2 }] })
     expect(await get('/text?search=rum')).toMatchObject({ results: [] })

@@ -16,6 +16,7 @@ import { checkPermissions } from '../../permissions/check-permissions.js'
 import type { SqlPart } from '../../queryset/keyset.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { keyOrder, orderBy } from '../../queryset/total-order.js'
+import { mayAsk } from '../../queryset/visible-fields.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import type { ForcedValues } from '../../serializers/contract.js'
 import { isDetail } from '../actions.js'
@@ -86,6 +87,12 @@ export function parentScope(view: GenericView): Where | undefined {
   const parent = openParent(view)
   const key = parentKeyOf(viewClass, parent.plan.viewClass.modelClass())
   const { columns, related } = key
+  const { visibleFields } = view
+  // which objects are below another one tells the value of their foreign key
+  const isTold = columns.every(
+    ({ property }) => !visibleFields || mayAsk(visibleFields, view.plan.resource.model, [property]),
+  )
+  if (!isTold && view.ctx.method !== 'POST') throw new NotFound()
   if (parentKey !== undefined) return (start) => keyIs(start, columns, parentKey)
   const lookup = lookupOf(parent)
   const isDirect = namesOf(lookup.key.columns) === namesOf(related)
