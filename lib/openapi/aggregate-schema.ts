@@ -15,9 +15,11 @@ export function aggregateSchema({ view }: Subject): Schema | undefined {
   const { viewClass } = view as GenericAPIView
   if (!isAggregating(viewClass)) return undefined
   const { plan, paginator } = aggregatesOf(resourceOf(viewClass))
-  const whole = rowOf([...plan.aggregates.values()])
+  // of some callers rules may leave none
+  const fewest = view.plan.rules?.fields.isEmpty === false ? 0 : 1
+  const whole = rowOf([...plan.aggregates.values()], fewest)
   if (plan.groups.size === 0) return whole
-  const group = rowOf([...plan.groups.values(), ...plan.aggregates.values()])
+  const group = rowOf([...plan.groups.values(), ...plan.aggregates.values()], fewest)
   const groups = paginator ? (paginator.describePage(group)?.schema ?? {}) : { type: 'array', items: group }
   return { anyOf: [whole, groups] }
 }
@@ -30,7 +32,8 @@ export function facetsSchema({ view }: Subject): Schema | undefined {
   const properties = Object.fromEntries(
     facets.map(({ figure }) => [figure.name, facetOf(shownSchema(figure), viewClass.maxFacetValues)]),
   )
-  return { type: 'object', properties, minProperties: 1, additionalProperties: false }
+  const fewest = view.plan.rules?.fields.isEmpty === false ? 0 : 1
+  return { type: 'object', properties, minProperties: fewest, additionalProperties: false }
 }
 
 function facetOf(value: Schema, most: number): Schema {
@@ -48,9 +51,9 @@ function facetOf(value: Schema, most: number): Schema {
 }
 
 /** What a client has not asked for is left out. */
-function rowOf(figures: readonly Figure[]): Schema {
+function rowOf(figures: readonly Figure[], fewest: number): Schema {
   const properties = Object.fromEntries(figures.map((figure) => [figure.name, shownSchema(figure)]))
-  return { type: 'object', properties, minProperties: 1, additionalProperties: false }
+  return { type: 'object', properties, minProperties: fewest, additionalProperties: false }
 }
 
 function shownSchema({ bound, field, mayBeNull }: Figure): Schema {

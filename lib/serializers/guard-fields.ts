@@ -11,7 +11,7 @@ import type { AnySerializer, BoundField } from './contract.js'
 import { findOwnReadable, whichHold } from './limited-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { isReadableAt } from './readable-at.js'
-import { representField } from './represent.js'
+import { isLeftOut, representField } from './represent.js'
 import { isAsShown, leaveOut } from './unchanged.js'
 import { convert, type Forced, type Item, isForced, isGiven, LIMITED } from './validated-item.js'
 
@@ -155,6 +155,7 @@ function isSame(serializer: AnySerializer, bound: BoundField, item: Item): boole
   const given = givenAs(bound, item)
   if (isAsShown(serializer, bound, item, given)) return true
   if (!(bound.field instanceof NestedSerializer) || !item.current || !bound.readable) return false
+  if (isLeftOut(bound, item.current, serializer.context)) return false
   try {
     const shown = representField(serializer, bound, item.current, serializer.context)
     return isEqual(workingCopyOf(shown), workingCopy(given))

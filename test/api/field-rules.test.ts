@@ -248,6 +248,13 @@ class KeptViewSet extends StaffViewSet {
   static override model = Employee
   static override serializerClass = EmployeeSerializer
 }
+class PayViewSet extends AggregateMixin(StaffViewSet) {
+  static override model = Employee
+  static override serializerClass = EmployeeSerializer
+  static override aggregates = { highest: max('salary') }
+  static override groupBy = ['name']
+  static override facets = ['salary']
+}
 class OwnViewSet extends StaffViewSet {
   static override model = Employee
   static override serializerClass = OwnSerializer
@@ -278,6 +285,7 @@ beforeAll(async () => {
   api.register('native', NativeViewSet, 'native')
   new NestedRouter(api, 'departments', { lookup: 'department' }).register('team', TeamViewSet, 'team')
   api.register('own', OwnViewSet, 'own')
+  api.register('pay', PayViewSet, 'pay')
   api.register('kept', KeptViewSet, 'kept')
   api.register('led', LedViewSet, 'led')
   api.register('computed', ComputedViewSet, 'computed')
@@ -478,6 +486,14 @@ describe('a field that may not be read', () => {
     expect(await get('/employees/aggregate?group_by=name')).toHaveLength(3)
     expect(Object.keys((await get('/employees/facets')) as object)).toEqual(['name'])
     expect(await get('/employees/facets?facet=salary')).toMatchObject({ status: 400 })
+  })
+
+  it('leaves no figure at all where it is the only one', async () => {
+    expect(await get('/pay/aggregate', 'hr')).toEqual({ highest: 400 })
+    expect(await get('/pay/aggregate')).toEqual({})
+    expect(await get('/pay/facets')).toEqual({})
+    expect(await get('/pay/aggregate?aggregate=highest')).toMatchObject({ status: 400 })
+    expect(await get('/pay/aggregate?group_by=name')).toMatchObject({ status: 400 })
   })
 
   it('is nowhere in what OPTIONS tells', async () => {
