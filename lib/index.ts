@@ -155,6 +155,7 @@ export { toApiError } from './postgres/database-errors.js'
 export type { PgClient } from './postgres/lent-client.js'
 export type { Queryable } from './postgres/pg-types.js'
 // Queries
+export type { VisibleFields } from './queryset/visible-fields.js'
 export type { VisibleRows } from './queryset/visible-rows.js'
 export { whereRaw } from './queryset/where-raw.js'
 export { CSVRenderer } from './renderers/csv-renderer.js'

@@ -148,9 +148,19 @@ class Houses extends ModelViewSet<Publisher> {
   static override paginationClass = PageNumberPagination
 }
 
+class RetiredSerializer extends ModelSerializer<Retired> {
+  static override model = Retired
+  static override fields = ['id', 'name']
+}
+
+/** Shows its objects by a serializer of another table. */
 class RetiredAuthors extends ModelViewSet<Retired> {
   static override model = Retired
-  static override serializerClass = NameSerializer
+  static override serializerClass = RetiredSerializer
+
+  override getSerializerClass() {
+    return NameSerializer
+  }
 }
 
 class Rows extends ModelViewSet<Everything> {

@@ -7,7 +7,6 @@ import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { readFiles } from '../../support/files.js'
 import { encyclopedia } from '../../support/many-tables.js'
 import { toUrl } from '../../support/program.js'
-import { size } from '../../trust/support/size.js'
 import {
   compile,
   createAppFolder,
@@ -18,6 +17,7 @@ import {
   start,
   uncommentRules,
 } from '../../support/written-app.js'
+import { size } from '../../trust/support/size.js'
 
 const SCHEMAS = 'social,forum,voip,monitor,identity,tracker,shop,maps,chat,music'
 const HEADERS = { authorization: 'Token 1', 'content-type': 'application/json' }

@@ -125,7 +125,7 @@ function randomRule(random: Random, table: Table): OneRule {
   const read = random.pick([...answers, ...answers, YES])
   const write = random.pick([read, read, YES, ...answers])
   const isColumn = !RELATIONS[table].includes(name)
-  const mask = read !== YES && isColumn && random.chance(0.3) ? random.pick([0, 'x', null, () => 'masked']) : undefined
+  const mask = read !== YES && isColumn && random.chance(0.3) ? random.pick([0, 'x', null, 'masked']) : undefined
   return {
     table,
     name,
