@@ -81,13 +81,22 @@ function representNested(
   return Array.isArray(value) ? value.map(show) : show(value as object)
 }
 
-/** What an application's own `toRepresentation()` has made of an object, without the fields that rules keep from the caller. */
+/** What an application's own `toRepresentation()` has made of an object, with the fields that rules keep from the caller left out or masked. */
 export function withoutHidden(serializer: AnySerializer, shown: unknown, object: object): unknown {
   const { fields } = serializer.plan
+  const { context } = serializer
   if (serializer.showsByPlan || typeof shown !== 'object' || shown === null) return shown
-  const hidden = fields.filter((bound) => bound.access && isLeftOut(bound, object, serializer.context))
-  if (hidden.length === 0) return shown
-  return Object.fromEntries(Object.entries(shown).filter(([name]) => !hidden.some((bound) => bound.name === name)))
+  const hidden = new Map(
+    fields.flatMap((bound) => (isReadableAt(bound, object, context) ? [] : [[bound.name, bound] as const])),
+  )
+  if (hidden.size === 0) return shown
+  return Object.fromEntries(
+    Object.entries(shown).flatMap(([name, value]) => {
+      const bound = hidden.get(name)
+      if (!bound) return [[name, value]]
+      return isLeftOut(bound, object, context) ? [] : [[name, representField(serializer, bound, object, context)]]
+    }),
+  )
 }
 
 function representRelated(serializer: AnySerializer, bound: BoundField, field: RelatedField, object: object): unknown {

@@ -67,6 +67,8 @@ class Department extends Model {
 class Employee extends Model {
   declare id: number
   declare salary: number
+  declare email: string
+  declare phone: string | null
   static override tableName = 'employees'
   static override relationMappings = () => ({
     department: {
@@ -136,9 +138,10 @@ class CardSerializer extends ModelSerializer<Employee> {
 /** Code of its own. */
 class OwnSerializer extends ModelSerializer<Employee> {
   static override model = Employee
-  static override fields = ['id', 'name', 'salary']
+  static override fields = ['id', 'name', 'email', 'phone', 'salary']
   override toRepresentation(employee: Employee) {
-    return { ...(super.toRepresentation(employee) as object), salary: employee.salary, kind: 'employee' }
+    const { salary, email, phone } = employee
+    return { ...(super.toRepresentation(employee) as object), salary, email, phone, kind: 'employee' }
   }
 }
 class ComputedSerializer extends ModelSerializer<Employee> {
@@ -358,9 +361,13 @@ describe('a field that may not be read', () => {
       budget: 900,
       department: 'Sales',
     })
-    expect(await get('/own/1')).toEqual({ id: 1, name: 'Ada', kind: 'employee' })
-    expect(await get('/own')).toMatchObject([{ kind: 'employee' }, {}, {}])
+    const ada = { id: 1, name: 'Ada', email: 'ada@x.org', phone: 'hidden', kind: 'employee' }
+    expect(await get('/own/1')).toEqual(ada)
+    const ben = { id: 2, name: 'Ben', email: '***@x.org', phone: 'hidden', kind: 'employee' }
+    expect(await get('/own')).toMatchObject([ada, ben, {}])
     expect(JSON.stringify(await get('/own'))).not.toContain('salary')
+    const sent = await send('PUT', '/own/2', ben)
+    expect([sent.status, sent.json, (await row(2)).email]).toEqual([200, ben, 'ben@x.org'])
     // of which row it may be read nobody has asked
     const { notes: _, ...unasked } = { ...ADA, email: '***@x.org' }
     expect(await get('/cards/1/card')).toEqual({ whole: unasked })
