@@ -1,10 +1,10 @@
 /** What actions of view sets take and give, as types. */
-import type { ActionInput } from '../factories/actions.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { DeclaredFields, SerializerClass } from '../serializers/contract.js'
 import type { InputValues, Output } from '../serializers/types.js'
+import type { ActionInput } from '../views/action.js'
 import type { Method, RequestOptions, WriteOptions } from './options.js'
-import type { Key } from './query-types.js'
+import type { AskedValue, Key, QueryOfParameters } from './query-types.js'
 import type { Result } from './result.js'
 import type { Sent, SentTo, SpecOf } from './view-types.js'
 
@@ -44,15 +44,26 @@ type MethodOf<Action> =
 
 /** What an action takes; undefined for one that says nothing of it. */
 type InputOfAction<Action> =
-  TypesOf<Action> extends { readonly input: infer I extends ActionInput }
-    ? I extends StandardSchema<infer Asked, unknown>
-      ? Asked
-      : I extends SerializerClass
-        ? SentTo<I>
-        : I extends DeclaredFields
-          ? Sent<InputValues<I, 'given'>, I>
-          : undefined
-    : undefined
+  TypesOf<Action> extends { readonly input: infer I extends ActionInput } ? SentAs<I> : undefined
+
+/** What an action reads of the query, as a client gives it. */
+type QueryOfAction<Action> =
+  SpecificationOf<Action> extends { readonly queryParameters: infer Q }
+    ? Q extends ActionInput
+      ? SentAs<Q> extends infer Values
+        ? { readonly [K in keyof Values]: AskedValue<NonNullable<Values[K]>> | Extract<Values[K], undefined> }
+        : never
+      : QueryOfParameters<Q, 'given'>
+    : Readonly<Record<string, unknown>>
+
+type SentAs<I> =
+  I extends StandardSchema<infer Asked, unknown>
+    ? Asked
+    : I extends SerializerClass
+      ? SentTo<I>
+      : I extends DeclaredFields
+        ? Sent<InputValues<I, 'given'>, I>
+        : undefined
 
 type ResultOfAction<Action> =
   SpecificationOf<Action> extends { readonly output: infer O }
@@ -76,15 +87,23 @@ type Json<T> = T extends Date
       ? { [K in keyof T]: Json<T[K]> }
       : T
 
+/** Of a request that has a body, too, the query is an option. */
+type Queried<Action> =
+  SpecificationOf<Action> extends { readonly queryParameters: unknown }
+    ? { readonly query?: QueryOfAction<Action> }
+    : {}
+
 /** GET has no body: what it is given are query parameters. */
 type Arguments<Action, M, Options> = M extends 'GET'
-  ? [query?: Readonly<Record<string, unknown>>, options?: Options]
+  ? {} extends QueryOfAction<Action>
+    ? [query?: QueryOfAction<Action>, options?: Options]
+    : [query: QueryOfAction<Action>, options?: Options]
   : InputOfAction<Action> extends infer Data
     ? undefined extends Data
-      ? [data?: unknown, options?: Options]
+      ? [data?: unknown, options?: Options & Queried<Action>]
       : {} extends Data
-        ? [data?: Data, options?: Options]
-        : [data: Data, options?: Options]
+        ? [data?: Data, options?: Options & Queried<Action>]
+        : [data: Data, options?: Options & Queried<Action>]
     : never
 
 /** Calls actions of a view set's own, by the end of their path. */

@@ -37,7 +37,10 @@ export type Asked<T> = { readonly [K in keyof T]?: AskedValue<NonNullable<T[K]>>
 
 type Valued<T, Mode> = Mode extends 'given' ? AskedValue<NonNullable<T>> | undefined : T
 
-type AskedValue<T> = T extends readonly (infer Item)[] ? AskedItem<Item> | readonly AskedItem<Item>[] : AskedItem<T>
+/** One value in place of a list, a number or a date for its text. */
+export type AskedValue<T> = T extends readonly (infer Item)[]
+  ? AskedItem<Item> | readonly AskedItem<Item>[]
+  : AskedItem<T>
 
 type AskedItem<T> = T extends string ? (string extends T ? string | number | Date : T) : T
 
@@ -182,7 +185,8 @@ export type OwnQuery<View, Mode extends QueryMode = 'sent'> = QueryOfParameters<
   Mode
 >
 
-type QueryOfParameters<All, Mode> = All extends readonly (infer Parameter extends { readonly name: string })[]
+/** What descriptions of parameters name. */
+export type QueryOfParameters<All, Mode> = All extends readonly (infer Parameter extends { readonly name: string })[]
   ? { [P in Parameter as P['name']]?: Valued<OwnValue<P>, Mode> }
   : {}
 

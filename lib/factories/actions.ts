@@ -1,17 +1,20 @@
 /** Actions of view sets that factories make: what they take and work on has its type. */
 import { isSafeMethod } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { isStandardSchema, type StandardSchema } from '../kernel/standard-schema.js'
+import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { DeclaredFields, SerializerClass } from '../serializers/contract.js'
-import { markInline } from '../serializers/schema-name.js'
-import { Serializer } from '../serializers/serializer.js'
-import type { Input, InputValues } from '../serializers/types.js'
-import { type ActionOutput, type ActionStatics, type Answered, action } from '../views/action.js'
+import type { Input, WholeValues } from '../serializers/types.js'
+import {
+  type ActionInput,
+  type ActionOutput,
+  type ActionStatics,
+  type Answered,
+  type AskedOf,
+  action,
+  serializerOf,
+} from '../views/action.js'
 import type { ObjectRule } from '../views/action-options.js'
 import type { GenericViewSet } from '../views/view-set.js'
-
-/** What an action takes: a serializer class, fields by name, or a schema of zod, valibot or arktype. */
-export type ActionInput = SerializerClass | DeclaredFields | StandardSchema
 
 /** The validated data of an action's input; undefined for an action that takes none. */
 export type InputOf<I> =
@@ -20,8 +23,14 @@ export type InputOf<I> =
     : I extends SerializerClass
       ? Input<I>
       : I extends DeclaredFields
-        ? InputValues<I>
+        ? WholeValues<I>
         : undefined
+
+/** What a function gets of an action's body and query: nothing of what the action does not take. */
+export type Given<I, Spec> = [
+  ...(undefined extends I ? [] : [data: InputOf<I>]),
+  ...(Spec extends { readonly queryParameters: infer Q } ? AskedOf<Q> : []),
+]
 
 /** What is said of an action. Statics of the view set are others while it answers. */
 export interface ActionSpec<I> extends ActionStatics {
@@ -94,7 +103,7 @@ export class ViewSetAction<Types extends ActionTypes = ActionTypes> {
 /**
  * An action of one object, at `/<prefix>/{id}/<action>`. A request that writes holds the object's row from before it is given
  * to the function, as `getObjectToWrite()` does.
- * @param run gets the object and the validated input; `this` is the view
+ * @param run gets the object, and the validated input and query where the action takes them; `this` is the view
  * @example
  * actions: {
  *   publish: objectAction({ methods: ['POST'], input: { published_on: new DateField() } }, async function (book, data) {
@@ -110,14 +119,14 @@ export function objectAction<
   Result extends ResultOf<Spec> = ResultOf<Spec>,
 >(
   spec: ActionSpec<I> & Spec & Misspelt<Spec>,
-  run: (this: View, object: ObjectOf<View>, data: InputOf<I>) => Result,
+  run: (this: View, object: ObjectOf<View>, ...given: Given<I, Spec>) => Result,
 ): ViewSetAction<{ view: View; input: I; spec: Spec; result: Result; detail: true }> {
   return new ViewSetAction(true, spec, run)
 }
 
 /**
  * An action of the whole collection, at `/<prefix>/<action>`.
- * @param run gets the validated input; `this` is the view
+ * @param run gets the validated input and query where the action takes them; `this` is the view
  */
 export function listAction<
   View extends AnyViewSet,
@@ -126,7 +135,7 @@ export function listAction<
   Result extends ResultOf<Spec> = ResultOf<Spec>,
 >(
   spec: ActionSpec<I> & Spec & Misspelt<Spec>,
-  run: (this: View, data: InputOf<I>) => Result,
+  run: (this: View, ...given: Given<I, Spec>) => Result,
 ): ViewSetAction<{ view: View; input: I; spec: Spec; result: Result; detail: false }> {
   return new ViewSetAction(false, spec, run)
 }
@@ -160,34 +169,25 @@ export function addActions(
     action({
       ...options,
       detail,
-      ...(input === undefined ? {} : { inputSerializer: inputOf(input as ActionInput, name) }),
+      ...(input === undefined ? {} : { inputSerializer: serializerOf(input as ActionInput, `input of ${name}`) }),
       ...(output === undefined ? {} : { outputSerializer: output }),
     })(method as () => unknown)
     Object.defineProperty(view.prototype, name, { value: method, writable: true, configurable: true })
   }
 }
 
-function inputOf(input: ActionInput, action: string): SerializerClass | StandardSchema {
-  if (isStandardSchema(input) || typeof input === 'function') return input
-  const fields: DeclaredFields = input
-  const made = class extends Serializer {
-    static override declaredFields = fields
-  }
-  return markInline(Object.defineProperty(made, 'name', { value: `input of ${action}` }))
-}
-
 /** The method of an action of the collection: one of its own, as several actions may have one function. */
 function listMethod(run: Run): Run {
-  return function listAction(this: AnyViewSet, data: unknown) {
-    return run.call(this, data)
+  return function listAction(this: AnyViewSet, ...given: unknown[]) {
+    return run.call(this, ...given)
   }
 }
 
 /** The method of an action of one object: it finds the object first. */
 function objectMethod(run: Run): Run {
-  return async function objectAction(this: AnyViewSet, data: unknown) {
+  return async function objectAction(this: AnyViewSet, ...given: unknown[]) {
     const isWritten = this.trx !== undefined && !isSafeMethod(this.ctx.method)
     const object: unknown = await (isWritten ? this.getObjectToWrite() : this.getObject())
-    return run.call(this, object, data)
+    return run.call(this, object, ...given)
   }
 }

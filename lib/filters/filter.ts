@@ -64,6 +64,8 @@ export interface ParameterDescription {
   readonly schema: Readonly<Record<string, unknown>>
   /** Values of a list are separated by commas. */
   readonly explode?: false
+  /** A request without it is refused. @default false */
+  readonly required?: boolean
 }
 
 /** What a request asks of one backend. */

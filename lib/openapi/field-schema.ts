@@ -2,12 +2,12 @@
 import type { FieldSchema, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
 import { JSONField } from '../fields/json-field.js'
-import { narrowed } from '../fields/narrowed-schema.js'
 import { orNull } from '../fields/or-null.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import type { BoundField } from '../serializers/contract.js'
+import { inner, relatedSchema } from '../serializers/input-schema.js'
 import type { Schema } from './types.js'
 
 /** What limits input. What is stored may be older than the limit, so it says nothing of output. */
@@ -15,7 +15,6 @@ const LIMITS = new Set([
   ...['minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   ...['pattern', 'minItems', 'maxItems'],
 ])
-const OF_NUMBERS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])
 
 /** The schema of a value that a client reads. */
 export function outputValue(bound: BoundField): Schema {
@@ -26,30 +25,6 @@ export function outputValue(bound: BoundField): Schema {
 /** The schema of what a field shows, wherever its value comes from. */
 export function shownValue(field: SerializerField): Schema {
   return { ...withoutLimits(field.schema()), ...field.options.schema }
-}
-
-/** The schema of a value that a client writes. */
-export function inputValue(bound: BoundField, side: string): Schema {
-  const { field } = bound
-  const { options } = field
-  const takesDefault = !side.endsWith('Patch') && ['string', 'number', 'boolean'].includes(typeof options.default)
-  const schema = {
-    ...onlyNumbers(narrowed(keysOrShown(bound) ?? field.inputSchema(), options.validators)),
-    ...options.schema,
-    ...(takesDefault && { default: options.default }),
-  }
-  return field.allowNull ? orNull(schema) : schema
-}
-
-/** Keys, or the shown objects that count as them. */
-function keysOrShown(bound: BoundField): FieldSchema | undefined {
-  const schema = relatedSchema(bound)
-  const { shownKey } = bound
-  if (!schema || shownKey === undefined) return schema
-  const or = (key: FieldSchema): FieldSchema => ({
-    anyOf: [key, { type: 'object', properties: { [shownKey]: key }, required: [shownKey] }],
-  })
-  return schema.items ? { ...schema, items: or(schema.items) } : or(schema)
 }
 
 /** The words for people that a field brings. */
@@ -67,15 +42,6 @@ function ownSchema(described: BoundField): FieldSchema {
   if (Object.keys(schema).length > 0 || method !== undefined || field instanceof JSONField) return schema
   const shown = source.length > 1 ? columnAt(source, bound.relation?.model) : column
   return shown ? fieldForColumn(shown, {}).schema() : schema
-}
-
-/** The keys of related objects, of whatever model the relation leads to: the field itself may know only at a request. */
-function relatedSchema({ field, relation }: BoundField): FieldSchema | undefined {
-  if (!(field instanceof RelatedField) || !relation) return undefined
-  const key: FieldSchema = field.compositeOf(relation.model)
-    ? { type: 'string', minLength: 1 }
-    : field.keyFieldOf(relation.model).schema()
-  return field.schemaOf(key)
 }
 
 /** A list shows null for an object whose slug is null. */
@@ -117,25 +83,5 @@ function withoutLimits(schema: FieldSchema): Schema {
   return {
     ...Object.fromEntries(kept),
     ...inner(schema, withoutLimits),
-  }
-}
-
-/** What is said of items and alternatives, through the same change. */
-function inner({ items, anyOf }: FieldSchema, change: (schema: FieldSchema) => Schema): Schema {
-  return {
-    ...(items && { items: change(items) }),
-    ...(Array.isArray(anyOf) && { anyOf: anyOf.map((one: FieldSchema) => change(one)) }),
-  }
-}
-
-/** Limits of decimals and of large integers are strings, which JSON Schema does not know. */
-function onlyNumbers(schema: FieldSchema): Schema {
-  const isText = [schema.type].flat().includes('string')
-  const kept = Object.entries(schema).filter(
-    ([keyword, value]) => !OF_NUMBERS.has(keyword) || (typeof value === 'number' && !isText),
-  )
-  return {
-    ...Object.fromEntries(kept),
-    ...inner(schema, onlyNumbers),
   }
 }

@@ -2,9 +2,9 @@
 import type { FieldSchema } from '../fields/field.js'
 import { orNull } from '../fields/or-null.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
+import { inputValue } from '../serializers/input-schema.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { inputValue } from './field-schema.js'
 import type { Schema } from './types.js'
 
 /** What a serializer's schema is for: what it shows, what POST and PUT take, what PATCH takes; each of bodies without files. */

@@ -3,7 +3,7 @@ import type { ParameterDescription } from '../filters/filter.js'
 import { encodeValue, type Hint, pathHints } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { actionsOf } from '../views/action-options.js'
-import { listParameters } from '../views/action-parameters.js'
+import { declaredParameters, listParameters } from '../views/action-parameters.js'
 import { showsFigures } from '../views/actions.js'
 import type { Endpoint } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -74,7 +74,8 @@ export function queryParameters(view: GenericAPIView, serializer: SerializerClas
   const { viewClass, action, policies } = view
   const list: ParameterDescription[] = []
   if (hasModel(viewClass)) list.push(...listParameters(resourceOf(viewClass), action))
-  if (action === 'list' || showsFigures(action) || hasOwnParameters(view)) list.push(...viewClass.queryParameters)
+  if (action === 'list' || showsFigures(action) || hasOwnParameters(view))
+    list.push(...declaredParameters(viewClass, action))
   const selecting = selectionParameters(view, serializer)
   const versions = policies.versioning?.parameters() ?? []
   const described = [
@@ -90,9 +91,17 @@ export function queryParameters(view: GenericAPIView, serializer: SerializerClas
 
 /** An action of the application's own reads what its options say, and not what lists read. */
 function hasOwnParameters({ viewClass, action }: GenericAPIView): boolean {
-  return actionsOf(viewClass).get(action)?.statics['queryParameters'] !== undefined
+  const { statics, querySerializer } = actionsOf(viewClass).get(action) ?? {}
+  return querySerializer !== undefined || statics?.['queryParameters'] !== undefined
 }
 
-export function toParameter({ name, description, schema, explode }: ParameterDescription): Parameter {
-  return { name, in: 'query', description, schema, ...(explode === false && { explode }) }
+export function toParameter({ name, description, schema, explode, required }: ParameterDescription): Parameter {
+  return {
+    name,
+    in: 'query',
+    description,
+    ...(required && { required }),
+    schema,
+    ...(explode === false && { explode }),
+  }
 }

@@ -90,12 +90,12 @@ export async function closeView(view: typeof APIView): Promise<void> {
 
 /** An action's own serializers. */
 function checkActions(view: typeof APIView): void {
-  for (const { action, inputSerializer, outputSerializer, statics } of actionsOf(view).values()) {
-    for (const serializer of [inputSerializer, outputSerializer]) {
+  for (const { action, inputSerializer, querySerializer, outputSerializer, statics } of actionsOf(view).values()) {
+    for (const serializer of [inputSerializer, querySerializer, outputSerializer]) {
       if (serializer === undefined) continue
       if (!isSerializer(serializer)) {
         throw new ConfigurationError(
-          `${view.name}.${action}: inputSerializer and outputSerializer are serializer classes; extend Serializer or ModelSerializer, or give a schema of zod, valibot or arktype`,
+          `${view.name}.${action}: inputSerializer, queryParameters and outputSerializer are serializer classes; extend Serializer or ModelSerializer, or give a schema of zod, valibot or arktype`,
         )
       }
       checkSerializer(serializer)

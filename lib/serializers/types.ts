@@ -114,6 +114,15 @@ export type InputValues<Fields, S extends Side = 'taken'> = Simplify<
   }
 >
 
+type DefaultedNames<Fields> = {
+  [K in WritableNames<Fields>]: OptionsOf<Fields[K]> extends { readonly default: unknown } ? K : never
+}[WritableNames<Fields>]
+
+/** The validated data of fields by name that are never asked in part: what has a default is there. */
+export type WholeValues<Fields> = Simplify<
+  InputValues<Fields> & { [K in DefaultedNames<Fields>]: Nullable<Fields[K], TakenOf<Fields[K], 'taken'>> }
+>
+
 /**
  * The validated data of a serializer class, as far as its fields say: all of it for a class that `modelSerializer()` has
  * made of a model with declared properties.

@@ -18,6 +18,8 @@ export interface ActionSettings {
   readonly urlPath: string | undefined
   readonly urlName: string | undefined
   readonly inputSerializer: SerializerClass | undefined
+  /** Checks what the action reads of the query. */
+  readonly querySerializer: SerializerClass | undefined
   readonly outputSerializer: SerializerClass | undefined
   /** The action answers with a list of what `outputSerializer` shows. */
   readonly outputsList: boolean

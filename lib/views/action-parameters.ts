@@ -1,6 +1,10 @@
 /** The query parameters that an action reads of lists: those of filters, of pages, and of what is computed. */
 import { facetParameters, figureParameters, ORDERING } from '../aggregates/read-asked.js'
 import type { ParameterDescription } from '../filters/filter.js'
+import type { BoundField } from '../serializers/contract.js'
+import { inputValue } from '../serializers/input-schema.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { type ActionClass, actionsOf } from './action-options.js'
 import { showsFigures } from './actions.js'
 import { aggregatesOf, isAggregating } from './aggregates.js'
 import { deletedParameters } from './request/ask-deleted.js'
@@ -17,6 +21,29 @@ export function listParameters(resource: Resource, action: string): readonly Par
   return isList
     ? [...filtering, ...paging, ...deleted]
     : [...filtering.filter(isNoOrder), ...ownParameters(resource, action), ...paging, ...deleted]
+}
+
+/** What an action's options name of the query, as fields that are checked or as descriptions; else what the class describes. */
+export function declaredParameters(
+  view: ActionClass & { readonly queryParameters: readonly ParameterDescription[] },
+  action: string,
+): readonly ParameterDescription[] {
+  const { querySerializer } = actionsOf(view).get(action) ?? {}
+  return querySerializer ? serializerPlan(querySerializer).writable.map(describeField) : view.queryParameters
+}
+
+function describeField(bound: BoundField): ParameterDescription {
+  const { name, field, required } = bound
+  const schema = inputValue(bound, 'Input')
+  const { helpText, label } = field.options
+  return {
+    name,
+    description: helpText ?? label ?? '',
+    schema,
+    ...(required && { required }),
+    // as tools and forms of other clients write lists; a name that is repeated does, too
+    ...(schema.type === 'array' && { explode: false }),
+  }
 }
 
 /** Those of the pages of what an action lists. */

@@ -69,6 +69,8 @@ export class ActionPlan {
   readonly formats: ReadonlySet<string>
   /** Validates the body before the action is called. */
   readonly inputSerializer: SerializerClass | undefined
+  /** Validates what the action reads of the query, before it is called. */
+  readonly querySerializer: SerializerClass | undefined
   /** Shows the objects of the action's answer, of the view's own model, in place of the view's serializer. */
   readonly outputSerializer: SerializerClass | undefined
   /** What the action's result is held to. */
@@ -99,15 +101,16 @@ export class ActionPlan {
     this.rules = rules
     this.policies = permissions ? { ...own, permissions } : own
     this.formats = new Set(own.renderers.map(({ format }) => format))
-    const { inputSerializer, outputSerializer } = actionsOf(view).get(action) ?? {}
+    const { inputSerializer, querySerializer, outputSerializer } = actionsOf(view).get(action) ?? {}
     this.inputSerializer = inputSerializer
+    this.querySerializer = querySerializer
     this.outputSerializer = outputSerializer && isOf(view, outputSerializer) ? outputSerializer : undefined
     this.answerSchema = answerSchemaOf(view, action)
     this.resource = isGeneric(view) ? resourceOf(view) : undefined
     this.isStrict =
       isGeneric(view) &&
       ((view.strictBody !== false && (this.inputSerializer ?? actionNamed(action)) !== undefined) ||
-        (view.strictParams && hasModel(view) && action === 'retrieve'))
+        (view.strictParams && hasModel(view) && (action === 'retrieve' || querySerializer !== undefined)))
     this.#route = route
   }
 

@@ -1,13 +1,17 @@
 /** Actions of a view set beside list, create and the like. */
+
+import type { ParameterDescription } from '../filters/filter.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { METHODS } from '../kernel/methods.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
 import { isStandardSchema, type StandardSchema } from '../kernel/standard-schema.js'
-import type { SerializerClass } from '../serializers/contract.js'
+import type { DeclaredFields, SerializerClass } from '../serializers/contract.js'
+import { markInline } from '../serializers/schema-name.js'
 import { serializerOfSchema } from '../serializers/schema-serializer.js'
-import type { Input } from '../serializers/types.js'
+import { Serializer } from '../serializers/serializer.js'
+import type { Input, WholeValues } from '../serializers/types.js'
 import { keepSettings, type ObjectRule } from './action-options.js'
 import { isOurs } from './built-in.js'
 import type { GenericAPIView } from './generic-api-view.js'
@@ -40,13 +44,26 @@ const STATICS = [
 ] as const
 
 /** Statics of the view set that are others while the action answers. */
-export type ActionStatics = { readonly [Name in (typeof STATICS)[number]]?: (typeof GenericAPIView)[Name] }
+export type ActionStatics = {
+  readonly [Name in Exclude<(typeof STATICS)[number], 'queryParameters'>]?: (typeof GenericAPIView)[Name]
+} & {
+  /**
+   * What the action reads of the query. Fields by name, a serializer class, or a schema of zod, valibot or arktype are checked
+   * before it is called, and what they make of the query is its last argument. A list of descriptions is for the document only.
+   */
+  readonly queryParameters?: ActionInput | readonly ParameterDescription[]
+}
+
+/** What an action takes: a serializer class, fields by name, or a schema of zod, valibot or arktype. */
+export type ActionInput = SerializerClass | DeclaredFields | StandardSchema
 
 /** Options of `@action()`: the route of a method, and what is declared for it alone. */
 export interface ActionOptions<
   S extends SerializerClass | StandardSchema = SerializerClass | StandardSchema,
   O extends ActionOutput = ActionOutput,
+  Q extends NonNullable<ActionStatics['queryParameters']> = NonNullable<ActionStatics['queryParameters']>,
 > extends ActionStatics {
+  readonly queryParameters?: Q
   /** HTTP methods: `GET`, `QUERY`, `POST`, `PUT`, `PATCH`, `DELETE`. HEAD comes with GET. */
   readonly methods: readonly string[]
   /** The action is one of an object: its path is `/<prefix>/{id}/<urlPath>`, else `/<prefix>/<urlPath>`. @default false */
@@ -108,8 +125,19 @@ type ValidatedData<S> = S extends { readonly model: unknown; readonly fields: un
     ? Output
     : Input<S>
 
-/** A method that takes the validated data of the input serializer; without one it takes nothing. */
-type ActionMethod<S, O> = [S] extends [never] ? () => Answered<O> : (data: ValidatedData<S>) => Answered<O>
+/** What an action gets of its query: nothing where that is described only. */
+export type AskedOf<Q> = [Q] extends [never]
+  ? []
+  : Q extends SerializerClass | StandardSchema
+    ? [query: ValidatedData<Q>]
+    : Q extends DeclaredFields
+      ? [query: WholeValues<Q>]
+      : []
+
+/** A method that takes the validated data of the input serializer, and of the query; without them it takes nothing. */
+type ActionMethod<S, O, Q> = (
+  ...given: [...([S] extends [never] ? [] : [data: ValidatedData<S>]), ...AskedOf<Q>]
+) => Answered<O>
 
 /** Makes a method an action: as a decorator (standard or `experimentalDecorators`), or called with the method. */
 export interface ActionDecorator<Method> {
@@ -154,9 +182,11 @@ const OPTIONS = {
  * }
  * @example action({ methods: ['GET'] })(BookViewSet.prototype.recent) // without decorators
  */
-export function action<S extends SerializerClass | StandardSchema = never, O extends ActionOutput = never>(
-  options: ActionOptions<S, O>,
-): ActionDecorator<ActionMethod<S, O>> {
+export function action<
+  S extends SerializerClass | StandardSchema = never,
+  O extends ActionOutput = never,
+  const Q extends NonNullable<ActionStatics['queryParameters']> = never,
+>(options: ActionOptions<S, O, Q>): ActionDecorator<ActionMethod<S, O, Q>> {
   checkKinds('action()', options, { kinds: OPTIONS })
   const { detail = false, urlPath, urlName, inputSerializer, outputSerializer: output } = options
   const methods = (options as Partial<ActionOptions>).methods ?? []
@@ -178,13 +208,17 @@ export function action<S extends SerializerClass | StandardSchema = never, O ext
   if (options.rule !== undefined && !RULES.has(options.rule)) {
     throw new ConfigurationError(`action(): rule is ${quote(options.rule)}; take one of ${[...RULES].join(', ')}`)
   }
-  const statics = Object.fromEntries(STATICS.flatMap((name) => (name in options ? [[name, options[name]]] : [])))
+  const { queryParameters: query } = options as ActionStatics
+  const isChecked = query !== undefined && !Array.isArray(query)
+  const named = STATICS.filter((name) => name in options && !(isChecked && name === 'queryParameters'))
+  const statics = Object.fromEntries(named.map((name) => [name, options[name]]))
   const settings = {
     methods: [...new Set(lowered)],
     detail,
     urlPath,
     urlName,
     inputSerializer: toSerializer(inputSerializer),
+    querySerializer: isChecked ? serializerOf(query as ActionInput, 'query parameters') : undefined,
     outputSerializer: toSerializer(isList(output) ? output[0] : output),
     outputsList: isList(output),
     rule: options.rule,
@@ -203,7 +237,18 @@ export function action<S extends SerializerClass | StandardSchema = never, O ext
     keepSettings(method, settings)
     return context === undefined ? method : undefined
   }
-  return decorate as ActionDecorator<ActionMethod<S, O>>
+  return decorate as ActionDecorator<ActionMethod<S, O, Q>>
+}
+
+/** The serializer class of what an action takes, made of fields where it is given those. */
+export function serializerOf(given: ActionInput, name: string): SerializerClass {
+  if (isStandardSchema(given)) return serializerOfSchema(given)
+  if (typeof given === 'function') return given
+  const fields: DeclaredFields = given
+  const made = class extends Serializer {
+    static override declaredFields = fields
+  }
+  return markInline(Object.defineProperty(made, 'name', { value: name }))
 }
 
 function toSerializer(given: SerializerClass | StandardSchema | undefined): SerializerClass | undefined {

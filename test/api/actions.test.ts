@@ -2,22 +2,33 @@ import Router from '@koa/router'
 import type Koa from 'koa'
 import type { QueryBuilder } from 'objection'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createClient } from '../../lib/client/index.js'
 import {
+  type ActionSpec,
   APIRouter,
+  ArrayField,
   AuthenticationFailed,
   action,
   BasePermission,
   BaseThrottle,
+  ChoiceField,
   ConfigurationError,
   type Context,
+  DateField,
   FieldFilter,
   FileUploadField,
   type GuardedView,
   type Input,
   IntegerField,
+  listAction,
   ModelSerializer,
   ModelViewSet,
+  modelSerializer,
+  modelViewSet,
+  NestedSerializer,
   type Operation,
+  objectAction,
   PageNumberPagination,
   type Pagination,
   type Permissions,
@@ -28,6 +39,8 @@ import {
   Throttled,
   ViewSet,
 } from '../../lib/index.js'
+import { mcp } from '../../lib/mcp/index.js'
+import { callTool, connectAgent } from '../support/agent.js'
 import { type Client, serveApp } from '../support/client.js'
 import { undescribed } from '../support/contract.js'
 import { countQueries } from '../support/database.js'
@@ -592,7 +605,7 @@ describe('[I23] mistakes of the programmer', () => {
     [
       'something that is no serializer',
       () => register(withAction({ methods: ['POST'], inputSerializer: Book as never })),
-      'Books.publish: inputSerializer and outputSerializer are serializer classes',
+      'Books.publish: inputSerializer, queryParameters and outputSerializer are serializer classes',
     ],
   ])('%s', (_what, make, message) => {
     expect(make).toThrow(ConfigurationError)
@@ -639,5 +652,157 @@ describe('[I23] mistakes of the programmer', () => {
     expect(() => new APIRouter().register('x', Plain, 'x')).toThrow(
       'Plain.report: action() sets paginationClass, which the view does not have',
     )
+  })
+})
+
+describe('parameters of the query that an action declares', () => {
+  const KINDS = ['novel', 'essay'] as const
+  class Page extends Serializer {
+    static override declaredFields = {
+      at_least: new IntegerField({ minValue: 0, helpText: 'The least number.' }),
+      kind: new ChoiceField({ choices: KINDS, required: false }),
+      tags: new ArrayField({ child: new StringField(), required: false }),
+      since: new DateField({ required: false, allowNull: true }),
+    }
+  }
+  const declared = Page.declaredFields
+  class Books extends modelViewSet(Book, {
+    serializerClass: BookSerializer,
+    strictParams: true,
+    filterBackends: [FieldFilter],
+    filtersetFields: ['title'],
+    actions: {
+      above: listAction({ methods: ['GET'], queryParameters: declared }, async function (query) {
+        const found = await this.filterQueryset(this.getQueryset()).where('n', '>=', query.at_least).resultSize()
+        return { query, found }
+      }),
+      zod: listAction(
+        {
+          methods: ['GET'],
+          queryParameters: z.object({ n: z.int().min(1).default(1), on: z.boolean().optional(), of: z.array(z.int()) }),
+        },
+        (query) => query,
+      ),
+      price: listAction(
+        { methods: ['GET'], queryParameters: modelSerializer(Book, { fields: ['n'] }) },
+        (query) => query,
+      ),
+      copy: objectAction(
+        { methods: ['POST'], input: { title: new StringField() }, queryParameters: { title: new IntegerField() } },
+        (book, data, query) => ({ id: book.id, data, query }),
+      ),
+    },
+  }) {
+    @action({ methods: ['GET'], detail: true, queryParameters: { times: new IntegerField({ default: 2 }) } })
+    async times({ times }: { times: number }) {
+      return Array.from({ length: times }, () => 1)
+    }
+  }
+
+  it('come checked, with their types and defaults, beside those of filters', async () => {
+    const { get } = await api(Books)
+    expect((await get('/api/books/above?at_least=2&title=Two')).json).toEqual({ query: { at_least: 2 }, found: 1 })
+    const whole = '/api/books/above?at_least=1&kind=essay&since=2026-01-02'
+    for (const tags of ['tags=a&tags=b', 'tags=a,b', 'tags[]=a&tags[]=b']) {
+      const query = { at_least: 1, kind: 'essay', tags: ['a', 'b'], since: '2026-01-02' }
+      expect((await get(`${whole}&${tags}`)).json).toEqual({ query, found: 2 })
+    }
+    expect((await get('/api/books/above?at_least=1&since=&tags=')).json).toEqual({
+      query: { at_least: 1, since: null, tags: [] },
+      found: 2,
+    })
+    expect((await get('/api/books/1/times')).json).toEqual([1, 1])
+    expect((await get('/api/books/1/times?times=1')).json).toEqual([1])
+    expect((await get('/api/books/zod?of=3&of=4&on=true')).json).toEqual({ n: 1, on: true, of: [3, 4] })
+    expect((await get('/api/books/price?n=5')).json).toEqual({ n: 5 })
+  })
+
+  it('are refused by name before the action runs, and with strictParams what is none', async () => {
+    const { get, send } = await api(Books)
+    const errorsOf = async (path: string) => {
+      const { status, json } = await get(path)
+      expect({ status, json }).toMatchObject({ status: 400, json: { detail: 'Validation failed', status: 400 } })
+      return (json as { errors: Record<string, unknown> }).errors
+    }
+    expect(await errorsOf('/api/books/above')).toEqual({ at_least: ['This field is required.'] })
+    expect(Object.keys(await errorsOf('/api/books/above?at_least=-1&kind=play&since=x'))).toEqual([
+      'at_least',
+      'kind',
+      'since',
+    ])
+    expect(await errorsOf('/api/books/above?at_least=1&kinds=essay')).toEqual({
+      kinds: [expect.stringContaining('kind')],
+    })
+    expect(await errorsOf('/api/books/above?at_least=1&at_least=2')).toEqual({ at_least: ['Give it only once.'] })
+    expect(Object.keys(await errorsOf('/api/books/zod?n=x&of=y'))).toEqual(['n', 'of'])
+    expect(await errorsOf('/api/books/1/times?times=x')).toHaveProperty('times')
+    expect(await errorsOf('/api/books/price?n=x')).toHaveProperty('n')
+    expect((await send('POST', '/api/books/1/copy?title=x', { title: 'x' })).json).toMatchObject({
+      errors: { title: ['A valid integer is required.'] },
+    })
+    expect((await send('POST', '/api/books/1/copy?title=7', { title: 'x' })).json).toEqual({
+      id: 1,
+      data: { title: 'x' },
+      query: { title: 7 },
+    })
+  })
+
+  it('stand in the document, in tools and in the types of clients', async () => {
+    const { router, port } = await api(Books)
+    const { paths } = router.getSchema({ title: 'Books', version: '1' })
+    expect(paths['/api/books/above']?.get?.parameters).toEqual([
+      {
+        name: 'at_least',
+        in: 'query',
+        description: 'The least number.',
+        required: true,
+        schema: { type: 'integer', format: 'int32', minimum: 0 },
+      },
+      { name: 'kind', in: 'query', description: '', schema: { type: 'string', enum: KINDS } },
+      {
+        name: 'tags',
+        in: 'query',
+        description: '',
+        schema: { type: 'array', items: { type: 'string' }, maxItems: 1000 },
+        explode: false,
+      },
+      { name: 'since', in: 'query', description: '', schema: { type: ['string', 'null'], format: 'date' } },
+    ])
+    expect(paths['/api/books/{id}/copy']?.post?.parameters).toContainEqual(
+      expect.objectContaining({ name: 'title', in: 'query', required: true }),
+    )
+    expect(paths['/api/books']?.get?.parameters).not.toContainEqual(expect.objectContaining({ name: 'at_least' }))
+
+    const typed = new APIRouter().register('books', Books)
+    const client = createClient<typeof typed>(`http://127.0.0.1:${port}/api`)
+    const above = await client.books.call('GET', 'above', { at_least: 1, tags: ['a', 'b'], since: '2026-01-02' })
+    expect(above).toMatchObject({ ok: true, data: { found: 2, query: { tags: ['a', 'b'] } } })
+    // @ts-expect-error it is required
+    expect(await client.books.call('GET', 'above', {})).toMatchObject({ ok: false, status: 400 })
+    // @ts-expect-error there is no such kind
+    expect(await client.books.call('GET', 'above', { at_least: 1, kind: 'play' })).toMatchObject({ ok: false })
+    const copied = await client.books.callOn(1, 'POST', 'copy', { title: 'x' }, { query: { title: 7 } })
+    expect(copied).toMatchObject({ ok: true, data: { query: { title: 7 } } })
+
+    const agents = await serveApp(mcp(router, { tools: ['books:*'] }), undescribed(router.routes()))
+    const called = await callTool(await connectAgent(agents), 'book_above', { at_least: 1, tags: ['a', 'b'] })
+    expect(called.json).toMatchObject({ query: { at_least: 1, tags: ['a', 'b'] }, found: 2 })
+  })
+
+  it('are fields that a query can hold', async () => {
+    const prepare = (queryParameters: NonNullable<ActionSpec<unknown>['queryParameters']>) => {
+      const wrong = listAction({ methods: ['GET'], queryParameters }, () => 1)
+      return new APIRouter().register(
+        'books',
+        modelViewSet(Book, { serializerClass: BookSerializer, actions: { wrong } }),
+      )
+    }
+    await expect(prepare({ page: new NestedSerializer(Page) }).prepare()).rejects.toThrow(
+      '.wrong: queryParameters has "page", a NestedSerializer: a query holds no objects and no files',
+    )
+    await expect(prepare({ file: new FileUploadField() }).prepare()).rejects.toThrow('has "file", a FileUploadField')
+    await expect(prepare(z.string()).prepare()).rejects.toThrow('queryParameters names no parameter')
+    expect(() => prepare({ n: 1 } as never)).toThrow('declaredFields.n')
+    expect(() => prepare(class {} as never)).toThrow('queryParameters')
   })
 })

@@ -13,7 +13,7 @@ export interface AgentOptions {
 }
 
 /** Connects until the test ends. */
-export async function connectAgent(server: TestClient, options: AgentOptions = {}): Promise<Client> {
+export async function connectAgent(server: Pick<TestClient, 'port'>, options: AgentOptions = {}): Promise<Client> {
   const { path = '/mcp', revision = '2026-07-28', headers = {} } = options
   const mode = revision === '2026-07-28' ? { pin: revision } : ('legacy' as const)
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })

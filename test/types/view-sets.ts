@@ -3,11 +3,13 @@ import {
   APIRouter,
   bulkModelViewSet,
   CacheableMixin,
+  ChoiceField,
   CursorPagination,
   DateField,
   FieldFilter,
   type FilterRelations,
   genericViewSet,
+  IntegerField,
   IsAuthenticatedOrReadOnly,
   ListMixin,
   listAction,
@@ -89,6 +91,30 @@ class BookViewSet extends modelViewSet(Book, {
     recent: listAction({ methods: ['GET'] }, async function () {
       return this.getQueryset().limit(3)
     }),
+    cheapest: listAction(
+      {
+        methods: ['GET'],
+        queryParameters: { n: new IntegerField({ default: 3 }), on: new DateField({ required: false }) },
+      },
+      async function (query) {
+        is<Equal<typeof query, { n: number; on?: string }>>()
+        return this.getQueryset().limit(query.n)
+      },
+    ),
+    price: objectAction(
+      {
+        methods: ['POST'],
+        input: { published_on: new DateField() },
+        queryParameters: { kind: new ChoiceField({ choices: ['a', 'b'] }) },
+      },
+      (book, { published_on }, { kind }) => {
+        is<Equal<[typeof book, typeof published_on, typeof kind], [Book, string, 'a' | 'b']>>()
+      },
+    ),
+    described: listAction(
+      { methods: ['GET'], queryParameters: [{ name: 'n', description: 'How many.', schema: { type: 'integer' } }] },
+      () => 1,
+    ),
   },
 }) {
   override getQueryset() {

@@ -80,8 +80,8 @@ export function modelsOfActions(view: ActionClass): ReadonlySet<ModelClass> {
 
 /** The serializers that actions name. */
 export function serializersOfActions(view: ActionClass): readonly SerializerClass[] {
-  return [...actionsOf(view).values()].flatMap(({ statics, inputSerializer, outputSerializer }) => {
-    const named = [statics['serializerClass'], inputSerializer, outputSerializer]
+  return [...actionsOf(view).values()].flatMap(({ statics, inputSerializer, querySerializer, outputSerializer }) => {
+    const named = [statics['serializerClass'], inputSerializer, querySerializer, outputSerializer]
     return named.filter((one): one is SerializerClass => one !== undefined && one !== null)
   })
 }

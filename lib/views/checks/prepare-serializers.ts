@@ -1,5 +1,7 @@
 /** Compiles the serializers that a view names, and warns of what they may show by mistake. */
 
+import { FileUploadField } from '../../fields/file-upload-field.js'
+import { ConfigurationError } from '../../kernel/errors.js'
 import { isSerializer } from '../../serializers/check-serializer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
@@ -30,9 +32,25 @@ export function prepareActions(view: ActionClass): void {
   for (const serializer of serializersOfActions(view)) {
     prepareSerializer(serializer, new Set())
   }
-  for (const { statics, outputSerializer } of actionsOf(view).values()) {
+  for (const { action, statics, querySerializer, outputSerializer } of actionsOf(view).values()) {
+    if (querySerializer) checkQuery(`${view.name}.${action}`, querySerializer)
     for (const shown of [statics['serializerClass'], outputSerializer]) if (isSerializer(shown)) warnOfSecrets(shown)
   }
+}
+
+/** @throws {ConfigurationError} nobody can tell the names of its parameters, or no query can hold one */
+function checkQuery(where: string, serializer: SerializerClass): void {
+  const { writable } = serializerPlan(serializer)
+  if (writable.length === 0) {
+    throw new ConfigurationError(
+      `${where}: queryParameters names no parameter; give fields, or a schema of an object that has a JSON Schema`,
+    )
+  }
+  const odd = writable.find(({ field }) => field instanceof NestedSerializer || field instanceof FileUploadField)
+  if (!odd) return
+  throw new ConfigurationError(
+    `${where}: queryParameters has "${odd.name}", a ${odd.field.constructor.name}: a query holds no objects and no files; make it part of the input`,
+  )
 }
 
 function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClass>): void {

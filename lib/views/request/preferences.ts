@@ -10,9 +10,10 @@ import { rendererOf } from './respond.js'
 
 /** Refuses what would be ignored, as the class declares or the client prefers. @throws ValidationError */
 export function handleStrictly(view: GenericView, isPreferred: boolean): void {
-  const { strictParams } = view.plan.viewClass
+  const { action, querySerializer, viewClass } = view.plan
   // lists check them where they read them
-  if (isPreferred || (strictParams && view.plan.action === 'retrieve')) refuseUnknownParameters(view)
+  const isRead = action === 'retrieve' || querySerializer !== undefined
+  if (isPreferred || (viewClass.strictParams && isRead)) refuseUnknownParameters(view)
   refuseUnknownNames(view)
   if (isPreferred) view.ctx.append('Preference-Applied', 'handling=strict')
 }

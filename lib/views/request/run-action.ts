@@ -1,7 +1,7 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
-import { formatOf, isSafeMethod, setFormat } from '../../http/context.js'
+import { formatOf, isSafeMethod, queryOf, setFormat } from '../../http/context.js'
 import type { Preferences } from '../../http/prefer.js'
 import { callersKey } from '../../idempotency/rule.js'
 import { NotFound } from '../../kernel/errors.js'
@@ -9,9 +9,11 @@ import { type ParsedBody, parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
+import { declaredParameters } from '../action-parameters.js'
+import type { GenericPlan } from '../action-plan.js'
 import type { GenericView } from '../generic-view.js'
 import { isFound } from '../steps/object-to-write.js'
-import { readQueryLists } from '../steps/query-lists.js'
+import { isList, readQueryLists } from '../steps/query-lists.js'
 import { asksByBody, readQueryBody } from '../steps/read-query-body.js'
 import type { View } from '../view.js'
 import { askDeleted } from './ask-deleted.js'
@@ -92,16 +94,17 @@ async function readBody(view: View, steps: typeof ACTION_STEPS): Promise<ParsedB
 }
 
 function call(view: View): unknown {
-  const { action, inputSerializer, answerSchema, parents, resource, isStrict } = view.plan
+  const { action, inputSerializer, querySerializer, answerSchema, parents, resource, isStrict } = view.plan
   const preferences = heededPreferences(view)
   const mayBeKey = action === 'retrieve' && formatOf(view.ctx) !== undefined
-  if (inputSerializer || resource?.asks || mayBeKey || parents.length > 0 || answerSchema || preferences || isStrict)
+  const takes = inputSerializer ?? querySerializer
+  if (takes || resource?.asks || mayBeKey || parents.length > 0 || answerSchema || preferences || isStrict)
     return callChecked(view, preferences)
   return methodOf(view).call(view)
 }
 
 async function callChecked(view: View, preferences: Preferences | undefined): Promise<unknown> {
-  const { action, inputSerializer, answerSchema, parents, resource, isStrict } = view.plan
+  const { action, inputSerializer, querySerializer, answerSchema, parents, resource, isStrict } = view.plan
   if (parents.length > 0) await checkParents(view)
   if (resource?.asks) {
     await askDeleted(view as GenericView)
@@ -110,7 +113,9 @@ async function callChecked(view: View, preferences: Preferences | undefined): Pr
   if (action === 'retrieve' && resource) await readWholeKey(view as GenericView)
   if (preferences?.strict || isStrict) handleStrictly(view as GenericView, preferences?.strict === true)
   const method = methodOf(view)
-  const result = inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
+  const asked = querySerializer ? [await readQuery(view, querySerializer)] : []
+  const taken = inputSerializer ? [await readInput(view, inputSerializer)] : []
+  const result = method.call(view, ...taken, ...asked)
   const own = answerSchema ? checkedAnswer(view, answerSchema, await result) : result
   const checked = resource?.asks ? enclose(view as GenericView, await own) : own
   return preferences?.returns ? preferredAnswer(view, preferences.returns, await checked) : checked
@@ -137,24 +142,50 @@ async function readWholeKey(view: GenericView): Promise<void> {
   view.renderer = policies.strictAccept ? selectRenderer(ctx, policies.renderers, { strict: true }) : undefined
 }
 
-function methodOf(view: View): (data?: unknown) => unknown {
-  return (view as unknown as Record<string, (data?: unknown) => unknown>)[view.plan.action] as (
-    data?: unknown,
-  ) => unknown
+type Method = (...given: unknown[]) => unknown
+
+function methodOf(view: View): Method {
+  return (view as unknown as Record<string, Method>)[view.plan.action] as Method
 }
 
 /** The body, validated for the action. @throws ValidationError */
 async function readInput(view: View, serializerClass: SerializerClass): Promise<unknown> {
-  const { ctx, body, trx, knex } = view
+  const { data, textual } = view.body
+  const validated = await validatedBy(serializerClass, view, { data, textual })
+  view.validatedData = validated
+  view.ctx.state['validatedData'] = validated
+  return validated
+}
+
+/** What the action has declared of the query, validated: texts, as in a form. @throws ValidationError */
+function readQuery(view: View, serializerClass: SerializerClass): Promise<unknown> {
+  const { viewClass, action } = view.plan as GenericPlan
+  const query = queryOf(view.ctx)
+  const asked = declaredParameters(viewClass, action).flatMap((parameter): [string, unknown][] => {
+    const given = query[parameter.name]
+    if (given === undefined) return []
+    return [[parameter.name, isList(parameter) && typeof given === 'string' ? itemsOf(given) : given]]
+  })
+  return validatedBy(serializerClass, view, { data: Object.fromEntries(asked), textual: true })
+}
+
+function itemsOf(text: string): readonly string[] {
+  return text === '' ? [] : text.split(',')
+}
+
+async function validatedBy(
+  serializerClass: SerializerClass,
+  view: View,
+  { data, textual }: Pick<ParsedBody, 'data' | 'textual'>,
+): Promise<unknown> {
+  const { ctx, trx, knex } = view
   const context = (view as Partial<GenericView>).getSerializerContext?.() ?? {
     ctx,
     view,
     user: ctx.state['user'],
     knex: trx ?? knex,
   }
-  const serializer = new serializerClass({ inputData: body.data, textual: body.textual, context })
+  const serializer = new serializerClass({ inputData: data, textual, context })
   await serializer.isValid({ raiseException: true })
-  view.validatedData = serializer.validatedData
-  ctx.state['validatedData'] = serializer.validatedData
   return serializer.validatedData
 }

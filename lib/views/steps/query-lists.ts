@@ -2,7 +2,7 @@
 
 import type { ParameterDescription } from '../../filters/filter.js'
 import { queryOf, setQuery } from '../../http/context.js'
-import { listParameters } from '../action-parameters.js'
+import { declaredParameters, listParameters } from '../action-parameters.js'
 import { actionNamed, showsFigures } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
@@ -18,7 +18,12 @@ export function readParameters(view: GenericView): readonly ParameterDescription
   const isOurs = actionNamed(action) !== undefined
   const listing = listParameters(view.asked, isOurs ? action : 'list')
   const selecting = isOurs && !showsFigures(action) ? selectionParameters(view, view.getSerializerClass()) : []
-  return [...listing, ...(policies.versioning?.parameters() ?? []), ...viewClass.queryParameters, ...selecting]
+  return [
+    ...listing,
+    ...(policies.versioning?.parameters() ?? []),
+    ...declaredParameters(viewClass, action),
+    ...selecting,
+  ]
 }
 
 /** True for a parameter whose values are a list. */

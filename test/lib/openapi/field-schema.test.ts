@@ -24,8 +24,9 @@ import {
   URLField,
   UUIDField,
 } from '../../../lib/index.js'
-import { inputValue, outputValue, wordsOf } from '../../../lib/openapi/field-schema.js'
+import { outputValue, wordsOf } from '../../../lib/openapi/field-schema.js'
 import type { BoundField } from '../../../lib/serializers/contract.js'
+import { inputValue } from '../../../lib/serializers/input-schema.js'
 
 function bind(field: SerializerField<any, any>): BoundField {
   class Holder extends Serializer {

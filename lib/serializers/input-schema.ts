@@ -1,0 +1,61 @@
+/** Fields as JSON Schema 2020-12 of what clients send, in bodies and in queries. */
+import type { FieldSchema } from '../fields/field.js'
+import { narrowed } from '../fields/narrowed-schema.js'
+import { orNull } from '../fields/or-null.js'
+import { RelatedField } from '../fields/related-field.js'
+import type { BoundField } from './contract.js'
+
+const OF_NUMBERS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])
+
+/** The schema of a value that a client writes. */
+export function inputValue(bound: BoundField, side: string): FieldSchema {
+  const { field } = bound
+  const { options } = field
+  const takesDefault = !side.endsWith('Patch') && ['string', 'number', 'boolean'].includes(typeof options.default)
+  const schema = {
+    ...onlyNumbers(narrowed(keysOrShown(bound) ?? field.inputSchema(), options.validators)),
+    ...options.schema,
+    ...(takesDefault && { default: options.default }),
+  }
+  return field.allowNull ? orNull(schema) : schema
+}
+
+/** Keys, or the shown objects that count as them. */
+function keysOrShown(bound: BoundField): FieldSchema | undefined {
+  const schema = relatedSchema(bound)
+  const { shownKey } = bound
+  if (!schema || shownKey === undefined) return schema
+  const or = (key: FieldSchema): FieldSchema => ({
+    anyOf: [key, { type: 'object', properties: { [shownKey]: key }, required: [shownKey] }],
+  })
+  return schema.items ? { ...schema, items: or(schema.items) } : or(schema)
+}
+
+/** The keys of related objects, of whatever model the relation leads to: the field itself may know only at a request. */
+export function relatedSchema({ field, relation }: BoundField): FieldSchema | undefined {
+  if (!(field instanceof RelatedField) || !relation) return undefined
+  const key: FieldSchema = field.compositeOf(relation.model)
+    ? { type: 'string', minLength: 1 }
+    : field.keyFieldOf(relation.model).schema()
+  return field.schemaOf(key)
+}
+
+/** What is said of items and alternatives, through the same change. */
+export function inner({ items, anyOf }: FieldSchema, change: (schema: FieldSchema) => FieldSchema): FieldSchema {
+  return {
+    ...(items && { items: change(items) }),
+    ...(Array.isArray(anyOf) && { anyOf: anyOf.map((one: FieldSchema) => change(one)) }),
+  }
+}
+
+/** Limits of decimals and of large integers are strings, which JSON Schema does not know. */
+function onlyNumbers(schema: FieldSchema): FieldSchema {
+  const isText = [schema.type].flat().includes('string')
+  const kept = Object.entries(schema).filter(
+    ([keyword, value]) => !OF_NUMBERS.has(keyword) || (typeof value === 'number' && !isText),
+  )
+  return {
+    ...Object.fromEntries(kept),
+    ...inner(schema, onlyNumbers),
+  }
+}
