@@ -67,7 +67,7 @@ export async function verifyToken(
 /** What jose does not ask of claims that it has read. @param latest the latest second that a token may come from */
 function checkClaims(token: string, latest: number): JWTClaims {
   const claims = jsonObject(token.slice(token.indexOf('.') + 1, token.lastIndexOf('.'))) as JWTClaims | undefined
-  if (claims === undefined) throw invalidToken('The claims of the token are malformed')
+  if (claims === undefined) throw invalidToken(MALFORMED_CLAIMS)
   for (const name of ['exp', 'nbf', 'iat'] as const) {
     const time: unknown = claims[name]
     if (time === undefined) continue
@@ -78,6 +78,9 @@ function checkClaims(token: string, latest: number): JWTClaims {
   return claims
 }
 
+/** Said by jose, or by us where its version reads on: before 6.2 it takes bytes that are no UTF-8. */
+const MALFORMED_CLAIMS = 'The claims of the token are malformed'
+
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   iss: 'The token comes from another issuer',
   aud: 'The token is for another audience',
@@ -87,6 +90,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 function describe(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return 'The token has expired'
+  if (error instanceof errors.JWTInvalid) return MALFORMED_CLAIMS
   if (!(error instanceof errors.JWTClaimValidationFailed)) return 'The token is malformed'
   if (error.reason === 'invalid') return 'A time in the token is no time'
   return DESCRIPTIONS[error.claim] ?? 'A claim of the token is wrong'

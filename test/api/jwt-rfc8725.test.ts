@@ -152,7 +152,7 @@ describe('RFC 8725', () => {
 
   it('section 2.4: a token within a token is refused', async () => {
     await wrong(tokenBy(rsa, { header: { cty: 'JWT' } }), 'Tokens within tokens are not accepted')
-    await wrong(tokenBy(rsa, { claims: tokenBy(rsa) }), 'The token is malformed')
+    await wrong(tokenBy(rsa, { claims: tokenBy(rsa) }), 'The claims of the token are malformed')
   })
 
   it.each([
@@ -185,7 +185,7 @@ describe('RFC 8725', () => {
     const good = Buffer.from('{"alg":"HS256"}').toString('base64url')
     const sign = (input: string) => `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
     await wrong(sign(`${bad}.${claims}`), 'The header of the token is malformed', hmac)
-    await wrong(sign(`${good}.${claims}`), 'The token is malformed', hmac)
+    await wrong(sign(`${good}.${claims}`), 'The claims of the token are malformed', hmac)
   })
 
   it('section 3.8: another issuer is refused, and one that is nearly it', async () => {
@@ -337,9 +337,9 @@ describe('RFC 8725', () => {
       `{"__proto__":${JSON.stringify(usualClaims)}}`,
       'The token comes from another issuer',
     ],
-    ['a list', '[]', 'The token is malformed'],
-    ['null', 'null', 'The token is malformed'],
-    ['no JSON', 'alice', 'The token is malformed'],
+    ['a list', '[]', 'The claims of the token are malformed'],
+    ['null', 'null', 'The claims of the token are malformed'],
+    ['no JSON', 'alice', 'The claims of the token are malformed'],
   ])('RFC 7519 section 4: claims with %s are refused though they are signed', async (_what, claims, description) => {
     await wrong(tokenBy(rsa, { claims }), description)
   })

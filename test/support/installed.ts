@@ -25,3 +25,6 @@ export const leavesText = isAtLeast('koa-body', 7)
 
 /** knex takes a pool of the application's own, as `connectionPool`. */
 export const takesPool = isAtLeast('knex', 3.3)
+
+/** pg keeps the names of statements that are under way. */
+export const namesSubmitted = readProjectFile('node_modules/pg/lib/connection.js').includes('submittedNamedStatements')
