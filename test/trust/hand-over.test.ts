@@ -9,12 +9,13 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Koa from 'koa'
 import { APIRouter, NestedRouter } from 'koa-viewsets'
+import { rule } from 'koa-viewsets/rules'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { connectTo, type TestRequest, type TestResponse } from '../support/server.js'
-import { type Estate, type Level, type Row, readEstate, SCHEMA } from './support/estate.js'
-import { asCaller, bindModels, viewOf } from './support/estate-views.js'
+import { type Estate, LEVELS, type Level, type Row, readEstate, SCHEMA } from './support/estate.js'
+import { asCaller, bindModels, MODELS, rowRules, viewOf } from './support/estate-views.js'
 import { Random } from './support/random.js'
 import { SHAPES, type Shape } from './support/shapes.js'
 import { isLong, report, seed, size } from './support/size.js'
@@ -266,11 +267,18 @@ beforeAll(async () => {
   observer = new pg.Pool({ ...database.direct, max: RUNNERS })
   // its `end()` returns before its connections have ended, which then hear of the database's end
   observer.on('error', () => {})
-  const api = new APIRouter()
   const needed = new Map([...TRIALS, PLANTED].map((trial) => [baseOf(trial.shape, trial.condition, trial.mode), trial]))
-  for (const { shape, condition, mode } of needed.values()) register(api, shape, condition, mode)
-  await api.prepare()
-  const app = new Koa().use(asCaller).use(api.routes())
+  // what rules say of a model holds for the whole of an API
+  const apis = [undefined, ...CONDITIONS].map((rules) => ({ rules, api: new APIRouter({ rules: rulesOf(rules) }) }))
+  for (const { shape, condition, mode } of needed.values()) {
+    const rules = SHAPES[shape]?.isRule ? CONDITIONS[condition] : undefined
+    register(apis.find((one) => one.rules === rules)?.api as APIRouter, shape, condition, mode)
+  }
+  const app = new Koa().use(asCaller)
+  for (const { api } of apis) {
+    await api.prepare()
+    app.use(api.routes())
+  }
   app.on('error', (error) => reported.push(error))
   server = app.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -283,11 +291,14 @@ afterAll(async () => {
   await database?.drop()
 })
 
+const rulesOf = (condition: Condition | undefined) =>
+  condition ? LEVELS.map((level) => rule(MODELS[level], rowRules({ level, condition }))) : []
+
 function register(api: APIRouter, shapeIndex: number, conditionIndex: number, mode: Mode): void {
   const shape = SHAPES[shapeIndex] as Shape
   const condition = CONDITIONS[conditionIndex] as Condition
   const base = baseOf(shapeIndex, conditionIndex, mode).slice(1)
-  const view = (level: Level) => viewOf({ level, shape, condition, ...MODES[mode] })
+  const view = (level: Level) => viewOf({ level, shape, condition, mayLeave: true, ...MODES[mode] })
   const papers = view('papers')
   api.register(`${base}-papers`, papers, `${base}-papers`)
   api.register(`${base}-folders`, view('folders'), `${base}-folders`)
@@ -436,14 +447,14 @@ interface Outcome {
 function judge(trial: Trial, { rows, between, answer, after }: Outcome): readonly string[] {
   const { writing, mode } = trial
   const problems: string[] = []
-  const refusal = refusalOf(trial, rows, between)
+  const refusal = refusalOf(trial, rows, between) ?? denialOf(trial, rows, between)
   const isDelete = writing.request('', rows).method === 'DELETE'
   const expected = refusal ?? { status: isDelete && writing.place === undefined ? 204 : 200 }
   // of a list that goes with its folder either may be said
-  const isTold = refusal?.texts.includes(answer.text) ?? answer.status === expected.status
+  const isTold = refusal?.texts?.includes(answer.text) ?? answer.status === expected.status
   if (!isTold) {
     problems.push(
-      `answered ${answer.status} ${answer.text}, expected ${expected.status} ${refusal?.texts.join(' or ') ?? ''}`,
+      `answered ${answer.status} ${answer.text}, expected ${expected.status} ${refusal?.texts?.join(' or ') ?? ''}`,
     )
   }
   const was = stored(rows, between)
@@ -458,12 +469,14 @@ function judge(trial: Trial, { rows, between, answer, after }: Outcome): readonl
 
 const NOT_FOUND = '{"detail":"Not found","status":404}'
 
-/** How the request is refused, if it is. */
-function refusalOf(
-  trial: Trial,
-  rows: Case,
-  between: Estate,
-): { status: number; texts: readonly string[] } | undefined {
+interface Refusal {
+  readonly status: number
+  /** What may be said; anything where it is left out. */
+  readonly texts?: readonly string[]
+}
+
+/** How the request is refused because of the objects that it leads to, if it is. */
+function refusalOf(trial: Trial, rows: Case, between: Estate): Refusal | undefined {
   const { writing } = trial
   if (writing.place === undefined) return isSeen(trial, rows, between) ? undefined : { status: 404, texts: [NOT_FOUND] }
   const path = writing.through.map((level) => ({ level, id: idOf(level, rows) }))
@@ -475,6 +488,22 @@ function refusalOf(
   if (lost.length === 0) return undefined
   const text = JSON.stringify({ detail: 'Validation failed', status: 400, errors: Object.fromEntries(lost) as object })
   return isPath ? { status: 400, texts: [text] } : { status: 404, texts: [text, NOT_FOUND] }
+}
+
+/** How a rule refuses what the request would make of the rows. What code of the application writes is its own. */
+function denialOf(trial: Trial, rows: Case, between: Estate): Refusal | undefined {
+  const { shape, condition, writing, mode } = trial
+  const { method, path } = writing.request('', rows)
+  if (!SHAPES[shape]?.isRule || method === 'DELETE' || path?.endsWith('/bump')) return undefined
+  const sees = (level: Level, row: Row | undefined, estate: Estate) =>
+    row && holds(CONDITIONS[condition] as Condition, row, { level, caller: rows.me }, estate) === true
+  const was = stored(rows, between)
+  const isMoved = method === 'PUT' && writing.through.length === 0 && was.papers?.parent_id !== rows.folder
+  if (isMoved && !sees('folders', was.folders, between)) return { status: 400 }
+  const is = afterWriting(trial, rows, was, mode === 'with hooks')
+  const written: [Level, Row | undefined][] = [[writing.held, is[writing.held]]]
+  if (writing.place !== undefined) written.push(['papers', is.second])
+  return written.every(([level, row]) => sees(level, row, between)) ? undefined : { status: 403 }
 }
 
 /** The rows as the request leaves them. */

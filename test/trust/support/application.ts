@@ -13,12 +13,13 @@ import {
   type SerializerContext,
   SerializerMethodField,
 } from 'koa-viewsets'
+import { type ModelRule, type RuleCaller, rule } from 'koa-viewsets/rules'
 import { type Model, raw } from 'objection'
 import { LEVELS, type Level } from './estate.js'
-import { Label, Person, viewOf } from './estate-views.js'
+import { Label, MODELS, Person, rowRules, viewOf, type Writes } from './estate-views.js'
 import type { Random } from './random.js'
 import { LEAF_NAMES, nameOf, policyOf, type Rule } from './rules.js'
-import { caller, SHAPES, type Shape } from './shapes.js'
+import { caller, RULE, SHAPES, type Shape } from './shapes.js'
 import { ATOM_NAMES, all, any, atom, type Condition, describe, not, toSql } from './visibility.js'
 
 /** How the objects of a level are served. */
@@ -36,6 +37,12 @@ export interface Resource {
   readonly isNative: boolean
   readonly isAtomic: boolean
   readonly hasConcurrency: boolean
+  /** A written row may be one that its writer does not see. */
+  readonly mayLeave: boolean
+  /** Where a rule says who sees what: who may write what they see. */
+  readonly writes: Writes
+  /** A field of which only the staff may read and set the values: left out, or masked. */
+  readonly secret: 'none' | 'n' | 'title'
   /** Of the labels callers may choose the first two, but for the staff. */
   readonly narrowsLabels: boolean
 }
@@ -72,7 +79,7 @@ export function randomApplication(random: Random): Application {
 }
 
 function randomResource(random: Random, level: Level): Resource {
-  const shape = random.pick(SHAPES)
+  const shape = random.chance(0.15) ? RULE : random.pick(SHAPES)
   return {
     level,
     shape,
@@ -86,7 +93,15 @@ function randomResource(random: Random, level: Level): Resource {
     isAtomic: random.chance(0.85),
     hasConcurrency: random.chance(0.2),
     narrowsLabels: random.chance(0.4),
+    mayLeave: random.chance(0.3),
+    writes: shape.isRule ? randomWrites(random) : {},
+    secret: random.pick(['none', 'none', 'n', 'title'] as const),
   }
+}
+
+function randomWrites(random: Random): Writes {
+  const said = random.some(['create', 'update', 'delete'] as const)
+  return Object.fromEntries(said.map((use) => [use, randomCondition(random, 1)]))
 }
 
 function randomCondition(random: Random, depth: number): Condition {
@@ -110,11 +125,12 @@ function randomRule(random: Random, depth: number): Rule {
 export function describeApplication({ resources }: Application): string {
   return resources
     .map((resource) => {
-      const { level, shape, condition, filter, rules, ...rest } = resource
+      const { level, shape, condition, filter, rules, writes, ...rest } = resource
       const parts = [
         `${shape.name}: ${describe(condition)}`,
         ...(filter ? [`lists filtered by ${describe(filter)}`] : []),
         `permissions [${rules.map(nameOf).join(', ')}]`,
+        ...Object.entries(writes).map(([use, one]) => `${use}: ${describe(one)}`),
         JSON.stringify(rest),
       ]
       return `  ${level}: ${parts.join('; ')}`
@@ -136,7 +152,7 @@ export function byline({ title, owner }: Pick<Shown, 'title' | 'owner'>, by: num
 
 /** The router of an application. */
 export function routerOf({ resources, routes }: Application): APIRouter {
-  const api = new APIRouter()
+  const api = new APIRouter({ rules: resources.flatMap(rulesOf) })
   const views = new Map(resources.map((resource) => [resource.level, viewOfResource(resource)]))
   const [folders, papers, remarks] = LEVELS.map((level) => views.get(level)) as [never, never, never]
   api.register('folders', folders, 'folders')
@@ -147,6 +163,18 @@ export function routerOf({ resources, routes }: Application): APIRouter {
     new NestedRouter(below, 'papers', { lookup: 'paper_id' }).register('remarks', remarks, 'remarks')
   }
   return api
+}
+
+/** What is shown of a title that the caller may not read. */
+export const MASK = 'a title'
+
+function rulesOf(resource: Resource): readonly ModelRule[] {
+  const { level, shape, secret } = resource
+  const read = ({ user }: RuleCaller) => (user as { is_staff: boolean } | undefined)?.is_staff === true
+  const fields = { n: { n: { read } }, title: { title: { read, mask: MASK } }, none: undefined }[secret]
+  if (!fields && !shape.isRule) return []
+  const said = shape.isRule ? rowRules(resource, resource.writes) : {}
+  return [rule(MODELS[level], { ...said, ...(fields && { fields }) })]
 }
 
 function viewOfResource(resource: Resource) {
@@ -177,6 +205,7 @@ function viewOfResource(resource: Resource) {
     level,
     shape,
     condition,
+    mayLeave: resource.mayLeave,
     declared,
     methods,
     statics: {

@@ -10,9 +10,11 @@ import {
   NestedViewSetMixin,
   PrimaryKeyRelatedField,
 } from 'koa-viewsets'
+import type { RuleCaller } from 'koa-viewsets/rules'
 import { Model, type TransactionOrKnex } from 'objection'
-import { LEVELS, type Level } from './estate.js'
+import { LEVELS, type Level, parentOf } from './estate.js'
 import { caller, type Place, type Shape } from './shapes.js'
+import { type Condition, toRule } from './visibility.js'
 
 export type ViewSetClass = typeof ModelViewSet<Model>
 export type ModelClass = typeof Model
@@ -23,8 +25,27 @@ export class Person extends Model {
 export class Label extends Model {
   static override tableName = 'labels'
 }
+const GRANTS = Object.fromEntries(
+  LEVELS.map((level) => [
+    level,
+    class extends Model {
+      static override tableName = `${level}_grants`
+      static override idColumn = ['row_id', 'person_id']
+    },
+  ]),
+) as unknown as Record<Level, ModelClass>
 
 const relationsOf = (level: Level) => ({
+  parent: {
+    relation: Model.BelongsToOneRelation,
+    modelClass: MODELS[parentOf(level)],
+    join: { from: `${level}.parent_id`, to: `${parentOf(level)}.id` },
+  },
+  grants: {
+    relation: Model.HasManyRelation,
+    modelClass: GRANTS[level],
+    join: { from: `${level}.id`, to: `${level}_grants.row_id` },
+  },
   owner: {
     relation: Model.BelongsToOneRelation,
     modelClass: Person,
@@ -44,7 +65,7 @@ const relationsOf = (level: Level) => ({
 })
 
 /** The plain model of a level. */
-export const MODELS = Object.fromEntries(
+export const MODELS: Record<Level, ModelClass> = Object.fromEntries(
   LEVELS.map((level) => [
     level,
     class extends Model {
@@ -56,7 +77,7 @@ export const MODELS = Object.fromEntries(
 
 /** Binds all models to a database. */
 export function bindModels(knex: Knex): void {
-  for (const model of [Person, Label, ...Object.values(MODELS)]) model.knex(knex)
+  for (const model of [Person, Label, ...Object.values(GRANTS), ...Object.values(MODELS)]) model.knex(knex)
 }
 
 /** Takes the caller from `X-User`: the id of a person, with `staff` after it for one of the staff. */
@@ -74,6 +95,8 @@ export interface ViewOptions extends Place {
   readonly statics?: object
   /** Fields of the serializer. */
   readonly declared?: DeclaredFields
+  /** A written row may be one that the queryset does not show. */
+  readonly mayLeave?: boolean
   /** Methods of the serializer, for method fields. */
   readonly methods?: object
   /** Writes by the application's own code. */
@@ -110,9 +133,23 @@ function modelOf({ level, shape, condition }: ViewOptions): ModelClass {
   }
 }
 
+/** Which rows of a level a rule says who may write: what is left out is as who sees it. */
+export type Writes = Partial<Record<'create' | 'update' | 'delete', Condition>>
+
+/** What the API's rules say of the rows of a level. */
+export function rowRules({ condition }: Place, writes: Writes = {}) {
+  const conditions: Writes & { read: Condition } = { ...writes, read: condition }
+  return Object.fromEntries(
+    Object.entries(conditions).map(([use, one]) => [
+      use,
+      ({ user }: RuleCaller) => toRule(one, (user as { id: number } | undefined)?.id ?? null),
+    ]),
+  )
+}
+
 /** A view set with all routes and an action of its own, `bump`, that reads an object to write it. */
 export function viewOf(options: ViewOptions): ViewSetClass {
-  const { level, shape, condition, statics = {}, hooks = false, careless = false } = options
+  const { level, shape, condition, mayLeave = false, statics = {}, hooks = false, careless = false } = options
   const place = { level, condition }
   const rowModel = modelOf(options)
   const serializer = serializerOf(rowModel, options)
@@ -120,7 +157,7 @@ export function viewOf(options: ViewOptions): ViewSetClass {
     static override model = rowModel
     static override serializerClass = serializer
     static override parentLookupField = 'parent_id'
-    static override mayLeaveQueryset = true
+    static override mayLeaveQueryset = mayLeave
 
     override getQueryset() {
       const query = super.getQueryset()

@@ -1,6 +1,8 @@
 /** What an application answers, and what it leaves stored: a model of the rules, in memory, that asks no database. */
-import { byline, PAGE_SIZE, type Resource, type Route } from './application.js'
+
+import { byline, MASK, PAGE_SIZE, type Resource, type Route } from './application.js'
 import { type Estate, LEVELS, type Level, parentOf, type Row } from './estate.js'
+import type { Writes } from './estate-views.js'
 import { type Asked, admits, admitsObject, guardsObjects, type User } from './rules.js'
 import { type Condition, holds } from './visibility.js'
 
@@ -14,6 +16,8 @@ export interface Question {
   readonly ids: readonly number[]
   readonly body: unknown
   readonly query: Readonly<Record<string, string>>
+  /** Of which rows rules say who sees them. */
+  readonly ruled: ReadonlyMap<Level, Condition>
   /** True where `If-Match` names a version that never was. */
   readonly mismatched: boolean
 }
@@ -36,8 +40,8 @@ export interface Answer {
   readonly status: number
   /** What is wrong with the body, in words. */
   readonly check?: (json: unknown) => string | undefined
-  /** What is stored afterwards; the same as before where it is left out. */
-  readonly after?: (json: unknown) => Estate
+  /** What is to be stored afterwards, once it is: the same as before where it is left out. */
+  readonly after?: (json: unknown, stored: Estate) => Estate
 }
 
 type Item = Readonly<Record<string, unknown>>
@@ -55,7 +59,7 @@ export function expectedAnswers(question: Question, estate: Estate): readonly An
   if (parents.length > 0) {
     // a page that is not there is told as such
     const before = question.query['page'] === undefined ? [] : parents.map(({ status }) => ({ status }))
-    return [...parents, ...before, ...(isWrong(question) ? [{ status: 400 }] : [])]
+    return [...parents, ...before, ...(isWrong(question, estate) ? [{ status: 400 }] : [])]
   }
   if (!DETAIL.has(question.action)) return collectionAnswers(question, own, estate)
   const row = estate.rows[own.level].get(question.ids.at(-1) as number)
@@ -69,6 +73,9 @@ const notFound: Answer = {
   status: 404,
   check: (json) => (JSON.stringify(json) === NOT_FOUND ? undefined : `a 404 that tells more: ${JSON.stringify(json)}`),
 }
+
+/** By rules of rows and fields, whoever asks. */
+const denied: Answer = { status: 403 }
 
 const refusal = (user: User | null): Answer => ({ status: user ? 403 : 401 })
 
@@ -129,33 +136,75 @@ function collectionAnswers(question: Question, own: Resource, estate: Estate): r
   const { action } = question
   if (action === 'list') return [listAnswer(question, own, estate)]
   if (action === 'create' || action === 'bulkCreate') {
-    return [isWrong(question) ? { status: 400 } : createAnswer(question, own, estate)]
+    const refusals = refusalsOf(question, own, estate)
+    return refusals.length > 0 ? refusals : [createAnswer(question, own, estate)]
   }
   return bulkAnswers(question, own, estate)
 }
 
+/** What the body alone refuses. */
+function refusalsOf(question: Question, own: Resource, estate: Estate): readonly Answer[] {
+  const isSet = TAKING.has(question.action) && itemsOf(question).some((item) => setsSecret(question, own, item))
+  return [...(isWrong(question, estate) ? [{ status: 400 }] : []), ...(isSet ? [denied] : [])]
+}
+
+const itemsOf = ({ body }: Question) => (Array.isArray(body) ? body : [body]) as readonly Item[]
+
+/** The fields that rules keep from the caller. */
+const keeps = ({ user }: Question, { secret }: Resource): string | undefined =>
+  secret === 'none' || user?.isStaff === true ? undefined : secret
+
+/** Whether the item sets a field that its sender may not set. */
+function setsSecret(question: Question, own: Resource, item: Item): boolean {
+  const name = keeps(question, own)
+  return name !== undefined && item[name] !== undefined && item[name] !== MASK
+}
+
 /** True where something in the body is refused. */
-function isWrong(question: Question): boolean {
-  const { action, body, route } = question
-  const isPartial = action === 'partialUpdate' || action === 'bulkUpdate'
-  const items = (Array.isArray(body) ? body : [body]) as readonly Item[]
-  const takes = TAKING.has(action)
-  return takes && items.some((item) => problemOf(question, route.chain.at(-1) as Resource, item, isPartial))
+function isWrong(question: Question, estate: Estate): boolean {
+  return TAKING.has(question.action) && itemsOf(question).some((item) => problemOf(question, item, estate))
+}
+
+/** Whether the row may be changed, be deleted, or have become what it is. */
+function mayWrite(question: Question, own: Resource, use: keyof Writes, row: Row, estate: Estate): boolean {
+  if (!own.shape.isRule) return true
+  return holdsFor(question, own.level, own.writes[use] ?? own.condition, row, estate)
+}
+
+/** Whether a write may leave the row as it is now. */
+function mayResult(question: Question, own: Resource, use: keyof Writes, row: Row, estate: Estate): boolean {
+  if (own.shape.isRule) return mayWrite(question, own, use, row, estate)
+  return own.mayLeave || holdsFor(question, own.level, own.shape.sees(own.condition), row, estate)
+}
+
+/** Whether a rule hides from its writer what was written. */
+function isUnread(question: Question, own: Resource, row: Row, estate: Estate): boolean {
+  return own.shape.isRule === true && !holdsFor(question, own.level, own.condition, row, estate)
 }
 
 /** Whether something in the item is refused. */
-function problemOf(
-  { route, user }: Pick<Question, 'route' | 'user'>,
-  { level, narrowsLabels }: Resource,
-  item: Item,
-  partial: boolean,
-): boolean {
-  if (!partial && item['title'] === undefined) return true
+function problemOf(question: Question, item: Item, estate: Estate): boolean {
+  const { route, user, action, ids, ruled } = question
+  const own = route.chain.at(-1) as Resource
+  const { level, narrowsLabels } = own
+  const isPartial = action === 'partialUpdate' || action === 'bulkUpdate'
+  const id = action === 'bulkUpdate' ? item['id'] : DETAIL.has(action) ? ids.at(-1) : undefined
+  // a PUT may leave out what it may not set
+  const isKept = action === 'update' && keeps(question, own) === 'title'
+  if (!isPartial && !isKept && item['title'] === undefined) return true
   if (item['n'] !== undefined && item['n'] !== null && typeof item['n'] !== 'number') return true
   if (item['owner_id'] === 999) return true
   if (route.chain.length === 1 && item['parent_id'] === 999) return true
+  const above = ruled.get(parentOf(level))
+  if (route.chain.length === 1 && above && typeof item['parent_id'] === 'number') {
+    const isKept = estate.rows[level].get(id as number)?.parent_id === item['parent_id']
+    const parent = estate.rows[parentOf(level)].get(item['parent_id'])
+    if (!isKept && !(parent && holdsFor(question, parentOf(level), above, parent, estate))) return true
+  }
   const labels = level === 'papers' ? ((item['labels'] ?? []) as number[]) : []
-  return labels.some((label) => label > 3 || (narrowsLabels && user?.isStaff !== true && label > 2))
+  const isChoosable = (label: number) => label < 3 || !narrowsLabels || user?.isStaff === true
+  // what is linked may stay
+  return labels.some((label) => label > 3 || !(isChoosable(label) || estate.labels.has(`${String(id)} ${label}`)))
 }
 
 function listAnswer(question: Question, own: Resource, estate: Estate): Answer {
@@ -163,8 +212,8 @@ function listAnswer(question: Question, own: Resource, estate: Estate): Answer {
   const seen = [...estate.rows[own.level].values()]
     .filter((row) => isSeen(question, own, row, estate))
     .filter((row) => !own.filter || holdsFor(question, own.level, own.filter, row, estate))
-    .filter((row) => query['n__gte'] === undefined || (row.n !== null && row.n >= Number(query['n__gte'])))
-    .sort(orderOf(own.ordering))
+    .filter((row) => isAbove(question, own, row))
+    .sort(orderOf(own.ordering.filter((term) => term !== keeps(question, own))))
   const shown = (rows: readonly Row[]) => rows.map((row) => represent(question, own, row, estate))
   if (!own.isPaginated) return { status: 200, check: equals(shown(seen)) }
   const page = Number(query['page'] ?? 1)
@@ -180,6 +229,12 @@ function listAnswer(question: Question, own: Resource, estate: Estate): Answer {
   return { status: 200, check }
 }
 
+/** Whether the row's number is as the client asks; who may not read it asks nothing. */
+function isAbove(question: Question, own: Resource, { n }: Row): boolean {
+  const asked = question.query['n__gte']
+  return asked === undefined || keeps(question, own) === 'n' || (n !== null && n >= Number(asked))
+}
+
 function orderOf(ordering: readonly string[]) {
   return (one: Row, other: Row): number => {
     for (const term of [...ordering, 'id']) {
@@ -192,7 +247,9 @@ function orderOf(ordering: readonly string[]) {
 }
 
 /** The row as its serializer shows it. */
-function represent({ user, query, action }: Question, own: Resource, row: Row, estate: Estate): Item {
+function represent(question: Question, own: Resource, row: Row, estate: Estate): Item {
+  const { user, query, action } = question
+  const kept = keeps(question, own)
   const { level, method, shape } = own
   const owner = row.owner_id === null ? undefined : estate.people.get(row.owner_id)
   const shown: Record<string, unknown> = {
@@ -204,6 +261,8 @@ function represent({ user, query, action }: Question, own: Resource, row: Row, e
       byline: byline({ title: row.title, ...(method === 'relation' && owner && { owner }) }, user?.id ?? null),
     }),
   }
+  if (kept === 'title') shown['title'] = MASK
+  if (kept === 'n') delete shown['n']
   const asked = action === 'metadata' ? undefined : query['fields']?.split(',')
   return asked ? Object.fromEntries(Object.entries(shown).filter(([name]) => asked.includes(name))) : shown
 }
@@ -216,18 +275,25 @@ function objectAnswers(question: Question, own: Resource, row: Row, estate: Esta
   const { action, body, mismatched } = question
   const { level } = own
   if (action === 'retrieve') return [{ status: 200, check: equals(represent(question, own, row, estate)) }]
-  const failed: Answer[] = mismatched ? [{ status: 412 }] : []
-  if (action === 'destroy')
-    return mismatched ? failed : [{ status: 204, after: () => withoutRow(estate, level, row.id) }]
+  const use = action === 'destroy' ? 'delete' : 'update'
+  const failed: Answer[] = [
+    ...(mayWrite(question, own, use, row, estate) ? [] : [denied]),
+    ...(mismatched ? [{ status: 412 }] : []),
+  ]
+  if (action === 'destroy') {
+    return failed.length > 0 ? failed : [{ status: 204, after: () => withoutRow(estate, level, row.id) }]
+  }
   if (action === 'bump') {
-    if (mismatched) return failed
+    if (failed.length > 0) return failed
     const after = withRow(estate, level, { ...row, n: (row.n ?? 0) + 1 })
     return [{ status: 200, check: equals({ n: (row.n ?? 0) + 1 }), after: () => after }]
   }
-  if (isWrong(question)) return [{ status: 400 }, ...failed]
-  if (mismatched) return failed
+  const refusals = [...refusalsOf(question, own, estate), ...failed]
+  if (refusals.length > 0) return refusals
   const after = changed(question, own, row, body as Item, estate)
   const stored = after.rows[level].get(row.id) as Row
+  if (!mayResult(question, own, 'update', stored, after)) return [denied]
+  if (isUnread(question, own, stored, after)) return [{ status: 204, after: () => after }]
   return [{ status: 200, check: equals(representWritten(question, own, stored, after)), after: () => after }]
 }
 
@@ -257,13 +323,22 @@ function bulkAnswers(question: Question, own: Resource, estate: Estate): readonl
   }
   const rows = keys.map((key) => estate.rows[level].get(key) as Row)
   const asked = { user, method, action }
-  if (!rows.every((row) => own.rules.every((rule) => admitsObject(rule, asked, row)))) return [refusal(user)]
+  const use = action === 'bulkDestroy' ? 'delete' : 'update'
+  const denials = [
+    ...(rows.every((row) => own.rules.every((rule) => admitsObject(rule, asked, row))) ? [] : [refusal(user)]),
+    ...(rows.every((row) => mayWrite(question, own, use, row, estate)) ? [] : [denied]),
+  ]
+  if (denials.length > 0) return denials
   if (action === 'bulkDestroy') {
     const after = keys.reduce((left, key) => withoutRow(left, level, key), estate)
     return [{ status: 200, check: equals({ deleted: keys }), after: () => after }]
   }
-  if (isWrong(question)) return [{ status: 400 }]
+  const refusals = refusalsOf(question, own, estate)
+  if (refusals.length > 0) return refusals
   const after = rows.reduce((left, row, index) => changed(question, own, row, items[index] as Item, left), estate)
+  const stored = keys.map((key) => after.rows[level].get(key) as Row)
+  if (!stored.every((row) => mayResult(question, own, 'update', row, after))) return [denied]
+  if (stored.some((row) => isUnread(question, own, row, after))) return [{ status: 204, after: () => after }]
   const shown = keys.map((key) => representWritten(question, own, after.rows[level].get(key) as Row, after))
   return [{ status: 200, check: equals(shown), after: () => after }]
 }
@@ -274,24 +349,32 @@ function createAnswer(question: Question, own: Resource, estate: Estate): Answer
   const isList = question.action === 'bulkCreate'
   const idsIn = (json: unknown) =>
     (isList ? (json as Item[]) : [json as Item]).map((item) => item?.['id'] as number | undefined)
-  const make = (json: unknown) => {
-    const ids = idsIn(json)
-    return items.reduce((left, item, index) => {
+  const make = (ids: readonly (number | undefined)[]) =>
+    items.reduce((left, item, index) => {
       const id = ids[index] as number
       const row: Row = { id, parent_id: null, owner_id: null, open: false, archived: false, n: null, title: '' }
       return changed(question, own, row, item, withRow(left, level, row))
     }, estate)
+  // whatever the numbers will be
+  const imagined = items.map((_, index) => -1 - index)
+  const meant = make(imagined)
+  const made = imagined.map((id) => meant.rows[level].get(id) as Row)
+  if (!made.every((row) => mayResult(question, own, 'create', row, meant))) return denied
+  if (made.some((row) => isUnread(question, own, row, meant))) {
+    const isNew = (id: number) => !estate.rows[level].has(id)
+    const check = (json: unknown) => (json === undefined ? undefined : 'a body that its reader may not read')
+    return { status: 201, check, after: (_, stored) => make([...stored.rows[level].keys()].filter(isNew)) }
   }
   const check = (json: unknown) => {
     const ids = idsIn(json)
     if (ids.length !== items.length) return `${ids.length} objects for ${items.length}`
     if (ids.some((id) => typeof id !== 'number' || estate.rows[level].has(id)))
       return `created with the ids ${String(ids)}`
-    const after = make(json)
+    const after = make(ids)
     const shown = ids.map((id) => representWritten(question, own, after.rows[level].get(id as number) as Row, after))
     return equals(isList ? shown : shown[0])(json)
   }
-  return { status: 201, check, after: make }
+  return { status: 201, check, after: (json) => make(idsIn(json)) }
 }
 
 /** The estate once the item's values are in the row. */

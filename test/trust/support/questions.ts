@@ -72,7 +72,7 @@ const OFTEN: readonly Action[] = [
 const OF_OBJECT: ReadonlySet<Action> = new Set(['retrieve', 'update', 'partialUpdate', 'destroy', 'bump'])
 
 /** A request by chance. Most of what it names is there. */
-export function randomQuestion(random: Random, { routes }: Application, estate: Estate): Question {
+export function randomQuestion(random: Random, { routes, resources }: Application, estate: Estate): Question {
   const route = random.pick(routes)
   const own = route.chain.at(-1) as Resource
   const action = random.pick(OFTEN.filter((name) => own.isAtomic || name !== 'bump'))
@@ -86,6 +86,9 @@ export function randomQuestion(random: Random, { routes }: Application, estate: 
     ids: isObject ? ids : ids.slice(0, -1),
     body: randomBody(random, own, action, estate),
     query: randomQuery(random, own, action),
+    ruled: new Map(
+      resources.flatMap(({ level, shape, condition }) => (shape.isRule ? [[level, condition] as const] : [])),
+    ),
     mismatched: random.chance(0.05) && ['update', 'partialUpdate', 'destroy', 'bump'].includes(action),
   }
 }

@@ -24,6 +24,8 @@ export interface Shape {
   narrow?(query: Query, place: Place, by: Caller): Query
   /** A column that it adds to each row: how often the row was granted. */
   readonly column?: string
+  /** Rules of the API say the condition, and not the view. */
+  readonly isRule?: boolean
   /** It also changes what the application's own writes are about, which is the application's to mind. */
   readonly touchesWrites?: boolean
   /** The model, in place of the plain one. */
@@ -78,6 +80,8 @@ function granted(query: Query, { level, condition }: Place, by: Caller): Query {
     .where('held.person_id', by as number)
     .where(rawOf({ ...told, sql: `(${told.sql})` }) as never)
 }
+
+export const RULE: Shape = { name: 'a rule', sees: itself, isRule: true }
 
 export const SHAPES: readonly Shape[] = [
   { name: 'where and orWhere', sees: itself, narrow: (query, place, by) => chain(query, place, by) },
@@ -229,6 +233,7 @@ export const SHAPES: readonly Shape[] = [
           raw(`(select count(*)::int from ${place.level}_grants g where g.row_id = ${place.level}.id)`).as('grants'),
         ),
   },
+  RULE,
   {
     name: 'a graph',
     sees: itself,

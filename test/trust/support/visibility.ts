@@ -1,4 +1,5 @@
-/** Conditions of who sees what, said twice: as SQL, and of rows in memory by the rules of SQL, where null is neither. */
+/** Conditions of who sees what, said as SQL, as conditions of rules, and of rows in memory by the rules of SQL, where null is neither. */
+import { any as anyRelated, type Condition as RuleCondition } from 'koa-viewsets/rules'
 import { type Estate, type Level, parentOf, type Row } from './estate.js'
 
 export type Truth = boolean | null
@@ -27,7 +28,13 @@ interface Atom {
   /** `t` is the name that the table goes by. */
   sql(t: string, place: Place): Sql
   holds(row: Row, place: Place, estate: Estate): Truth
+  /** Rows of which it certainly holds, or certainly does not. */
+  rule(isTrue: boolean, caller: Caller): RuleCondition
 }
+
+/** The condition, or its opposite where the column has a value. */
+const opposite = (isTrue: boolean, condition: RuleCondition, column: string): RuleCondition =>
+  isTrue ? condition : { and: [{ not: condition }, { [`${column}__isnull`]: false }] }
 
 const constant = (sql: string): Sql => ({ sql, bindings: [] })
 
@@ -35,29 +42,45 @@ const ATOMS = {
   owned: {
     sql: (t, { caller }) => ({ sql: `${t}.owner_id = ?`, bindings: [caller] }),
     holds: ({ owner_id }, { caller }) => (owner_id === null || caller === null ? null : owner_id === caller),
+    rule: (isTrue, caller) => opposite(isTrue, { owner_id: caller ?? undefined }, 'owner_id'),
   },
   ownerless: {
     sql: (t) => constant(`${t}.owner_id is null`),
     holds: ({ owner_id }) => owner_id === null,
+    rule: (isTrue) => (isTrue ? { owner_id: null } : { owner_id__isnull: false }),
   },
-  open: { sql: (t) => constant(`${t}.open`), holds: ({ open }) => open },
-  archived: { sql: (t) => constant(`${t}.archived`), holds: ({ archived }) => archived },
-  small: { sql: (t) => constant(`${t}.n < 5`), holds: ({ n }) => (n === null ? null : n < 5) },
+  open: { sql: (t) => constant(`${t}.open`), holds: ({ open }) => open, rule: (isTrue) => ({ open: isTrue }) },
+  archived: {
+    sql: (t) => constant(`${t}.archived`),
+    holds: ({ archived }) => archived,
+    rule: (isTrue) => (isTrue ? { archived: true } : { not: { archived: true } }),
+  },
+  small: {
+    sql: (t) => constant(`${t}.n < 5`),
+    holds: ({ n }) => (n === null ? null : n < 5),
+    rule: (isTrue) => opposite(isTrue, { n__lt: 5 }, 'n'),
+  },
   granted: {
     sql: (t, { level, caller }) => ({
       sql: `exists (select 1 from ${level}_grants g where g.row_id = ${t}.id and g.person_id = ?)`,
       bindings: [caller],
     }),
     holds: ({ id }, { level, caller }, { grants }) => grants[level].has(`${id} ${caller}`),
+    rule(isTrue, caller) {
+      const granted = caller === null ? false : anyRelated('grants', { person_id: caller })
+      return isTrue ? granted : { not: granted }
+    },
   },
   ownerActive: {
-    sql: (t) => constant(`${t}.owner_id in (select p.id from people p where p.active)`),
+    sql: (t) => constant(`(select p.active from people p where p.id = ${t}.owner_id)`),
     holds: ({ owner_id }, _place, { people }) => (owner_id === null ? null : people.get(owner_id)?.active === true),
+    rule: (isTrue) => anyRelated('owner', { active: isTrue }),
   },
   parentOpen: {
     sql: (t, { level }) => constant(`(select p.open from ${parentOf(level)} p where p.id = ${t}.parent_id)`),
     holds: ({ parent_id }, { level }, { rows }) =>
       parent_id === null ? null : (rows[parentOf(level)].get(parent_id)?.open ?? null),
+    rule: (isTrue) => ({ parent__open: isTrue }),
   },
 } satisfies Record<string, Atom>
 
@@ -85,6 +108,15 @@ export function toSql(condition: Condition, t: string, place: Place): Sql {
     sql: parts.map(({ sql }) => sql).join(isAll ? ' and ' : ' or '),
     bindings: parts.flatMap(({ bindings }) => bindings),
   }
+}
+
+/** The condition as rules have it: of rows of which it certainly holds. */
+export function toRule(condition: Condition, caller: Caller, isTrue = true): RuleCondition {
+  if ('atom' in condition) return ATOMS[condition.atom].rule(isTrue, caller)
+  if ('not' in condition) return toRule(condition.not, caller, !isTrue)
+  const isAll = 'all' in condition
+  const parts = (isAll ? condition.all : condition.any).map((part) => toRule(part, caller, isTrue))
+  return isAll === isTrue ? { and: parts } : { or: parts }
 }
 
 /** Whether it holds of a row. */
