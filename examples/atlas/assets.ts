@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { collectStatic } from 'koa-viewsets/assets'
 import { cacheFolder } from './database.js'
-import { PUBLIC_FOLDER } from './home.js'
+import { PUBLIC_FOLDER } from './page.js'
 
 /** The folder of collected files; undefined where none can be written, and the sources are served as they are. */
 export async function collectAssets(): Promise<string | undefined> {

@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 import Koa from 'koa'
 import serveFiles from 'koa-static'
 import type { Page } from 'playwright-core'
-import { build } from 'vite'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { build, createServer } from 'vite'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Atlas, createAtlas } from '../../examples/atlas/atlas.js'
 import { findChromium, startBrowser, type TestBrowser } from '../support/browser.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -159,6 +159,21 @@ describe.skipIf(!chromium || !isInstalled())('in Chromium the page', { timeout: 
     await page.getByPlaceholder('Country').fill('Chad')
     await page.getByText('City 6').waitFor({ state: 'detached' })
     await expect.poll(() => textsOf('ol li'), soon).toEqual(['City 7: 700'])
+  })
+
+  it('is served by the command of its page, beside an atlas anywhere', async () => {
+    vi.stubEnv('ATLAS_URL', `http://127.0.0.1:${server.port}`)
+    const configFile = join(folder, 'vite.config.ts')
+    const vite = await createServer({ configFile, logLevel: 'error', cacheDir: createFolder(), server: { port: 0 } })
+    try {
+      await vite.listen()
+      await page.goto(vite.resolvedUrls?.local[0] as string)
+      await page.getByText('Islands').waitFor()
+      await page.getByText('City 7: 700').waitFor()
+    } finally {
+      await vite.close()
+      vi.unstubAllEnvs()
+    }
   })
 
   it('holds nothing of the server', async () => {

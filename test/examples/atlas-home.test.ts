@@ -1,16 +1,29 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createAtlas } from '../../examples/atlas/atlas.js'
-import { PUBLIC_FOLDER } from '../../examples/atlas/home.js'
+import { PUBLIC_FOLDER } from '../../examples/atlas/page.js'
 import { collectStatic, refreshAppVersion, registerVersionComponent } from '../../lib/assets/index.js'
 import { clearVersionComponents } from '../../lib/assets/version-components.js'
-import { findChromium, startBrowser } from '../support/browser.js'
+import { findChromium, startBrowser, type TestBrowser } from '../support/browser.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createFolder, writeFiles } from '../support/files.js'
 import { readProjectFile } from '../support/program.js'
 import { serve, type TestServer } from '../support/server.js'
 
-declare const document: { querySelectorAll(selector: string): Iterable<{ textContent: string }> }
+declare const document: {
+  documentElement: { scrollWidth: number }
+  querySelectorAll(selector: string): Iterable<{ textContent: string; scrollWidth: number; clientWidth: number }>
+}
+declare const innerWidth: number
+declare const getComputedStyle: (element: unknown) => { backgroundColor: string }
+
+const SCREENS = [
+  [1280, 'light'],
+  [1280, 'dark'],
+  [390, 'light'],
+  [390, 'dark'],
+] as const
 
 const chromium = findChromium()
 if (!chromium) console.warn('no Chromium on the PATH or at CHROMIUM_PATH: the home page is not tried in a browser')
@@ -51,7 +64,7 @@ describe('the home page of the atlas', () => {
     expect(text.split(`nonce="${nonce}"`)).toHaveLength(3)
     expect(text).toContain(`<code>${String(headers['x-app-version'])}</code>`)
     const version = await server.send({ path: '/version' })
-    expect(version.json).toEqual({ version: headers['x-app-version'], source: 'manifest', components: { pages: 1 } })
+    expect(version.json).toEqual({ version: headers['x-app-version'], source: 'manifest', components: { pages: 3 } })
   })
 
   it('is another page than the API, which answers as before', async () => {
@@ -63,10 +76,20 @@ describe('the home page of the atlas', () => {
 })
 
 describe.skipIf(!chromium)('in Chromium', { timeout: 60_000 }, () => {
+  let browser: TestBrowser
+  let page: Page
+
+  beforeAll(async () => {
+    browser = await startBrowser(chromium as string)
+  })
+  afterAll(() => browser?.close())
+  beforeEach(async () => {
+    page = await browser.context.newPage()
+  })
+  afterEach(() => page.close())
+
   it('pages through the cities, searches, and reloads once when there is a new version', async () => {
-    const browser = await startBrowser(chromium as string)
     try {
-      const page = await browser.context.newPage()
       const troubles: string[] = []
       let loads = 0
       page.on('console', (message) => troubles.push(message.text()))
@@ -102,8 +125,44 @@ describe.skipIf(!chromium)('in Chromium', { timeout: 60_000 }, () => {
       expect([loads, troubles]).toEqual([2, []])
       expect(await page.locator('footer code').textContent()).toBe(refreshAppVersion())
     } finally {
-      await browser.close()
       clearVersionComponents()
     }
   })
+
+  it.each(SCREENS)(
+    'shows all of its pages at %i pixels, %s, and leads back from the login',
+    async (width, colorScheme) => {
+      await page.setViewportSize({ width, height: 844 })
+      await page.emulateMedia({ colorScheme })
+      const troubles: string[] = []
+      page.on('console', (message) => troubles.push(message.text()))
+      /** What is wider than its place. */
+      const cutOff = () =>
+        page.evaluate(() => [
+          document.documentElement.scrollWidth - innerWidth,
+          ...[...document.querySelectorAll('.card')].map((card) => card.scrollWidth - card.clientWidth),
+        ])
+      const paper = () =>
+        page.evaluate(() => getComputedStyle([...document.querySelectorAll('body')][0]).backgroundColor)
+
+      await page.goto(`http://127.0.0.1:${server.port}/?page=2`)
+      await page.locator('td.name').first().waitFor()
+      expect(await cutOff()).toEqual([0, 0])
+      expect(await paper()).toBe(colorScheme === 'dark' ? 'rgb(11, 18, 32)' : 'rgb(241, 245, 249)')
+      await page.getByRole('link', { name: 'Log in' }).click()
+      await page.fill('input[name=name]', 'alice')
+      await page.fill('input[name=password]', 'wrong')
+      await page.getByRole('button', { name: 'Log in' }).click()
+      await page.getByRole('alert').waitFor()
+      expect(await cutOff()).toEqual([0, 0])
+      await page.fill('input[name=name]', 'alice')
+      await page.fill('input[name=password]', 'alice')
+      await page.getByRole('button', { name: 'Log in' }).click()
+      await page.waitForURL('**/?page=2')
+      await page.getByRole('button', { name: 'Log alice out' }).click()
+      await page.getByRole('link', { name: 'Log in' }).waitFor()
+      // the browser's own, of the 401
+      expect(troubles).toEqual([expect.stringContaining('401')])
+    },
+  )
 })

@@ -197,22 +197,47 @@ describe('photos', () => {
 })
 
 describe('users', () => {
+  const login = (fields: Record<string, string>) =>
+    server.send({
+      method: 'POST',
+      path: '/login',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(fields).toString(),
+    })
+
   it('log in by a form, and the session is known to the API', async () => {
-    const login = (name: string, password: string) =>
-      server.send({
-        method: 'POST',
-        path: '/login',
-        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams({ name, password }).toString(),
-      })
-    expect((await login('alice', 'wrong')).status).toBe(401)
-    const { status, headers } = await login('alice', 'alice')
-    expect([status, headers['location']]).toEqual([302, LISTS])
+    const { status, headers } = await login({ name: 'alice', password: 'alice' })
+    expect([status, headers['location']]).toEqual([302, '/'])
     const cookie = (headers['set-cookie'] as unknown as string[]).map((line) => line.split(';')[0]).join('; ')
     const body = { title: 'By session' }
     expect((await send('POST', LISTS, { body, headers: { Cookie: cookie } })).status).toBe(201)
     const foreign = { Cookie: cookie, Origin: 'https://evil.test' }
     expect((await send('POST', LISTS, { body, headers: foreign })).status).toBe(403)
+  })
+
+  it('come back to the page that they log in from, and to no other site', async () => {
+    const site = `http://127.0.0.1:${server.port}`
+    const { text } = await server.send({ path: '/login', headers: { Referer: `${site}/docs?a="<b>&c` } })
+    expect(text).toContain('name="next" value="/docs?a=%22%3Cb%3E&amp;c"')
+    const wrong = await login({ name: 'alice', password: 'wrong', next: '/?page=2' })
+    expect([wrong.status, wrong.text.match(/role="alert"|value="[^"]+"/g)]).toEqual([
+      401,
+      ['role="alert"', 'value="/?page=2"'],
+    ])
+    const leadsTo = async (next: string) => (await login({ name: 'bob', password: 'bob', next })).headers['location']
+    expect(await leadsTo('/?page=2')).toBe('/?page=2')
+    const others = [
+      'https://evil.test/',
+      '//evil.test/',
+      '/\\evil.test',
+      `${site}//evil.test`,
+      'javascript:1',
+      '/login',
+      'http://',
+    ]
+    expect(await Promise.all(others.map(leadsTo))).toEqual(others.map(() => '/'))
+    const out = await server.send({ method: 'POST', path: '/logout', headers: { Referer: `${site}/docs` } })
+    expect([out.status, out.headers['location']]).toEqual([302, '/docs'])
   })
 
   it('have keys, which are printed once', async () => {
