@@ -1,5 +1,5 @@
 /**
- * Runs a command while each peer is the lowest version that package.json allows, as `npm run test:floors` does:
+ * Runs a command while each peer, and rate-limiter-flexible, is the lowest version that package.json allows, as `npm run test:floors` does:
  * `node --import tsx .config/on-floors.ts <command>`. They are installed once, beside each other, and are back as they were behind it.
  */
 import { spawnSync } from 'node:child_process'
@@ -14,10 +14,13 @@ const ASIDE = join(MODULES, '.above-floors')
 /** Those of @koa/router are each installed under a name of its own; flydrive finds the clients of its stores beside itself. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['@koa/router', 'flydrive'])
 
-const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly dependencies: Readonly<Record<string, string>>
   readonly peerDependencies: Readonly<Record<string, string>>
 }
-const floors = Object.entries(peerDependencies)
+/** An application's own limiters are of its own version. */
+const shared = Object.entries(dependencies).filter(([name]) => name === 'rate-limiter-flexible')
+const floors = [...Object.entries(peerDependencies), ...shared]
   .filter(([name]) => !ELSEWHERE.has(name))
   .map(([name, range]): [name: string, version: string] => [name, /\d+(?:\.\d+)*/.exec(range)?.[0] ?? range])
 

@@ -47,12 +47,13 @@ return {redis.call('incrby', KEYS[1], ARGV[1]), wait}
 
 /** Keeps counts in Redis, through a client of the application's. */
 export class RedisStore extends SharedStore {
-  readonly #client: { readonly eval: Evaluate }
+  /** Versions of rate-limiter-flexible before 11.4 ask for a `multi()`, with which they then do nothing. */
+  readonly #client: { readonly eval: Evaluate; multi(): void }
 
   /** @throws {ConfigurationError} it is no client that we know */
   constructor(client: RedisClient, options: SharedStoreOptions = {}) {
     super('Redis', MOST_COMMANDS, options)
-    this.#client = { eval: evaluatorOf(client) }
+    this.#client = { eval: evaluatorOf(client), multi() {} }
   }
 
   protected override counterOf({ limit, seconds }: Rate): Counter {

@@ -1,5 +1,5 @@
 import type Koa from 'koa'
-import { BurstyRateLimiter, RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
+import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes, RateLimiterUnion } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import type { Context } from '../../../lib/http/context.js'
 import { ConfigurationError, Throttled } from '../../../lib/kernel/errors.js'
@@ -436,6 +436,14 @@ describe('a request', () => {
   })
 })
 
+/** A union answers what each of its limiters says. */
+function worstOf(result: RateLimiterRes | Record<string, RateLimiterRes>): RateLimiterRes {
+  const [worst] = (result instanceof RateLimiterRes ? [result] : Object.values(result)).sort(
+    (one, other) => one.remainingPoints - other.remainingPoints,
+  )
+  return worst as RateLimiterRes
+}
+
 describe('a store of the application', () => {
   it('counts in place of that of the class', async () => {
     const { keys, store } = recorder()
@@ -444,22 +452,32 @@ describe('a store of the application', () => {
     expect(keys).toEqual(['throttle:4:anon,8:100/3600,2:ip,11:203.0.113.7,', 'throttle:4:user,9:1000/3600,4:user,1:7,'])
   })
 
-  it('may be limiters of rate-limiter-flexible, which let a caller burst', async () => {
-    const limiter = new BurstyRateLimiter(
-      new RateLimiterMemory({ keyPrefix: 'own', points: 2, duration: 60 }),
-      new RateLimiterMemory({ keyPrefix: 'burst', points: 3, duration: 60 }),
-    )
+  const own = (options: { keyPrefix: string; points: number }) => new RateLimiterMemory({ ...options, duration: 60 })
+  it.each([
+    ['one in memory', 2, () => own({ keyPrefix: 'alone', points: 2 })],
+    [
+      'one that lets a caller burst',
+      5,
+      () => new BurstyRateLimiter(own({ keyPrefix: 'own', points: 2 }), own({ keyPrefix: 'burst', points: 3 })),
+    ],
+    [
+      'a union, of which the tightest counts',
+      1,
+      () => new RateLimiterUnion(own({ keyPrefix: 'loose', points: 2 }), own({ keyPrefix: 'tight', points: 1 })),
+    ],
+  ])('may be limiters of rate-limiter-flexible: %s', async (_, admitted, create) => {
+    const limiter = create()
     const store: ThrottleStore = {
       limiter: (_budget, { limit }) => ({
         consume: (key) =>
           limiter.consume(key).then(
-            ({ remainingPoints, msBeforeNext }) => ({ used: limit - remainingPoints, wait: msBeforeNext }),
-            ({ msBeforeNext }: RateLimiterRes) => ({ used: limit + 1, wait: msBeforeNext }),
+            (result) => ({ used: limit - worstOf(result).remainingPoints, wait: worstOf(result).msBeforeNext }),
+            (result: RateLimiterRes) => ({ used: limit + 1, wait: worstOf(result).msBeforeNext }),
           ),
       }),
     }
     const throttle = new AnonRateThrottle({ rate: '2/minute', store })
-    for (let time = 0; time < 5; time++) await checkThrottles(request(null).ctx, VIEW, [throttle])
+    for (let time = 0; time < admitted; time++) await checkThrottles(request(null).ctx, VIEW, [throttle])
     await expect(checkThrottles(request(null).ctx, VIEW, [throttle])).rejects.toBeInstanceOf(Throttled)
   })
 })
