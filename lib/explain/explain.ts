@@ -5,6 +5,10 @@
 import { isSafeMethod } from '../http/context.js'
 import type { IdempotencyRule } from '../idempotency/rule.js'
 import { heardChannels } from '../kernel/trace-channels.js'
+import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
+import { modelName } from '../models/objection.js'
+import { reflectionOf } from '../models/table.js'
 import { queryParameters } from '../openapi/parameters.js'
 import { permissionName } from '../permissions/operators.js'
 import type { ActionPlan } from '../views/action-plan.js'
@@ -45,6 +49,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     pagination: paginator ? nameOf(paginator) : null,
     parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
     relations: readsList(operation.action) && generic && hasModel(generic.viewClass) ? relationsOf(generic) : [],
+    ...(generic && isSafeMethod(operation.method) && foreignKeysOf(generic)),
     ...(generic?.plan.limitsRows && { rules: explainRules(subject as Subject<GenericAPIView>) }),
     ...road,
     database: view.plan.database?.described ?? null,
@@ -82,6 +87,18 @@ function parametersOf({ view }: Subject<GenericAPIView>): readonly string[] {
 function relationsOf({ viewClass }: GenericAPIView): readonly string[] {
   const named = Object.entries(viewClass.filterRelations)
   return named.map(([relation, view]) => `${relation} (${namedClass(view)?.name})`)
+}
+
+/** `author: Author by author_id`; of a list, the foreign key is the other table's. */
+function foreignKeysOf({ viewClass }: GenericAPIView): Pick<Explanation, 'foreignKeys'> {
+  if (!hasModel(viewClass) || !reflectionOf(viewClass.modelClass())) return {}
+  const relations = [...describeModel(viewClass.modelClass()).relations.values()]
+  return { foreignKeys: relations.map((one) => `${one.name}: ${modelName(one.model)} by ${keyOf(one)}`) }
+}
+
+function keyOf({ kind, model, through, ownerProperties, relatedProperties }: RelationDescription): string {
+  if (kind === 'belongs-to-one') return ownerProperties.join(', ')
+  return through ? through.model.tableName : relatedProperties.map((name) => `${model.tableName}.${name}`).join(', ')
 }
 
 function policiesOf({ policies }: APIView): ExplainedPolicies {

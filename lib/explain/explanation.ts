@@ -65,6 +65,8 @@ export interface Explanation {
   readonly parameters: readonly string[]
   /** The relations that groups of filters may ask about, each with the view set that shows their objects. */
   readonly relations: readonly string[]
+  /** The relations that foreign keys make of a model of `table(…, { relations: 'foreign keys' })`, with their objects. */
+  readonly foreignKeys?: readonly string[]
   /**
    * Which rows rules let the caller of the request that is given see and write, of each model that the answer shows: SQL with
    * `$1` in place of each value; and the view sets from which related objects come. Missing where nothing says so.

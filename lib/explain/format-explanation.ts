@@ -23,6 +23,7 @@ function format(explanation: Explanation): string {
     ['page', explanation.pagination ?? ''],
     ['parameters', grouped(explanation.parameters).join(', ')],
     ['relations', explanation.relations.join(', ')],
+    ['foreign keys', (explanation.foreignKeys ?? []).join(', ')],
     ...(explanation.rules ?? []).map((rule) => ['rule', rule] as const),
     ['reads', reading ? withReason(reading.from, reading.because) : ''],
     ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],

@@ -515,7 +515,7 @@ function takesOf(events: number): TakenWrites {
 }
 
 /** The name a column has for the model: `knexSnakeCaseMappers()` renames at knex's own level. */
-function modelColumn(knex: Queryable, name: string): string {
+export function modelColumn(knex: Queryable, name: string): string {
   const { postProcessResponse } = knex.client.config as { postProcessResponse?: (rows: unknown) => unknown }
   if (!postProcessResponse) return name
   const [row] = postProcessResponse([{ [name]: null }]) as [Record<string, unknown>]

@@ -61,12 +61,8 @@ export interface PreparedDatabase {
  * that cannot be read
  */
 export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryable): Promise<PreparedDatabase[]> {
-  const byDatabase = new Map<Queryable, ModelClass[]>()
-  for (const model of new Set(models)) {
-    const database = knex ?? boundKnex(model)
-    byDatabase.set(database, [...(byDatabase.get(database) ?? []), model])
-  }
-  for (const [database, members] of byDatabase) {
+  const databases = byDatabase(models, knex)
+  for (const [database, members] of databases) {
     // first: a connection that is refused answers nothing rightly
     await listenTo(database)
     const found = await readCatalogue(
@@ -83,10 +79,23 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
     }
     for (const model of members) describeBy(model, found.get(model.tableName) as CatalogueTable, configOf(database))
   }
-  return [...byDatabase].map(([database, members]) => ({
+  return [...databases].map(([database, members]) => ({
     knex: database,
     tables: members.map((model) => toReference(database, model.tableName)),
   }))
+}
+
+/** Models by where their tables are read. @throws {ConfigurationError} one is bound to no knex */
+export function byDatabase(
+  models: Iterable<ModelClass>,
+  knex: Queryable | undefined,
+): ReadonlyMap<Queryable, readonly ModelClass[]> {
+  const found = new Map<Queryable, ModelClass[]>()
+  for (const model of new Set(models)) {
+    const database = knex ?? boundKnex(model)
+    found.set(database, [...(found.get(database) ?? []), model])
+  }
+  return found
 }
 
 /** Describes a model by its table in a catalogue. @param source the database that it was read of; undefined for any */

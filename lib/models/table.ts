@@ -24,15 +24,20 @@ export type TableRelation =
 export interface TableOptions {
   /** The column, or columns, of the primary key. @default 'id' */
   readonly idColumn?: string | readonly string[]
-  /** Relations to other tables, by name. @default none */
-  readonly relations?: Readonly<Record<string, TableRelation>>
+  /**
+   * Relations to other tables, by name; or `'foreign keys'`: those that the foreign keys of the database say, in both
+   * directions, once `prepare()` has read them. `explain()` shows their names. @default none
+   */
+  readonly relations?: Readonly<Record<string, TableRelation>> | 'foreign keys'
   /** The class that the model extends, such as one of yours with mappers or hooks. @default Objection's `Model` */
   readonly base?: new () => Model
 }
 
+const FOREIGN_KEYS = 'foreign keys'
+
 const OPTIONS = {
   idColumn: 'name or names',
-  relations: 'record',
+  relations: 'any',
   base: 'function',
 } as const satisfies Record<keyof TableOptions, Kind>
 
@@ -70,6 +75,7 @@ export interface TableModel<Row extends object = object, Related extends object 
  * A model of a table, for a view set without a class of one's own. Its rows are typed where a row type is given, such as
  * `npx koa-viewsets types` writes, and its relations where a type of the rows that they lead to is given besides.
  * Of two tables that lead to each other the compiler needs the type of one: `const authors: TableModel<AuthorRow> = table(…)`.
+ * With `relations: 'foreign keys'` a relation leads to the model that the API has of the other table, else to one that is made.
  * @param tableName as the database has it, with its schema where it is in none of the search path
  * @throws {ConfigurationError} an option is wrong
  * @example
@@ -83,7 +89,9 @@ export interface TableModel<Row extends object = object, Related extends object 
 export function table<Row extends object = object>(tableName: string, options?: TableOptions): TableModel<Row>
 export function table<Row extends object, Related extends object>(
   tableName: string,
-  options: TableOptions & { readonly relations: { readonly [Name in keyof Related]: RelationTo<Related[Name]> } },
+  options: TableOptions & {
+    readonly relations: { readonly [Name in keyof Related]: RelationTo<Related[Name]> } | 'foreign keys'
+  },
 ): TableModel<Row, Related>
 export function table(tableName: string, options: TableOptions = {}): TableModel {
   if (typeof tableName !== 'string' || tableName === '') {
@@ -93,14 +101,58 @@ export function table(tableName: string, options: TableOptions = {}): TableModel
   checkKinds(where, options, { kinds: OPTIONS })
   const { idColumn = 'id', relations = {}, base = Model } = options
   if (!isModelClass(base)) throw new ConfigurationError(`${where}: base is no Objection model class`)
-  for (const [name, relation] of Object.entries(relations)) checkRelation(`${where}: relations.${name}`, relation)
+  const reflects = relations === FOREIGN_KEYS
+  if (!reflects) checkRelations(where, relations)
   const made: typeof Model = class extends base {
     static override tableName = tableName
     static override idColumn = idColumn as string | string[]
-    static override relationMappings = () => mappingsOf(made, relations)
+    static override relationMappings = reflects ? () => reflection.mappings : () => mappingsOf(made, relations)
   }
+  const reflection: Reflection = { made, base, mappings: {}, isKnown: false }
+  if (reflects) reflect(reflection)
   Object.defineProperty(made, 'name', { value: pascalCase(singularize(tableName)) })
   return made
+}
+
+/** What is known of the foreign keys of a table. */
+export interface Reflection {
+  /** The class that `table()` made: an application may have made others below it. */
+  readonly made: ModelClass
+  readonly base: ModelClass
+  /** Filled once the database was read; Objection keeps the object. */
+  readonly mappings: RelationMappings
+  isKnown: boolean
+}
+
+/** By what gives a class its mappings: one that has its own has no others. */
+const reflections = new WeakMap<object, Reflection>()
+
+/** @internal What is known of the foreign keys that make a model's relations; undefined for one that says them itself. */
+export function reflectionOf(model: ModelClass): Reflection | undefined {
+  const { relationMappings } = model
+  return typeof relationMappings === 'function' ? reflections.get(relationMappings) : undefined
+}
+
+interface NamingClass {
+  readonly getRelationNames: (this: ModelClass) => string[]
+}
+
+function reflect(reflection: Reflection): void {
+  const { made, base } = reflection
+  reflections.set(made.relationMappings, reflection)
+  const { getRelationNames } = base as unknown as NamingClass
+  // Objection keeps the names that it finds first, though it may be asked (by an insert) before they are known
+  const known = function (this: ModelClass): string[] {
+    return reflection.isKnown ? getRelationNames.call(this) : []
+  }
+  Object.assign(made, { getRelationNames: known })
+}
+
+function checkRelations(where: string, relations: unknown): void {
+  if (typeof relations !== 'object' || relations === null) {
+    throw new ConfigurationError(`${where}: relations is neither an object of relations nor '${FOREIGN_KEYS}'`)
+  }
+  for (const [name, relation] of Object.entries(relations)) checkRelation(`${where}: relations.${name}`, relation)
 }
 
 function checkRelation(where: string, relation: TableRelation): void {
@@ -117,7 +169,7 @@ function checkRelation(where: string, relation: TableRelation): void {
   }
 }
 
-function mappingsOf(owner: typeof Model, relations: NonNullable<TableOptions['relations']>): RelationMappings {
+function mappingsOf(owner: typeof Model, relations: Readonly<Record<string, TableRelation>>): RelationMappings {
   return Object.fromEntries(Object.entries(relations).map(([name, relation]) => [name, mappingOf(owner, relation)]))
 }
 

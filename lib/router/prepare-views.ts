@@ -3,10 +3,12 @@ import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly, setting } from '../kernel/settings.js'
 import { type PreparedDatabase, prepareModels } from '../models/describe-model.js'
+import { relateModels } from '../models/foreign-key-models.js'
 import type { ModelClass } from '../models/objection.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
 import { warnOfWholeTables, wholeTables } from '../views/checks/warn-of-whole-tables.js'
+import { hasModel } from '../views/generic-view-class.js'
 import { prepareNested, prepareView } from './check-view.js'
 import { isGeneric } from './lookup-segment.js'
 import type { Registration, ViewSetClass } from './registration.js'
@@ -30,9 +32,10 @@ export async function prepareViews(
   registrations: readonly Registration[],
   { knex, rules, strict }: PrepareOptions,
 ): Promise<readonly PreparedDatabase[]> {
-  const models = new Set<ModelClass>(
-    views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfActions(view)])),
-  )
+  const own = views.filter(isGeneric).flatMap((view) => (hasModel(view) ? [view.modelClass()] : []))
+  // first what view sets are of: relations that only the database says lead to these
+  let models = modelsOfViews(views)
+  if (await relateModels([...own, ...models, ...(rules?.reached ?? [])], knex)) models = modelsOfViews(views)
   const databases = await prepareModels(new Set([...models, ...(rules?.reached ?? [])]), knex)
   const mistakes = new Set<string>()
   const check = async (work: () => void | Promise<void>) => {
@@ -61,4 +64,8 @@ export async function prepareViews(
   }
   if (mistakes.size > 0) throw new ConfigurationError([...mistakes].join('\n'))
   return databases
+}
+
+function modelsOfViews(views: readonly ViewSetClass[]): ReadonlySet<ModelClass> {
+  return new Set(views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfActions(view)])))
 }

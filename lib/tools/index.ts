@@ -7,5 +7,6 @@ export type {
   Explanation,
 } from '../explain/explanation.js'
 export { formatExplanations } from '../explain/format-explanation.js'
-export { describeModel, prepareModels } from '../models/describe-model.js'
+export { describeModel } from '../models/describe-model.js'
+export { prepareRelatedModels as prepareModels } from '../models/foreign-key-models.js'
 export type { ModelDescription } from '../models/model-description.js'

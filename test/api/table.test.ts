@@ -1,4 +1,5 @@
 /** Models by the name of their table are Objection models like any other. */
+import knex from 'knex'
 import {
   APIRouter,
   ConfigurationError,
@@ -6,12 +7,17 @@ import {
   modelSerializer,
   modelViewSet,
   NestedSerializer,
+  OrderingFilter,
   PrimaryKeyRelatedField,
+  SearchFilter,
   type TableModel,
   table,
 } from 'koa-viewsets'
-import { Model } from 'objection'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { any, rule } from 'koa-viewsets/rules'
+import { describeModel, formatExplanations, prepareModels } from 'koa-viewsets/tools'
+import { count } from 'koa-viewsets/views'
+import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
@@ -144,4 +150,306 @@ it.each<[string, () => unknown, string]>([
 ])('%s is a mistake that is told', (_mistake, make, message) => {
   expect(make).toThrow(ConfigurationError)
   expect(make).toThrow(message)
+})
+
+describe("relations: 'foreign keys'", () => {
+  const LIBRARY = `
+    create schema trade;
+    create table trade.publishers (code text primary key, name text not null, country text not null);
+    create table authors (id serial primary key, name text not null, books int, mentor_id int references authors);
+    create table books (id serial primary key, title text not null, author_id int not null references authors,
+      editor_id int references authors, publisher_code text references trade.publishers);
+    create table covers (id serial primary key, colour text not null, book_id int not null unique references books);
+    create table tags (id serial primary key, label text not null unique);
+    create table book_tags (book_id int references books, tag_id int references tags, primary key (book_id, tag_id));
+    create table editions (book_id int references books, number int, note text, primary key (book_id, number));
+    create table copies (id serial primary key, book_id int, number int, shelf text not null,
+      foreign key (book_id, number) references editions);
+    insert into trade.publishers values ('p', 'Press', 'DE');
+    insert into authors (name, mentor_id) values ('Ada', null), ('Bob', 1);
+    insert into books (title, author_id, editor_id, publisher_code) values ('First', 1, 2, 'p'), ('Second', 2, null, null);
+    insert into covers (colour, book_id) values ('red', 1);
+    insert into tags (label) values ('x'), ('y');
+    insert into book_tags values (1, 1), (1, 2);
+    insert into editions values (1, 1, 'new');
+    insert into copies (book_id, number, shelf) values (1, 1, 'A'), (1, 1, 'B');`
+  const REFLECTED = { relations: 'foreign keys' } as const
+
+  let library: TestDatabase
+  class Base extends Model {}
+  beforeAll(async () => {
+    library = await createDatabase({ schema: LIBRARY })
+    Base.knex(library.knex)
+  })
+  afterAll(() => library.drop())
+
+  /** The tables with their relations by hand, under the names that foreign keys give them. */
+  function byHand() {
+    const base = Base
+    const publishers = table('trade.publishers', { base, idColumn: 'code' })
+    const authors: TableModel = table('authors', {
+      base,
+      relations: {
+        mentor: { belongsTo: () => authors, key: 'mentor_id' },
+        authors_by_mentor: { hasMany: () => authors, key: 'mentor_id' },
+        books_by_author: { hasMany: () => books, key: 'author_id' },
+        books_by_editor: { hasMany: () => books, key: 'editor_id' },
+      },
+    })
+    const tags = table('tags', { base })
+    const covers = table('covers', { base })
+    const copies = table('copies', { base })
+    class Edition extends Base {
+      static override tableName = 'editions'
+      static override idColumn = ['book_id', 'number']
+      static override relationMappings = () => ({
+        copies: {
+          relation: Model.HasManyRelation,
+          modelClass: copies as unknown as typeof Model,
+          join: { from: ['editions.book_id', 'editions.number'], to: ['copies.book_id', 'copies.number'] },
+        },
+      })
+    }
+    const books: TableModel = table('books', {
+      base,
+      relations: {
+        author: { belongsTo: () => authors, key: 'author_id' },
+        editor: { belongsTo: () => authors, key: 'editor_id' },
+        publisher: { belongsTo: () => publishers, key: 'publisher_code' },
+        cover: { hasOne: () => covers, key: 'book_id' },
+        editions: { hasMany: () => Edition, key: 'book_id' },
+        tags: { manyToMany: () => tags, through: 'book_tags', from: 'book_id', to: 'tag_id' },
+      },
+    })
+    return { authors, books, tags, covers, copies, editions: Edition as unknown as TableModel }
+  }
+
+  function byForeignKeys(): ReturnType<typeof byHand> {
+    const made = (name: string, idColumn: string | string[] = 'id') =>
+      table(name, { base: Base, idColumn, ...REFLECTED })
+    const editions = made('editions', ['book_id', 'number'])
+    return {
+      authors: made('authors'),
+      books: made('books'),
+      tags: made('tags'),
+      covers: made('covers'),
+      copies: made('copies'),
+      editions,
+    }
+  }
+
+  /** An API with what relations are for. */
+  function apiOf({ authors, books, tags, covers, copies, editions }: ReturnType<typeof byHand>) {
+    const named = { fields: ['id', 'name'], declaredFields: {} }
+    class AuthorSerializer extends modelSerializer(authors, named) {}
+    class TitleSerializer extends modelSerializer(books, { fields: ['title'] }) {}
+    class CopySerializer extends modelSerializer(copies, { fields: ['id', 'shelf'] }) {}
+    class EditionSerializer extends modelSerializer(editions, {
+      fields: ['number', 'note'],
+      declaredFields: { copies: new NestedSerializer(CopySerializer, { many: true }) },
+    }) {}
+    class BookSerializer extends modelSerializer(books, {
+      fields: ['id', 'title', 'author', 'editor_id', 'tags'],
+      declaredFields: {
+        author: new PrimaryKeyRelatedField({ queryset: authors, shownBy: AuthorSerializer }),
+        cover: new NestedSerializer(modelSerializer(covers, { fields: ['id', 'colour'] }), { required: false }),
+        editions: new NestedSerializer(EditionSerializer, { many: true, required: false }),
+      },
+    }) {}
+    class BookViewSet extends modelViewSet(books, {
+      serializerClass: BookSerializer,
+      filterBackends: [new FieldFilter({ groupParam: 'filter' }), OrderingFilter, SearchFilter],
+      filtersetFields: ['publisher__country', 'author__mentor__name', 'tags__label'],
+      filterRelations: { tags: () => TagViewSet },
+      orderingFields: ['id', 'author__name'],
+      ordering: ['id'],
+      searchFields: ['editor__name'],
+      expandable: { editor: AuthorSerializer, tags_count: count('tags') },
+    }) {}
+    class TagViewSet extends modelViewSet(tags, {
+      serializerClass: modelSerializer(tags, { fields: ['id', 'label'] }),
+      filterBackends: [FieldFilter],
+      filtersetFields: ['label'],
+      ordering: ['id'],
+    }) {}
+    class MentoredSerializer extends modelSerializer(authors, {
+      fields: ['id', 'name'],
+      declaredFields: {
+        mentor: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+        books_by_editor: new NestedSerializer(TitleSerializer, { many: true, readOnly: true }),
+      },
+    }) {}
+    class AuthorViewSet extends modelViewSet(authors, { serializerClass: MentoredSerializer, ordering: ['id'] }) {}
+    const seen = { or: [any('tags', { label: 'x' }), { author__mentor__name: 'Ada' }, { title: 'Third' }] }
+    return new APIRouter({ rules: [rule(books, { read: seen })] })
+      .register('books', BookViewSet)
+      .register('authors', AuthorViewSet)
+      .register('tags', TagViewSet)
+  }
+
+  const documentOf = async (api: APIRouter) => {
+    await api.prepare()
+    return api.getSchema({ title: 'Library', version: '1' })
+  }
+
+  async function answersOf(api: APIRouter) {
+    await api.prepare()
+    const served = await serving(api.routes())
+    const answers: [string, number, unknown][] = []
+    for (const path of [
+      '/books?expand=editor,tags_count',
+      '/books/1',
+      '/books?publisher__country=DE',
+      '/books?author__mentor__name=Ada&ordering=-author__name',
+      '/books?search=bob',
+      `/books?filter=${encodeURIComponent('any(tags,label=y)')}`,
+      '/authors',
+    ]) {
+      const { status, text } = await served.get(path)
+      answers.push([path, status, text])
+    }
+    const body = {
+      title: 'Third',
+      author: 2,
+      editor_id: null,
+      tags: [2],
+      cover: { colour: 'blue' },
+      editions: [{ number: 4, note: null, copies: [{ shelf: 'C' }] }],
+    }
+    for (const [method, path, sent] of [
+      ['POST', '/books', body],
+      ['POST', '/books', { ...body, author: 99, tags: [98] }],
+    ] as const) {
+      const { status, json } = await served.send(method, path, sent)
+      answers.push([method, status, json])
+    }
+    await served.close()
+    return answers
+  }
+
+  it('are as those by hand: explained, answered and written', async () => {
+    const hand = apiOf(byHand())
+    const reflected = apiOf(byForeignKeys())
+    expect(await documentOf(reflected)).toEqual(await documentOf(hand))
+    const explained = async (api: APIRouter) => (await api.explain()).map((one) => ({ ...one, foreignKeys: undefined }))
+    expect(await explained(reflected)).toEqual(await explained(hand))
+    const reset = () =>
+      library.knex.raw(
+        'delete from copies where id > 2; delete from editions where number = 4; delete from covers where id > 1; delete from book_tags where book_id > 2; delete from books where id > 2; alter sequence books_id_seq restart with 3; alter sequence covers_id_seq restart with 2; alter sequence copies_id_seq restart with 3',
+      )
+    const expected = await answersOf(hand)
+    await reset()
+    expect(await answersOf(reflected)).toEqual(expected)
+    await reset()
+    const statuses = expected.map(([, status]) => status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 200, 201, 400])
+    expect(expected[7]).toMatchObject(['POST', 201, { title: 'Third', editions: [{ copies: [{ shelf: 'C' }] }] }])
+  })
+
+  it('are told by explain(), under the names that `init` writes', async () => {
+    const [list] = await apiOf(byForeignKeys()).explain('author-list')
+    expect(list?.foreignKeys).toEqual([
+      'mentor: Author by mentor_id',
+      'authors_by_mentor: Author by authors.mentor_id',
+      'books_by_author: Book by books.author_id',
+      'books_by_editor: Book by books.editor_id',
+    ])
+    const [books] = await apiOf(byForeignKeys()).explain('book-list')
+    expect(books && formatExplanations([books])).toContain(
+      '  foreign keys author: Author by author_id, editor: Author by editor_id, publisher: Publisher by publisher_code, ' +
+        'cover: Cover by covers.book_id, editions: Edition by editions.book_id, tags: Tag by book_tags\n',
+    )
+  })
+
+  it('lead to the classes that the API has, and stand in those below the table', async () => {
+    class Author extends Base {
+      static override tableName = 'authors'
+    }
+    class Edition extends table('editions', { base: Base, idColumn: ['book_id', 'number'], ...REFLECTED }) {}
+    class Book extends table('books', { base: Base, ...REFLECTED }) {}
+    const books = modelViewSet(Book, { serializerClass: modelSerializer(Book, { fields: ['id'] }) })
+    const authors = modelViewSet(Author, { serializerClass: modelSerializer(Author, { fields: ['id'] }) })
+    await new APIRouter({ rules: [rule(Edition, {})] }).register('books', books).register('authors', authors).prepare()
+    const related = (model: typeof Model, name: string) => model.getRelation(name).relatedModelClass
+    expect(related(Book as never, 'author')).toBe(Author)
+    expect(related(Book as never, 'editions')).toBe(Edition)
+    expect(related(Edition as never, 'book')).toBe(Book)
+    // what nothing of the API names is made, with relations of its own
+    expect(related(related(Book as never, 'tags'), 'books')).toBe(Book)
+    expect(related(Edition as never, 'copies').getRelations()).toHaveProperty('edition')
+  })
+
+  it("are there after an insert that came before prepare(), and for queries of one's own", async () => {
+    const Tag = table('tags', { base: Base, ...REFLECTED })
+    await Tag.query().insert({ label: 'z' } as never)
+    await Tag.query().delete().where('label', 'z')
+    await prepareModels([Tag])
+    expect(Object.keys(Tag.getRelations())).toEqual(['books'])
+    expect(await Tag.query().findById(1).withGraphFetched('books')).toMatchObject({ books: [{ title: 'First' }] })
+    expect([...describeModel(Tag).relations.keys()]).toEqual(['books'])
+  })
+
+  it('are written as mappers write columns, and leave the names of columns and accessors alone', async () => {
+    class Camel extends Base {
+      static override columnNameMappers = snakeCaseMappers()
+      get publisher() {
+        return 'its own'
+      }
+    }
+    const Book = table('books', { base: Camel, ...REFLECTED })
+    const Author = table('authors', { base: Camel, ...REFLECTED })
+    await prepareModels([Book, Author])
+    expect(Object.keys(Author.getRelations())).toEqual(['mentor', 'authorsByMentor', 'booksByAuthor', 'booksByEditor'])
+    expect(Object.keys(Book.getRelations())).toContain('publisherRow')
+    const mapped = knex({ client: 'pg', connection: library.connection as never, ...knexSnakeCaseMappers() })
+    onTestFinished(() => mapped.destroy())
+    class Mapped extends Model {}
+    Mapped.knex(mapped)
+    const Tag = table('tags', { base: Mapped, ...REFLECTED })
+    const Written = table('authors', { base: Mapped, ...REFLECTED })
+    await prepareModels([Tag, Written])
+    expect(Object.keys(Written.getRelations())).toEqual(['mentor', 'authorsByMentor', 'booksByAuthor', 'booksByEditor'])
+    expect(await Tag.query().findById(1).withGraphFetched('books.author')).toMatchObject({
+      books: [{ title: 'First', authorId: 1, author: { name: 'Ada' } }],
+    })
+  })
+
+  it.each<[string, () => unknown, string]>([
+    [
+      'another word',
+      () => table('books', { relations: 'all' as never }),
+      "neither an object of relations nor 'foreign keys'",
+    ],
+    [
+      'a relation that no foreign key makes',
+      () => {
+        const Book = table('books', { base: Base, ...REFLECTED })
+        const serializerClass = modelSerializer(Book, {
+          fields: ['id'],
+          declaredFields: { writer: new NestedSerializer(modelSerializer(table('authors'), { fields: ['id'] })) },
+        })
+        return new APIRouter().register('books', modelViewSet(Book, { serializerClass })).prepare()
+      },
+      'Book has no column, relation or attribute "writer"',
+    ],
+    [
+      'a path with a name that is nearly one',
+      () => {
+        const Book = table('books', { base: Base, ...REFLECTED })
+        const serializerClass = modelSerializer(Book, { fields: ['id'] })
+        const statics = { serializerClass, filterBackends: [FieldFilter], filtersetFields: ['publishr__name'] }
+        return new APIRouter().register('books', modelViewSet(Book, statics)).prepare()
+      },
+      'did you mean "publisher"',
+    ],
+    [
+      'a table that there is not',
+      () => prepareModels([table('boks', { base: Base, ...REFLECTED })] as never),
+      'table "boks" does not exist',
+    ],
+  ])('%s is a mistake that prepare() tells', async (_mistake, make, message) => {
+    const failing = async () => make()
+    await expect(failing()).rejects.toThrow(ConfigurationError)
+    await expect(failing()).rejects.toThrow(message)
+  })
 })

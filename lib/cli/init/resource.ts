@@ -9,16 +9,16 @@ import {
   tableKindOf,
   tenantOf,
 } from '../../kernel/telling-names.js'
+import type { FoundRelation } from '../../models/foreign-key-relations.js'
+import type { SchemaTable } from '../../models/schema-tables.js'
 import type { DescribedModel, ModelProperty } from '../schema/describe-schema.js'
-import type { TableRelation } from '../schema/find-relations.js'
-import type { SchemaTable } from '../schema/read-schema.js'
 
 /** Which actions a view set has: all, those that read, or those of the list. */
 export type Actions = 'all' | 'read' | 'list'
 
 /** A relation to a table that has a model. */
 export interface ResourceRelation {
-  readonly relation: TableRelation
+  readonly relation: FoundRelation
   readonly target: DescribedModel
 }
 

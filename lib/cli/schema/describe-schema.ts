@@ -1,11 +1,13 @@
 /** What the models of a schema are called and hold: names, properties, keys, relations. */
 import type { CatalogueColumn } from '../../models/catalogue.js'
 import { propertyProblem } from '../../models/column-names.js'
+import { type FoundRelation, findRelations } from '../../models/foreign-key-relations.js'
+import { Names } from '../../models/relation-names.js'
+import { keyOf, type SchemaTable } from '../../models/schema-tables.js'
 import { columnType, isForeignType } from './column-type.js'
 import { type EnumType, EnumTypes } from './enum-types.js'
-import { findRelations, type TableRelation } from './find-relations.js'
-import { classNames, classNamesOf, fileName, Names, routeName } from './names.js'
-import type { DatabaseSchema, SchemaTable } from './read-schema.js'
+import { classNames, classNamesOf, fileName, routeName } from './names.js'
+import type { DatabaseSchema } from './read-schema.js'
 import { quoted } from './source-text.js'
 
 export interface ModelProperty {
@@ -33,7 +35,7 @@ export interface DescribedModel {
   readonly route: string
   readonly properties: readonly ModelProperty[]
   readonly leftOut: readonly LeftOutColumn[]
-  readonly relations: readonly TableRelation[]
+  readonly relations: readonly FoundRelation[]
   /** It only says which rows of two other tables belong together. */
   readonly isJoinTable: boolean
   /** The columns that distinguish rows; none where nothing does. */
@@ -47,19 +49,13 @@ export interface DescribedSchema {
   readonly notes: readonly string[]
 }
 
-/** Names that relations must not have, as models or all objects have them. */
-const MEMBERS = [
-  ...['constructor', 'prototype', '__proto__', 'toJSON', 'toString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf'],
-  ...['propertyIsEnumerable', 'toLocaleString', 'QueryBuilderType', 'then', 'length'],
-]
-
 export function describeSchema({ tables, notes }: DatabaseSchema): DescribedSchema {
   const told = [...notes]
   const classes = classNames()
   const enums = new EnumTypes(classes)
   const files = new Names()
   const routes = new Names()
-  const relations = findRelations(tables, MEMBERS)
+  const relations = findRelations(tables)
   const hasSchemas = new Set(tables.map(({ schema }) => schema)).size > 1
   // classes first: a type of the database makes way for them
   const named = tables.map((table) => {
@@ -91,14 +87,15 @@ export function describeSchema({ tables, notes }: DatabaseSchema): DescribedSche
       ...names,
       properties,
       leftOut,
-      relations: (relations.of.get(table) ?? []).filter((relation) =>
-        columnsOf(relation).every((column) => !isLeftOut(column)),
-      ),
+      relations: relations.of.get(table) ?? [],
       isJoinTable: relations.joinTables.has(table),
       key,
     }
   })
-  return { models, enums: enums.all, notes: [...told, ...relations.notes] }
+  const leftOut = relations.leftOut.map(
+    ({ name, table, problem }) => `the foreign key ${quoted(name)} of ${quoted(table)} is no relation: ${problem}`,
+  )
+  return { models, enums: enums.all, notes: [...told, ...leftOut] }
 }
 
 function propertyOf(
@@ -119,31 +116,6 @@ function propertyOf(
     comment: table.comments.get(column.nativeName),
     column,
   }
-}
-
-function columnsOf(relation: TableRelation): readonly string[] {
-  return relation.kind === 'many-to-many' ? [...relation.own, ...relation.from, ...relation.to] : relation.own
-}
-
-/** The primary key, else what is unique of columns that are never null: of several, the one of the fewest columns. */
-function keyOf({ kind, catalogue }: SchemaTable): readonly string[] {
-  const { columns, constraints, hasHeirs } = catalogue
-  // rows of tables that inherit from it are its own, too, and its keys are not theirs
-  const isCounted = (name: string) => columns.some(({ column, isCounted }) => column === name && isCounted)
-  if (hasHeirs && !constraints.some(({ kind, columns: [name = ''] }) => kind === 'primary' && isCounted(name)))
-    return []
-  const primary = constraints.find((constraint) => constraint.kind === 'primary')
-  if (primary) return primary.columns
-  // no column of a view is known to hold no null
-  const isFilled = (name: string) =>
-    kind === 'materialized view' || columns.some(({ column, notNull }) => column === name && notNull)
-  const [key] = constraints
-    .filter(
-      (constraint) =>
-        constraint.kind === 'unique' && constraint.columns.length > 0 && constraint.columns.every(isFilled),
-    )
-    .sort((a, b) => a.columns.length - b.columns.length || (a.name < b.name ? -1 : 1))
-  return key ? key.columns : []
 }
 
 function foreignTypes(table: SchemaTable, properties: readonly ModelProperty[]): readonly string[] {

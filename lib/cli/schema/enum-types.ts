@@ -1,7 +1,8 @@
 /** The types that a database has made of lists of strings. */
 
 import type { CatalogueColumn } from '../../models/catalogue.js'
-import { enumNamesOf, type Names } from './names.js'
+import type { Names } from '../../models/relation-names.js'
+import { enumNamesOf } from './names.js'
 import { literal } from './source-text.js'
 
 /** A type that the database has made of a list of strings. */

@@ -6,6 +6,7 @@ import { withoutPrefix } from '../../filters/search-filter.js'
 import { ServiceUnavailable } from '../../kernel/errors.js'
 import { oncePerUntilFailed } from '../../kernel/once-per.js'
 import { describeModel, prepareModels } from '../../models/describe-model.js'
+import { relateModels } from '../../models/foreign-key-models.js'
 import { isModelClass, type ModelClass } from '../../models/objection.js'
 import { parseOrderTerm } from '../../queryset/total-order.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -99,7 +100,8 @@ export async function prepareModelsOf(view: ModelledView): Promise<void> {
 }
 
 const readModels = oncePerUntilFailed(async (view: ModelledView): Promise<void> => {
-  const models = modelsOf(view)
+  let models = modelsOf(view)
+  if (await relateModels(models)) models = modelsOf(view)
   if (!models.every((model) => describeModel(model).prepared)) await prepareModels(models)
 })
 

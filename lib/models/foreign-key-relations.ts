@@ -1,8 +1,8 @@
 /** The relations between tables, by their foreign keys, in both directions. */
-import type { CatalogueConstraint, CatalogueTable } from '../../models/catalogue.js'
-import { keyTarget, Names, plural, relationName, singular } from './names.js'
-import type { SchemaTable } from './read-schema.js'
-import { quoted } from './source-text.js'
+import type { CatalogueConstraint, CatalogueTable } from './catalogue.js'
+import { propertyProblem } from './column-names.js'
+import { keyTarget, Names, plural, relationName, singular } from './relation-names.js'
+import type { SchemaTable } from './schema-tables.js'
 
 /** The table's own columns, and those that they are joined to, each at the same place. */
 interface Link {
@@ -12,7 +12,7 @@ interface Link {
   readonly other: readonly string[]
 }
 
-export type TableRelation =
+export type FoundRelation =
   | (Link & { readonly kind: 'belongs-to'; readonly isNullable: boolean })
   | (Link & { readonly kind: 'has-one' | 'has-many' })
   | (Link & {
@@ -25,11 +25,18 @@ export type TableRelation =
 
 export interface SchemaRelations {
   /** By table; those of join tables, too. */
-  readonly of: ReadonlyMap<SchemaTable, readonly TableRelation[]>
+  readonly of: ReadonlyMap<SchemaTable, readonly FoundRelation[]>
   /** Tables that are only two foreign keys. */
   readonly joinTables: ReadonlySet<SchemaTable>
-  /** Keys that became no relation, and why: sentences. */
-  readonly notes: readonly string[]
+  /** Foreign keys that became no relation. */
+  readonly leftOut: readonly LeftOutKey[]
+}
+
+/** A foreign key that became no relation, and why. */
+interface LeftOutKey {
+  readonly name: string
+  readonly table: string
+  readonly problem: string
 }
 
 interface ForeignKey {
@@ -39,22 +46,42 @@ interface ForeignKey {
   readonly targetColumns: readonly string[]
 }
 
-/** @param reserved names that relations of any table must not have */
-export function findRelations(tables: readonly SchemaTable[], reserved: readonly string[]): SchemaRelations {
-  const notes: string[] = []
+/** What names must fit beside, and how they are written. */
+export interface NamingOptions {
+  /** Names that relations of a table must not have, beside members of all objects. @default those of its columns */
+  readonly takenOf?: (table: SchemaTable) => Iterable<string>
+  /** A name of a relation of a table as its model writes names. @default as the database does */
+  readonly spell?: (table: SchemaTable, name: string) => string
+}
+
+/** Names that no relation has, as models or all objects have them. */
+const MEMBERS = [
+  ...['constructor', 'prototype', '__proto__', 'toJSON', 'toString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf'],
+  ...['propertyIsEnumerable', 'toLocaleString', 'QueryBuilderType', 'then', 'length'],
+]
+
+/**
+ * The relations between tables, with names for them: that of a foreign key (`author_id` → `author`), and on the other side
+ * that of the table whose it is (`books`), by the relation's where there are several (`books_by_editor`). Names that columns
+ * have are left to them.
+ */
+export function findRelations(
+  tables: readonly SchemaTable[],
+  { takenOf = columnNames, spell = (_table, name) => name }: NamingOptions = {},
+): SchemaRelations {
+  const leftOut: LeftOutKey[] = []
   const byNumber = new Map(tables.map((table) => [table.catalogue.table, table]))
-  const keys = tables.flatMap((table) => foreignKeys(table, byNumber, notes))
-  const of = new Map(tables.map((table) => [table, [] as TableRelation[]]))
-  const names = new Map(
-    tables.map((table) => [table, new Names([...reserved, ...table.catalogue.columns.map(({ column }) => column)])]),
-  )
-  const add = (table: SchemaTable, relation: TableRelation) => of.get(table)?.push(relation)
-  const claim = (table: SchemaTable, ...wanted: [string, ...string[]]) => (names.get(table) as Names).claim(...wanted)
+  const keys = tables.flatMap((table) => foreignKeys(table, byNumber, leftOut))
+  const of = new Map(tables.map((table) => [table, [] as FoundRelation[]]))
+  const names = new Map(tables.map((table) => [table, new Names([...MEMBERS, ...takenOf(table)])]))
+  const add = (table: SchemaTable, relation: FoundRelation) => of.get(table)?.push(relation)
+  const claim = (table: SchemaTable, ...[best, ...others]: [string, ...string[]]) =>
+    (names.get(table) as Names).claim(spell(table, best), ...others.map((name) => spell(table, name)))
 
   const belonging = new Map<ForeignKey, string>()
   for (const key of keys) {
     const { table, columns, target, targetColumns } = key
-    const name = claim(table, ...namesOf(columns, singular(target.name)))
+    const name = claim(table, ...namesOf(nativeNames(table, columns), singular(target.name)))
     belonging.set(key, name)
     const isNullable = !columns.every((column) => isNotNull(table.catalogue, column))
     add(table, { kind: 'belongs-to', name, target, own: columns, other: targetColumns, isNullable })
@@ -77,13 +104,15 @@ export function findRelations(tables: readonly SchemaTable[], reserved: readonly
       [first, second],
       [second, first],
     ] as const) {
-      const base = plural(relationName(keyTarget(to.columns[0] as string) ?? singular(to.target.name)))
+      const base = plural(
+        relationName(keyTarget(nativeNames(table, to.columns)[0] as string) ?? singular(to.target.name)),
+      )
       const name = claim(from.target, base, `${base}_by_${singular(table.name)}`)
       const link = { name, target: to.target, own: from.targetColumns, other: to.targetColumns }
       add(from.target, { kind: 'many-to-many', ...link, through: table, from: from.columns, to: to.columns })
     }
   }
-  return { of, joinTables, notes }
+  return { of, joinTables, leftOut }
 }
 
 /**
@@ -100,31 +129,43 @@ function namesOf(columns: readonly string[], target: string): [string, ...string
   return [own, long, `${relationName(column)}_${target}`]
 }
 
+function columnNames({ catalogue }: SchemaTable): readonly string[] {
+  return catalogue.columns.map(({ column }) => column)
+}
+
+/** Names are made of those of the database, whatever mappers of knex make of them. */
+function nativeNames({ catalogue }: SchemaTable, names: readonly string[]): readonly string[] {
+  return names.map((name) => catalogue.columns.find(({ column }) => column === name)?.nativeName ?? name)
+}
+
 function foreignKeys(
   table: SchemaTable,
   byNumber: ReadonlyMap<number, SchemaTable>,
-  notes: string[],
+  leftOut: LeftOutKey[],
 ): readonly ForeignKey[] {
   // one column by itself leads to one table; it may be a part of other keys
   const seen = new Set<string>()
   return inOrder(table.catalogue).flatMap((constraint) => {
-    const where = `the foreign key ${quoted(constraint.name)} of ${quoted(table.name)} is no relation`
     const { columns } = constraint
     const target = byNumber.get(constraint.target?.table ?? 0)
     const targetColumns = constraint.target?.columns ?? []
     if (columns.length === 0 || targetColumns.length !== columns.length || seen.has(columns.join('\0'))) return []
-    const problem = !target
-      ? 'it leads to a table that is not read'
-      : [...columns, ...targetColumns].some((name) => !isJoinable(name))
-        ? 'Objection cannot join by the name of its column'
-        : undefined
-    if (problem !== undefined || !target) {
-      notes.push(`${where}: ${problem}`)
-      return []
-    }
+    const problem = problemOf(constraint, target)
+    if (problem !== undefined) leftOut.push({ name: constraint.name, table: table.name, problem })
+    if (problem !== undefined || !target) return []
     seen.add(columns.join('\0'))
     return [{ table, columns, target, targetColumns }]
   })
+}
+
+/** Why a foreign key is no relation; undefined for one that is. */
+function problemOf(
+  { columns, target: ends }: CatalogueConstraint,
+  target: SchemaTable | undefined,
+): string | undefined {
+  if (!target || !ends) return 'it leads to a table that is not read'
+  if (ends.period) return 'it is about a span of time, which rows cover together'
+  return [...columns, ...ends.columns].every(isJoinable) ? undefined : 'Objection cannot join by the name of its column'
 }
 
 /** The foreign keys of a table, in the order of its columns. */
@@ -137,7 +178,7 @@ function inOrder({ columns, constraints }: CatalogueTable): readonly CatalogueCo
 
 /** Objection reads dots, colons and brackets of what it joins by. */
 function isJoinable(column: string): boolean {
-  return /^[^.:[\]?*"'\\]+$/.test(column)
+  return /^[^.:[\]?*"'\\]+$/.test(column) && propertyProblem(column) === undefined
 }
 
 /** True for a table whose rows say that two others belong together, and nothing else that a client would give. */
