@@ -9,6 +9,7 @@ export { TokenAuthentication, type TokenAuthenticationOptions } from './authenti
 // What declarations name that compilers write of an application's own classes
 export type { ActionTypes, ViewSetAction } from './factories/actions.js'
 export { type ActionSpec, listAction, objectAction } from './factories/actions.js'
+export { downloadAction } from './factories/download-action.js'
 export type { MixedIn } from './factories/mixin-types.js'
 export type { ModelSerializerClass } from './factories/model-serializer.js'
 export { modelSerializer } from './factories/model-serializer.js'
@@ -86,6 +87,7 @@ export { answerError } from './http/answer-error.js'
 export type { Context, Middleware } from './http/context.js'
 export type { DatabaseOptions, DatabaseRole, DatabaseScope, DatabaseSettings } from './http/database-role.js'
 export type { Preferences } from './http/prefer.js'
+export type { StoredFile } from './http/send-file.js'
 // External ids
 export type { EncodeContext, IDContext, IDValue } from './ids/codec.js'
 export type { IDConfig, PublicIDConfig } from './ids/id-config.js'

@@ -60,6 +60,11 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ['zip', 'application/zip'],
 ])
 
+/** The media type of an extension, whatever a client says of a file. */
+export function mediaTypeOf(extension: string): string {
+  return MEDIA_TYPES.get(extension) ?? 'application/octet-stream'
+}
+
 /** A file that has passed the checks of its field, until it is kept. */
 export class CheckedFile implements StorableFile {
   readonly filename: string
@@ -71,7 +76,7 @@ export class CheckedFile implements StorableFile {
   constructor(source: UploadedFile | Uint8Array, filename: string, extension: string) {
     this.filename = filename
     this.extension = extension
-    this.mediaType = MEDIA_TYPES.get(extension) ?? 'application/octet-stream'
+    this.mediaType = mediaTypeOf(extension)
     this.size = source instanceof UploadedFile ? source.size : source.byteLength
     this.#source = source
   }

@@ -1,5 +1,6 @@
 /** The contract of a place where uploads are kept. */
 import type { Readable } from 'node:stream'
+import type { StoredFile } from '../http/send-file.js'
 import type { UploadedFile } from '../parsers/uploads.js'
 
 /** A file that has passed its field's checks. */
@@ -32,6 +33,8 @@ export interface UploadStorage {
   delete(key: string): Promise<void>
   /** The URL by which clients find a file. */
   url(key: string): string
+  /** A file that is kept; undefined for none. Only `downloadAction()` asks for it. */
+  open?(key: string): Promise<StoredFile | undefined>
 }
 
 /** Bytes from code, with the name that a client would have given: `Object.assign(buffer, { filename: 'a.png' })`. */

@@ -5,6 +5,7 @@ import { ALL_METHODS } from '../kernel/methods.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { documentedPath } from '../openapi/documented-path.js'
 import type { OpenAPIDocument, Schema } from '../openapi/types.js'
+import { FileRenderer } from '../renderers/file-renderer.js'
 import { insertsRows, takesQuery } from '../views/actions.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { policiesOf } from '../views/policies.js'
@@ -42,7 +43,9 @@ export function toolsOf({ endpoints, document }: ToolSource, options: SettledOpt
       const call = called.get(operationId) ?? describe(candidate, document, options)
       if (call) called.set(operationId, call)
       else if (isNamed)
-        throw wrong(`"${entry}" takes no JSON, as tools do: it asks for a file, or its view has no JSONParser`)
+        throw wrong(
+          `"${entry}" takes no JSON, as tools do: it asks for a file or answers with one, or its view has no JSONParser`,
+        )
     }
   }
   const calls = [...called.values()]
@@ -87,7 +90,7 @@ function candidatesOf(
   throw wrong(`"${entry}" names no action${didYouMean(action, known) || `; there are ${known.join(', ')}`}`)
 }
 
-/** Undefined for what takes a body that is no JSON. */
+/** Undefined for what takes a body that is no JSON, or answers with a file. */
 function describe(
   { endpoint, operation }: Candidate,
   document: OpenAPIDocument,
@@ -95,10 +98,9 @@ function describe(
 ): CalledOperation | undefined {
   const described = document.paths[documentedPath(endpoint)]?.[operation.method.toLowerCase()]
   if (!described) throw wrong(`the document has no operation "${operation.operationId}"`)
-  const versioning =
-    policiesOf(operation.view)
-      .versioning?.parameters()
-      .map(({ name }) => name) ?? []
+  const policies = policiesOf(operation.view)
+  if (policies.renderers.some((renderer) => renderer instanceof FileRenderer)) return undefined
+  const versioning = policies.versioning?.parameters().map(({ name }) => name) ?? []
   const input = inputOf(document, described, apiVersion === undefined ? new Set() : new Set([VERSION, ...versioning]))
   if (!input) return undefined
   const output = outputOf(document, described)

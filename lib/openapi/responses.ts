@@ -157,6 +157,8 @@ export function errorResponses(
   return Object.fromEntries(responses)
 }
 
+const BODILESS: ReadonlySet<string> = new Set(['204', '205', '304'])
+
 /** Answers of the application's own code, by status. */
 export function ownResponses(
   components: Components,
@@ -165,7 +167,7 @@ export function ownResponses(
 ): Record<string, Response> {
   return Object.fromEntries(
     Object.entries(responses).map(([status, description]): [string, Response] => {
-      if (status === '204' || status === '205') return [status, { description }]
+      if (BODILESS.has(status)) return [status, { description }]
       if (Number(status) < 400) return [status, { description, ...contentOf(mediaTypes, undefined) }]
       const kind = status === '400' ? 'ValidationError' : 'Error'
       return [status, { description, content: errorContent(components, kind) }]
@@ -244,7 +246,9 @@ export const OTHER_TYPES = 'x-other-types'
 export function contentOf(mediaTypes: readonly string[], schema: Schema | undefined): Body {
   const [json, others] = [mediaTypes.filter(isJson), mediaTypes.filter((mediaType) => !isJson(mediaType))]
   const body = schema ? { schema } : {}
-  if (json.length === 0) return { content: Object.fromEntries(others.map((one) => [one, { schema: text }])) }
+  // of what may be any type nothing is known
+  if (json.length === 0)
+    return { content: Object.fromEntries(others.map((one) => [one, one === '*/*' ? {} : { schema: text }])) }
   return {
     content: Object.fromEntries(json.map((one) => [one, body])),
     ...(others.length > 0 && { [OTHER_TYPES]: others }),

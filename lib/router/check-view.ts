@@ -72,10 +72,17 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   await prepareGeneric(generic, knex)
   await checkIdempotency(generic, knex ?? (generic.modelClass().knex() as Queryable | undefined))
   const inBodies = ACTIONS.some(({ name }) => changesMany(name) && answers(generic, name))
+  for (const { action, statics } of actionsOf(view).values()) {
+    if (statics['lookupField'] !== undefined)
+      checkLookup(actionClass(generic, action), { inPaths: true, inBodies: false })
+  }
   checkLookup(generic, { inPaths: routesOf(view).some(({ detail }) => detail), inBodies })
   checkWrites(
     generic,
-    routesOf(view).flatMap(({ actions }) => Object.values(actions)),
+    // a class of one action's statics answers no other
+    routesOf(view).flatMap(({ actions }) =>
+      Object.values(actions).filter((action) => actionClass(generic, action) === generic),
+    ),
   )
 }
 

@@ -1,8 +1,10 @@
 /** Uploads as files of a folder (promises F10, F12 and F15). */
-import { mkdir, open, rm } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
+import type { StoredFile } from '../http/send-file.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { isKey, newKey, urlOf } from './keys.js'
 
@@ -21,7 +23,7 @@ const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFIL
 /**
  * Keeps files in a folder, each under a random name and its extension.
  *
- * Serving them is the application's affair. Do so from another origin than the API, or with
+ * `downloadAction()` sends them to those who may read their rows. Other ways are the application's affair: from another origin than the API, or with
  * `Content-Disposition: attachment`, `X-Content-Type-Options: nosniff` and `Content-Security-Policy: sandbox`: what
  * strangers have sent may hold script, SVG above all.
  * @example const storage = new FileSystemStorage({ root: '/var/lib/library/files', baseUrl: 'https://files.example.org' })
@@ -60,6 +62,18 @@ export class FileSystemStorage implements UploadStorage {
   /** Removes a file; a key that is none of ours is left alone. */
   async delete(key: string): Promise<void> {
     if (isKey(key)) await rm(join(this.root, key), { force: true })
+  }
+
+  /** A file, for `downloadAction()`; undefined for a key that is none of ours, or that no file has. */
+  async open(key: string): Promise<StoredFile | undefined> {
+    if (!isKey(key)) return undefined
+    const path = join(this.root, key)
+    const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+      throw error
+    })
+    if (!found?.isFile()) return undefined
+    return { size: found.size, modified: found.mtime, stream: (range) => createReadStream(path, range) }
   }
 
   url(key: string): string {

@@ -105,10 +105,10 @@ function checkDescribed(compiled: Compiled, exchange: Exchange, { operation, poi
   if (!content) return status === 304 ? problems : [...problems, 'the document has no body for this status']
   const mediaType = (headerOf(headers, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if ((response['x-other-types'] as readonly string[] | undefined)?.includes(mediaType)) return problems
-  const media = content[mediaType] as Node | undefined
-  if (!media) return [...problems, `the document has no body of the type "${mediaType}"`]
-  if (!('schema' in media)) return problems
-  const schema = [...at.pointer, 'content', mediaType, 'schema']
+  const range = [mediaType, mediaType.replace(/\/.*/, '/*'), '*/*'].find((name) => name in content)
+  if (range === undefined) return [...problems, `the document has no body of the type "${mediaType}"`]
+  if (!('schema' in (content[range] as Node))) return problems
+  const schema = [...at.pointer, 'content', range, 'schema']
   const isSparse = selectsFields(compiled, operation, query) || selectsByBody(operation, exchange.requestBody)
   return [...problems, ...checkBody(compiled, schema, body, isSparse)]
 }

@@ -26,6 +26,8 @@ const STATICS = [
   'filtersetFields',
   'idempotencyScope',
   'idempotent',
+  'lookupField',
+  'lookupUrlKwarg',
   'maxNestedObjects',
   'ordering',
   'orderingFields',

@@ -1,29 +1,39 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import { Model } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
   ArrayField,
+  BaseAuthentication,
+  BasePermission,
   ConfigurationError,
+  type Context,
   CSVRenderer,
   type DeclaredFields,
+  downloadAction,
   FileUploadField,
   ImageUploadField,
+  IsAuthenticated,
   JSONParser,
   JSONRenderer,
   ModelSerializer,
   ModelViewSet,
   MultiPartParser,
+  modelSerializer,
+  modelViewSet,
   NestedSerializer,
   type Parsers,
   type StorableFile,
   type UploadedFile,
   type ViewSerializer,
 } from '../../lib/index.js'
+import { mcp } from '../../lib/mcp/index.js'
+import { type Rules, rule } from '../../lib/rules/index.js'
 import { FileSystemStorage } from '../../lib/storage/index.js'
 import { type Client, expectRules, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -50,6 +60,7 @@ class Photo extends Model {
   declare id: number
   declare title: string
   declare image: string | null
+  declare papers: string[] | null
   static override relationMappings = () => ({
     album: {
       relation: Model.BelongsToOneRelation,
@@ -487,3 +498,207 @@ it('[I23] a model serializer whose file field has no storage is refused', async 
     ),
   )
 })
+
+describe('files that only who is shown their URL may have', () => {
+  const kept = new FileSystemStorage({ root, baseUrl: '/private/image' })
+  const mine = ({ user }: { user: { id: number } | undefined }) => user?.id === 1 || { album_id: user?.id ?? 0 }
+
+  class Caller extends BaseAuthentication {
+    override authenticate(ctx: Context) {
+      const id = ctx.get('X-User')
+      return id === '' ? null : { user: { id: Number(id) } }
+    }
+  }
+  class NotRefused extends BasePermission {
+    override hasObjectPermission(_ctx: Context, _view: object, photo: object) {
+      return (photo as Photo).title !== 'refused'
+    }
+  }
+  class Private extends modelViewSet(Photo, {
+    serializerClass: modelSerializer(Photo, {
+      fields: ['id', 'title', 'image', 'papers'],
+      declaredFields: {
+        image: new FileUploadField({
+          storage: kept,
+          required: false,
+          allowedExtensions: ['png', 'pdf', 'csv', 'json', 'bin'],
+        }),
+      },
+    }),
+    parserClasses: PARSERS,
+    rendererClasses: [JSONRenderer, CSVRenderer],
+    authenticationClasses: [Caller],
+    permissionClasses: [IsAuthenticated, NotRefused],
+    strictAccept: true,
+    actions: { image: downloadAction('image', kept) },
+  }) {
+    override getQueryset() {
+      return super.getQueryset().where('title', '<>', 'left out')
+    }
+  }
+
+  const CONTENT = Buffer.from('1234567890')
+  const user = (id: number, more: Record<string, string> = {}) => ({ 'X-User': String(id), ...more })
+
+  async function start(rules: Rules = []) {
+    const router = new APIRouter({ rules }).register('private', Private, 'private')
+    await router.prepare()
+    const open = await serving(router.routes())
+    onTestFinished(() => open.close())
+    return { ...open, router }
+  }
+
+  /** A photo with a file, and the URL that its row would show. */
+  async function keep(title: string, { extension = 'png', ...more }: { extension?: string; album_id?: number } = {}) {
+    const file = {
+      filename: `a.${extension}`,
+      extension,
+      mediaType: 'x',
+      size: 10,
+      stream: () => Readable.from([CONTENT]),
+    }
+    const image = await kept.save(file)
+    await Photo.query().insert({ title, image, ...more })
+    return { url: kept.url(image), image, path: join(root, image) }
+  }
+
+  it('come whole, with headers that keep them from being a page', async () => {
+    const { get, send } = await start()
+    const { url, image } = await keep('a')
+    expect((await get('/private/1', user(7))).json).toMatchObject({ image: url })
+    const found = await get(url, user(7))
+    expect(found).toMatchObject({
+      status: 200,
+      text: '1234567890',
+      headers: {
+        'content-type': 'image/png',
+        'content-length': '10',
+        'content-disposition': 'attachment; filename="image.png"',
+        'content-security-policy': "default-src 'none'; sandbox",
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'private, no-cache',
+        'accept-ranges': 'bytes',
+        etag: `"${image}"`,
+        'last-modified': expect.stringMatching(/GMT$/),
+      },
+    })
+    const head = await send('HEAD', url, undefined, user(7))
+    expect(head).toMatchObject({ status: 200, text: '', headers: { 'content-length': '10', etag: `"${image}"` } })
+    // extensions that are formats of this API, or of another
+    for (const extension of ['csv', 'json', 'pdf', 'bin']) {
+      const other = await keep(extension, { extension })
+      expect((await get(other.url, user(7, { Accept: 'image/*' }))).text).toBe('1234567890')
+    }
+  })
+
+  it.each([
+    ['bytes=0-3', 206, '1234', 'bytes 0-3/10'],
+    ['bytes=4-', 206, '567890', 'bytes 4-9/10'],
+    ['bytes=-2', 206, '90', 'bytes 8-9/10'],
+    ['bytes=-99', 206, '1234567890', 'bytes 0-9/10'],
+    ['bytes=8-99', 206, '90', 'bytes 8-9/10'],
+    ['bytes=10-', 416, '', 'bytes */10'],
+    ['bytes=-0', 416, '', 'bytes */10'],
+    ['bytes=3-1', 200, '1234567890', undefined],
+    ['bytes=0-1,4-5', 200, '1234567890', undefined],
+    ['bytes=-', 200, '1234567890', undefined],
+    ['lines=0-1', 200, '1234567890', undefined],
+  ])('a range %s is %i', async (range, status, text, contentRange) => {
+    const { get } = await start()
+    const { url } = await keep('a')
+    const { headers, text: sent, ...found } = await get(url, user(7, { Range: range }))
+    expect([found.status, headers['content-range']]).toEqual([status, contentRange])
+    if (status === 416) expect(found.json).toEqual({ detail: 'Range not satisfiable', status })
+    else expect([sent, headers['content-length']]).toEqual([text, String(text.length)])
+  })
+
+  it('are asked for again by their tag or date, and a range only of the same version', async () => {
+    const { get } = await start()
+    const { url, image } = await keep('a')
+    const { headers } = await get(url, user(7))
+    const date = String(headers['last-modified'])
+    expect((await get(url, user(7, { 'If-None-Match': `"${image}"` }))).status).toBe(304)
+    expect((await get(url, user(7, { 'If-Modified-Since': date }))).status).toBe(304)
+    expect((await get(url, user(7, { 'If-None-Match': '"other"' }))).status).toBe(200)
+    for (const version of [`"${image}"`, date]) {
+      expect((await get(url, user(7, { Range: 'bytes=0-1', 'If-Range': version }))).status).toBe(206)
+    }
+    expect((await get(url, user(7, { Range: 'bytes=0-1', 'If-Range': '"other"' }))).text).toBe('1234567890')
+  })
+
+  it('are 404 of a row, or a field, that the caller does not see, and of what is no file', async () => {
+    const rules = [rule(Photo, { read: mine, fields: { papers: { read: mine }, image: { read: mine } } })]
+    const { get, reported } = await start(rules)
+    const owned = await keep('owned', { album_id: await albumOf(7) })
+    await expect(get(owned.url)).resolves.toMatchObject({ status: 401 })
+    for (const id of [1, 7]) expect((await get(owned.url, user(id))).text).toBe('1234567890')
+    const notFound = async (url: string, id = 7) => expect(await get(url, user(id))).toMatchObject({ status: 404 })
+    await notFound(owned.url, 8)
+    await notFound((await keep('left out')).url, 1)
+    expect((await get((await keep('refused')).url, user(1))).status).toBe(403)
+
+    const gone = await keep('gone')
+    rmSync(gone.path)
+    await notFound(gone.url, 1)
+    const replaced = await keep('replaced')
+    await Photo.query().where('title', 'replaced').patch({ image: owned.image })
+    await notFound(replaced.url, 1)
+    // no key of ours, though a row has it
+    for (const image of ['../secret.png', 'a/b.png', '/etc/passwd', 'x']) {
+      await Photo.query().insert({ title: image, image })
+      await notFound(`/private/image/${encodeURIComponent(image)}`, 1)
+    }
+    for (const path of ['', '..%2f..%2fetc%2fpasswd', '%00', `${'f'.repeat(32)}.png`, 'null', '%ff'])
+      await notFound(`/private/image/${path}`, 1)
+    mkdirSync(join(root, `${'a'.repeat(32)}.png`))
+    await Photo.query().insert({ title: 'folder', image: `${'a'.repeat(32)}.png` })
+    await notFound(`/private/image/${'a'.repeat(32)}.png`, 1)
+    expect(reported).toEqual([])
+  })
+
+  it('are 404 where a field is hidden or masked for some or all', async () => {
+    const { url } = await keep('a', { album_id: await albumOf(7) })
+    const hiddenBy = async (fields: NonNullable<Parameters<typeof rule>[1]['fields']>, id: number) => {
+      const { get } = await start([rule(Photo, { fields })])
+      return (await get(url, user(id))).status
+    }
+    expect(await hiddenBy({ image: { read: mine } }, 7)).toBe(200)
+    expect(await hiddenBy({ image: { read: mine } }, 8)).toBe(404)
+    expect(await hiddenBy({ image: { read: ({ user: who }) => who?.id === 1 } }, 7)).toBe(404)
+    expect(await hiddenBy({ image: { read: ({ user: who }) => who?.id === 1 } }, 1)).toBe(200)
+    expect(await hiddenBy({ image: { read: false, mask: 'hidden' } }, 1)).toBe(404)
+  })
+
+  it('stand in the document, and are no tool', async () => {
+    const { router } = await start()
+    const { paths } = router.getSchema({ title: 'Photos', version: '1' })
+    const download = paths['/private/image/{image}']?.get
+    expect(Object.keys(download?.responses ?? {})).toEqual(expect.arrayContaining(['200', '206', '304', '404', '401']))
+    expect(download?.responses['200']).toMatchObject({ content: { '*/*': {} } })
+    expect(download?.parameters).toEqual([
+      { name: 'image', in: 'path', required: true, schema: { type: 'string', minLength: 1 } },
+    ])
+    expect(() => mcp(router, { tools: ['private:image'] })).toThrow('asks for a file or answers with one')
+  })
+
+  it('need a storage that opens files, a column that names rows, and a field that shows it', async () => {
+    const { save, delete: remove, url } = kept
+    expect(() => downloadAction('image', { save, delete: remove, url })).toThrow('has no open(key)')
+    const prepare = (column: string, storage = kept) =>
+      new APIRouter()
+        .register(
+          'x',
+          modelViewSet(Photo, { serializerClass: PhotoSerializer, actions: { file: downloadAction(column, storage) } }),
+          'x',
+        )
+        .prepare()
+    await expect(prepare('imag')).rejects.toThrow('lookupField "imag" is no column of Photo; did you mean "image"?')
+    await expect(prepare('papers')).rejects.toThrow(/lookupField "papers" does not do/)
+  })
+})
+
+/** An album of this number. */
+async function albumOf(id: number): Promise<number> {
+  await database.knex('albums').insert({ id, name: `${id}` })
+  return id
+}

@@ -7,6 +7,7 @@ import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../k
 import { readingError, toApiError } from '../../postgres/database-errors.js'
 import { type ConditionKey, conditionKey } from '../../queryset/condition-key.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
+import { FileRenderer } from '../../renderers/file-renderer.js'
 import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import type { RowAccess } from '../../rows/row-access.js'
 import type { GenericView } from '../generic-view.js'
@@ -67,7 +68,10 @@ export function keyOnPath(view: GenericView): KeyValues {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
   }
   const values = view.plan.resource.lookup.fromText(text, { user: ctx.state['user'], ctx })
-  if (values === undefined || !view.asked.namesObjects) throw new NotFound()
+  // whom a file's key is shown to is asked of the object that has it, and nobody guesses one
+  const { renderers } = view.plan.policies
+  const mayName = view.asked.namesObjects || renderers[0] instanceof FileRenderer
+  if (values === undefined || !mayName) throw new NotFound()
   return values
 }
 
