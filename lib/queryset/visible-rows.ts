@@ -28,6 +28,8 @@ export interface RowCondition {
 export interface RowSource {
   /** A fresh query of all columns. */
   query(): AnyQueryBuilder
+  /** What is written may become a row that the query does not show. */
+  readonly mayBeLeft: boolean
 }
 
 /** The rows of a table that somebody sees. */

@@ -247,9 +247,15 @@ class PolicyPrinter {
       .filter((one) => one !== readable)
       .map((one) => this.#isPlain(one, model, target))
     const isReadPlain = !isRuled || !asksReadable || this.#isReadPlain(model, target)
-    if (model.tableName === target.tableName || isNarrowed(step)) return false
+    if (model.tableName === target.tableName || isNarrowed(step) || this.#isReadInPart(model)) return false
     if (step.through && this.#rules.ruleOf(step.through.model())) return false
     return (!isRuled || asksReadable) && isReadPlain && rest.every(Boolean)
+  }
+
+  /** True where the role lacks columns of a table: policies of others look at it with the rights of the role. */
+  #isReadInPart(model: ModelClass): boolean {
+    const fields = Object.values(this.#rules.ruleOf(model)?.options.fields ?? {})
+    return this.#role !== undefined && fields.some(({ read }) => read === false)
   }
 
   #isReadPlain(model: ModelClass, target: ModelClass): boolean {

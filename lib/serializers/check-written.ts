@@ -5,6 +5,7 @@
  * triggers, or rows that are related have a hand in a row afterwards forgets what was noted, and asks again.
  */
 
+import type { Model } from 'objection'
 import type { SerializerContext } from '../fields/field.js'
 import { PermissionDenied } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
@@ -14,8 +15,15 @@ import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/object
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
 import { type AskedCondition, answerOf, askedOf, noteAnswer } from '../queryset/row-answers.js'
-import { type RowCondition, type RowWrite, visibleRowsIn } from '../queryset/visible-rows.js'
-import { isOneOf } from '../queryset/where-keys.js'
+import {
+  type Leading,
+  leaveOutUnseen,
+  type RowCondition,
+  type RowWrite,
+  visibleRowsIn,
+} from '../queryset/visible-rows.js'
+import { isOneOf, whereRows } from '../queryset/where-keys.js'
+import { findSame } from './row-keys.js'
 
 /** Rows, by the values of columns. */
 export interface NamedRows {
@@ -64,6 +72,30 @@ export async function allowsRows(
     if (others.length === 0 || holds) for (const object of unknown) noteAnswer(object, one, holds)
   }
   return answers[0] === true
+}
+
+/**
+ * Refuses nested objects that the view set from which they come does not show: its queryset holds of what is written, too.
+ * @throws PermissionDenied
+ */
+export async function checkRelated(
+  context: SerializerContext,
+  leading: Leading | undefined,
+  written: readonly object[],
+  knex: Queryable,
+): Promise<void> {
+  const visible = visibleRowsIn(context)
+  if (!visible || !leading) return
+  const seen = visible.related(leading)
+  const { model } = leading
+  const objects = written.filter((object) => modelOf(object).tableName === model.tableName)
+  if (!seen || !('query' in seen) || seen.mayBeLeft || objects.length === 0) return
+  // what the rules of the caller hide is in no queryset of theirs
+  if (!(await allowsRows(context, objects, 'read', knex))) return
+  const query = model.query(knex)
+  leaveOutUnseen(query, seen)
+  const found = (await whereRows(query, objects as Model[])) as readonly Model[]
+  if ((await findSame(model, objects, { found, knex })).includes(undefined)) throw new PermissionDenied()
 }
 
 /** The same of rows that are known by columns. */

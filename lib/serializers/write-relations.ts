@@ -11,7 +11,7 @@ import { modelOf } from '../models/objection.js'
 import { forgetAnswers } from '../queryset/row-answers.js'
 import { areSame } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
-import { checkRows } from './check-written.js'
+import { checkRelated, checkRows } from './check-written.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
 import { checkDetached } from './guard-fields.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
@@ -20,6 +20,7 @@ import { clearedColumns, ownColumns } from './own-columns.js'
 import { type Path, prefixErrors, prefixed } from './prefix-errors.js'
 import { namesOfRows } from './row-keys.js'
 import type { KeySet, NestedWrite } from './split-writes.js'
+import { leadingOf } from './validate-related.js'
 import { DECIDED, TARGET } from './validated-item.js'
 import { type KeyLink, relate, relatedQuery, replaceSets } from './write-links.js'
 import type { WriteItem } from './write-own-rows.js'
@@ -56,6 +57,7 @@ export async function writeBefore(serializer: AnySerializer, items: readonly Wri
       child,
       given.map((entry) => ({ ...entry, instance: entry.instance ?? undefined })),
     )
+    await checkRelated(serializer.context, leadingOf(serializer, { relation }), written, knexOf(serializer))
     const related = new Map(given.map((entry, index) => [entry, written[index]]))
     for (const [index, one] of asked.entries()) {
       const entry = entries[index] as (typeof entries)[number]
@@ -276,6 +278,7 @@ async function writeRelated(serializer: AnySerializer, child: AnySerializer, ask
   const links = entries.flatMap(({ owner, instance }) => (instance ? [{ owner, target: instance }] : []))
   if (links.length > 0) await lockTargets(links, relation, knexOf(serializer))
   const written = await writeEntries(child, entries)
+  await checkRelated(serializer.context, leadingOf(serializer, { relation }), written, knexOf(serializer))
   if (!relation.through) return
   const created = entries.flatMap(({ owner, instance, path }, index): KeyLink[] => {
     const row = written[index] as Row

@@ -496,6 +496,36 @@ it('answers a write without a body where its writer may not read what it has wri
   }
 })
 
+it('answers a create without a body also where the view set has a queryset of its own', async () => {
+  class Own extends BookViewSet {
+    override getQueryset() {
+      return super.getQueryset()
+    }
+  }
+  const Plain = modelViewSet(Review, { serializerClass: ReviewSerializer, authenticationClasses: [Tenants] })
+  class Reviews extends Plain {
+    override getQueryset() {
+      return super.getQueryset()
+    }
+  }
+  const views = { ...VIEWS, BookViewSet: Own, ReviewViewSet: Reviews as never }
+  const other = await serve(views, [
+    rule(Book, { read: { published: true }, create: true }),
+    rule(Review, { read: { stars__gt: 3 }, create: true }),
+  ])
+  try {
+    for (const [path, body] of [
+      ['/books', { title: 'x', tenant_id: 2 }],
+      ['/reviews', { stars: 1, book_id: 1 }],
+    ] as const) {
+      const created = await other.send('POST', path, body, AS(1))
+      expect([created.status, created.text]).toEqual([201, ''])
+    }
+  } finally {
+    await other.close()
+  }
+})
+
 it('asks of what is readable whatever its own rule asks of others', async () => {
   const other = await serve(VIEWS, [
     rule(Author, { read: ofTenant }),
@@ -633,6 +663,66 @@ describe('a queryset that is narrowed', () => {
       expect(await stored('select title, published from books where id = 1 or id > 5 order by id desc')).toEqual([
         { title: 'x', published: true },
         { title: 'y', published: true },
+      ])
+    } finally {
+      await strict.close()
+    }
+  })
+
+  it('holds of nested objects, of which the view set is named', async () => {
+    const tenantOf = (view: { ctx: Context }) => (view.ctx.state['user'] as { tenant: number }).tenant
+    class TenantAuthorSerializer extends ModelSerializer<Author> {
+      static override model = Author
+      static override fields = ['id', 'name', 'tenant_id']
+    }
+    class Authors extends AuthorViewSet {
+      override getQueryset() {
+        return super.getQueryset().where('tenant_id', tenantOf(this))
+      }
+    }
+    class LooseAuthors extends Authors {
+      static override mayLeaveQueryset = true
+    }
+    class Reviews extends ReviewViewSet {
+      override getQueryset() {
+        return super.getQueryset().where('stars', '<', 5)
+      }
+    }
+    class NestedBooks extends NestedBookViewSet {
+      static override related: FilterRelations = { author: Authors, reviews: Reviews }
+      static override serializerClass = class extends NestedBookSerializer {
+        static override schemaName = 'TenantBook'
+        static override declaredFields = {
+          ...NestedBookSerializer.declaredFields,
+          author: new NestedSerializer(TenantAuthorSerializer, { required: false, allowNull: true }),
+        }
+      }
+    }
+    class LooseBooks extends NestedBooks {
+      static override related: FilterRelations = { author: LooseAuthors }
+    }
+    const strict = await serve({
+      ...VIEWS,
+      AuthorViewSet: Authors,
+      NestedBookViewSet: NestedBooks,
+      NamedBookViewSet: LooseBooks as never,
+    })
+    try {
+      const sent = async (method: string, path: string, body: unknown) =>
+        (await strict.send(method, path, body, AS(1))).status
+      const given = (tenant_id: number) => ({ title: 'x', tenant_id: 1, author: { name: 'z', tenant_id } })
+      expect(await sent('PATCH', '/nested/1', { author: { id: 1, tenant_id: 2 } })).toBe(403)
+      expect(await sent('PATCH', '/nested/1', { author: { id: 1, name: 'A' } })).toBe(200)
+      expect(await sent('PATCH', '/nested/1', { reviews: [{ id: 2, stars: 5 }] })).toBe(403)
+      expect(await sent('PATCH', '/nested/1', { reviews: [{ id: 2, stars: 4 }, { stars: 5 }] })).toBe(403)
+      expect(await sent('PATCH', '/nested/1', { reviews: [{ id: 2, stars: 4 }, { stars: 4 }] })).toBe(200)
+      expect(await sent('POST', '/nested', given(2))).toBe(403)
+      expect(await sent('POST', '/nested/bulk', [given(1), given(2)])).toBe(403)
+      expect(await sent('POST', '/nested', given(1))).toBe(201)
+      expect(await sent('PATCH', '/named/1', { author: { id: 1, tenant_id: 2 } })).toBe(200)
+      expect(await stored('select name, tenant_id from authors where id = 1 or id > 3 order by id')).toEqual([
+        { name: 'A', tenant_id: 2 },
+        { name: 'z', tenant_id: 1 },
       ])
     } finally {
       await strict.close()

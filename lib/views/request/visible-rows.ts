@@ -36,6 +36,7 @@ class RequestRows implements VisibleRows {
     if (!first) return undefined
     let isTaken = false
     return {
+      mayBeLeft: viewClass.mayLeaveQueryset,
       query: () => {
         const query = isTaken ? make() : first
         isTaken = true

@@ -79,9 +79,9 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   })
   const object: Record<string, unknown> = {}
   for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]
+  const isRead = !answers.includes('false')
   // also of a row that its writer may not read
-  const isReadable = !view.plan.refusesRows || (await mayShowRow(view, key, isLeft))
-  const isShown = isReadable && !answers.includes('false')
+  const isShown = view.plan.refusesRows ? await mayShowRow(view, key, { isLeft, isRead }) : isRead
   return { object, text: isShown ? text : undefined }
 }
 
@@ -89,14 +89,15 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
 async function mayShowRow(
   view: GenericView,
   key: readonly unknown[],
-  isLeft: AskedOfInsert['isLeft'],
+  { isLeft, isRead }: Pick<AskedOfInsert, 'isLeft'> & { readonly isRead: boolean },
 ): Promise<boolean> {
   const { resource, keepsQueryset } = view.plan
   const { columns } = resource.lookup
   const knex = (view.trx ?? view.knex) as Queryable
   const rows = { model: resource.model.model, columns, keys: [key] }
   if (isLeft.create && !(await allowsNamed({ view }, rows, 'create', knex))) throw new PermissionDenied()
-  if (isLeft.read && !(await allowsNamed({ view }, rows, 'read', knex))) return false
+  // such a row is in no queryset of this caller's
+  if (!isRead || (isLeft.read && !(await allowsNamed({ view }, rows, 'read', knex)))) return false
   if (keepsQueryset) {
     const query = whereKey(visibleQuery(view), columns, key).clearOrder().clearSelect()
     const { text, values } = nativeSql(query.select(query.modelClass().raw('1')).limit(1).toKnexQuery())

@@ -137,6 +137,16 @@ COMMIT;
     expect(text).not.toContain('USING (rule_read("reviews".*))')
   })
 
+  it('asks with the rights of the owner where the role lacks columns of the other table', () => {
+    const rules = new RuleSet([
+      rule(Book, { read: { author__tenant: 1 } }),
+      rule(Author, { fields: { tenant: { read: false } } }),
+    ])
+    const own = 'CREATE POLICY rule_read ON "books" FOR SELECT USING (rule_read("books".*))'
+    expect(printPolicies(rules, 'app').sql).toContain(own)
+    expect(printPolicies(rules).sql).not.toContain(own)
+  })
+
   it('looks at the row itself for a condition in SQL', () => {
     expect(policyOf(sql`tenant = ${1} and title ? 'a'`)).toBe(
       `(exists (select 1 from (select "books".*) as "books" where tenant = '1' and title ? 'a'))`,

@@ -16,7 +16,7 @@ import { any, readable, sql } from '../../../lib/rules/index.js'
 import type { Random } from './random.js'
 
 type Type = 'int' | 'text' | 'bool'
-export type TableName = 'teams' | 'authors' | 'genres' | 'books' | 'reviews'
+export type TableName = 'teams' | 'authors' | 'genres' | 'books' | 'book_genres' | 'reviews' | 'copies' | 'loans'
 export type Action = 'read' | 'create' | 'update' | 'delete'
 export type Row = Record<string, unknown>
 
@@ -28,16 +28,39 @@ interface Table {
 export const TABLES: Readonly<Record<TableName, Table>> = {
   teams: { columns: { id: 'int', region: 'text', tenant: 'int' }, relations: { authors: 'authors' } },
   authors: {
-    columns: { id: 'int', team_id: 'int', name: 'text', hidden: 'bool' },
+    columns: { id: 'int', team_id: 'int', name: 'text', hidden: 'bool', income: 'int' },
     relations: { team: 'teams', books: 'books' },
   },
   genres: { columns: { id: 'int', name: 'text', tenant: 'int' }, relations: { books: 'books' } },
   books: {
-    columns: { id: 'int', tenant: 'int', title: 'text', price: 'int', published: 'bool', author_id: 'int' },
-    relations: { author: 'authors', reviews: 'reviews', genres: 'genres', praise: 'reviews' },
+    columns: {
+      id: 'int',
+      tenant: 'int',
+      title: 'text',
+      price: 'int',
+      published: 'bool',
+      author_id: 'int',
+      cost: 'int',
+    },
+    relations: {
+      author: 'authors',
+      reviews: 'reviews',
+      genres: 'genres',
+      praise: 'reviews',
+      links: 'book_genres',
+      copies: 'copies',
+    },
+  },
+  book_genres: {
+    columns: { book_id: 'int', genre_id: 'int', weight: 'int' },
+    relations: { book: 'books', genre: 'genres' },
   },
   reviews: { columns: { id: 'int', book_id: 'int', stars: 'int', kind: 'text' }, relations: { book: 'books' } },
+  copies: { columns: { book_id: 'int', number: 'int', state: 'text' }, relations: { book: 'books', loans: 'loans' } },
+  loans: { columns: { id: 'int', book_id: 'int', number: 'int', reader: 'text' }, relations: { copy: 'copies' } },
 }
+/** Relations over a join table. */
+export const OVER_LINKS = ['genres.books', 'books.genres']
 export const NAMES = Object.keys(TABLES) as TableName[]
 
 /** What a user may have, and `undefined` for each that is missing. */
@@ -113,7 +136,7 @@ export function randomNode(random: Random, table: TableName, before: number, dep
     const text = Object.entries(TABLES[table].columns).find(([, type]) => type === 'text')?.[0]
     if (text !== undefined && kind === 'contains')
       return { is: 'contains', column: text, value: random.pick(FIXED.text) }
-    return { is: 'raw', column: 'id', value: randomValue(random, 'int') }
+    return { is: 'raw', column: 'id' in TABLES[table].columns ? 'id' : 'book_id', value: randomValue(random, 'int') }
   }
   return randomComparison(random, table)
 }
@@ -144,8 +167,8 @@ function randomValue(random: Random, type: Type, lookup = 'exact'): Value {
   return { of: random.pick<keyof typeof VALUES>(BY_TYPE[type]) }
 }
 
-/** The condition, as a rule has it. */
-export function conditionOf(node: Node, asking: Asking): Condition {
+/** The condition, as a rule has it. @param named a column as the model calls it */
+export function conditionOf(node: Node, asking: Asking, named: (column: string) => string): Condition {
   const value = (one: Value): unknown => ('of' in one ? VALUES[one.of](asking) : one.fixed)
   switch (node.is) {
     case 'all':
@@ -155,24 +178,24 @@ export function conditionOf(node: Node, asking: Asking): Condition {
     case 'readable':
       return readable
     case 'compare': {
-      const name = node.path.join('__')
+      const name = [...node.path.slice(0, -1), named(node.path.at(-1) as string)].join('__')
       return { [node.lookup === 'exact' ? name : `${name}__${node.lookup}`]: value(node.value) }
     }
     case 'contains':
-      return { [`${node.column}__contains`]: node.value }
+      return { [`${named(node.column)}__contains`]: node.value }
     case 'raw':
-      return sql`id <> ${value(node.value)}::int`
+      return node.column === 'id' ? sql`id <> ${value(node.value)}::int` : sql`book_id <> ${value(node.value)}::int`
     case 'and':
     case 'or':
-      return { [node.is]: node.parts.map((part) => conditionOf(part, asking)) }
+      return { [node.is]: node.parts.map((part) => conditionOf(part, asking, named)) }
     case 'not':
-      return { not: conditionOf(node.part, asking) }
+      return { not: conditionOf(node.part, asking, named) }
     case 'related': {
-      const part = conditionOf(node.part, asking)
+      const part = conditionOf(node.part, asking, named)
       return node.any ? any(node.relation, part) : { [`none(${node.relation})`]: part }
     }
     case 'branch':
-      return conditionOf(asking.user?.[node.by] ? node.yes : node.no, asking)
+      return conditionOf(asking.user?.[node.by] ? node.yes : node.no, asking, named)
   }
 }
 
@@ -181,9 +204,10 @@ export function tablesOf(node: Node, table: TableName, rules: Rules): readonly T
   switch (node.is) {
     case 'compare': {
       let at = table
-      return node.path.slice(0, -1).map((relation) => {
-        at = TABLES[at].relations[relation] as TableName
-        return at
+      return node.path.slice(0, -1).flatMap((relation) => {
+        const passed = passedBy(at, relation)
+        at = passed[0] as TableName
+        return passed
       })
     }
     case 'and':
@@ -193,7 +217,7 @@ export function tablesOf(node: Node, table: TableName, rules: Rules): readonly T
       return tablesOf(node.part, table, rules)
     case 'related': {
       const to = TABLES[table].relations[node.relation] as TableName
-      return [to, ...tablesOf(node.part, to, rules)]
+      return [...passedBy(table, node.relation), ...tablesOf(node.part, to, rules)]
     }
     case 'branch':
       return [node.yes, node.no].flatMap((part) => tablesOf(part, table, rules))
@@ -202,6 +226,12 @@ export function tablesOf(node: Node, table: TableName, rules: Rules): readonly T
     default:
       return []
   }
+}
+
+/** What a relation leads to, and by which join table. */
+function passedBy(table: TableName, relation: string): readonly TableName[] {
+  const to = TABLES[table].relations[relation] as TableName
+  return OVER_LINKS.includes(`${table}.${relation}`) ? [to, 'book_genres'] : [to]
 }
 
 /** What the third road cannot say. */
@@ -238,6 +268,12 @@ export function allowedBy(
     detectSubjectType: () => 'row' as never,
   })
   return (row) => ability.can(action, row as never)
+}
+
+/** The columns that may be read, or set, by @casl/ability. */
+export function mayUse(columns: readonly string[]): (column: string) => boolean {
+  const ability = createMongoAbility([{ action: 'use', subject: 'row', fields: [...columns] }] as never)
+  return (column) => ability.can('use', 'row', column)
 }
 
 interface Scope {
