@@ -6,6 +6,7 @@ import { takesOptions } from '../kernel/option-kinds.js'
 import { isShared, ownCopy } from '../kernel/own-copy.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { OutputColumn } from '../renderers/renderer.js'
 
 /** What a serializer knows of its surroundings. All parts are optional: a serializer also works outside a request. */
 export interface SerializerContext {
@@ -155,6 +156,11 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
   /** JSON Schema of what a client sends, where that is another value than the one it reads: a file, and its URL. */
   inputSchema(): FieldSchema {
     return this.schema()
+  }
+
+  /** @internal The fields of the one object that it shows, each of which is a column of a table; undefined for anything else. */
+  get shownFields(): readonly OutputColumn[] | undefined {
+    return undefined
   }
 
   /** Whether a form may bring a file for it; files that no field takes are not kept. @default true of a field that checks nothing */

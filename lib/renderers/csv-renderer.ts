@@ -8,6 +8,7 @@ import {
   BaseRenderer,
   columnsOf,
   mapRows,
+  type OutputColumn,
   type RenderContext,
   type StreamedRows,
   type StreamingRenderer,
@@ -48,6 +49,31 @@ export function valueCell(value: unknown): string {
   return text === undefined || text === 'null' ? '' : text
 }
 
+/** The header of a table: what an object inside a row has stands behind the object's name and a dot. */
+export function headerOf(columns: readonly OutputColumn[], prefix = ''): string[] {
+  return columns.flatMap(({ name, field }) => {
+    const inner = field?.shownFields
+    return inner ? headerOf(inner, `${prefix}${name}.`) : [prefix + name]
+  })
+}
+
+/** The values of a row by the names of the header. What is no object, in place of one, stands under its own name. */
+export function flatRow(
+  row: Row,
+  columns: readonly OutputColumn[],
+  { prefix = '', into = new Map<string, unknown>() }: { prefix?: string; into?: Map<string, unknown> } = {},
+): ReadonlyMap<string, unknown> {
+  for (const name of Object.keys(row)) {
+    const value = memberOf(row, name)
+    const inner = columns.find((column) => column.name === name)?.field?.shownFields
+    if (!inner) into.set(prefix + name, value)
+    else if (isObject(value) && !Array.isArray(value)) {
+      flatRow(toRow(value), inner, { prefix: `${prefix}${name}.`, into })
+    } else if (value !== null && value !== undefined) into.set(prefix + name, value)
+  }
+  return into
+}
+
 /** `Content-Disposition` of a download (RFC 6266): one valid line, whatever the name. */
 export function attachment(name: string, format: string): string {
   const filename = `${name.toWellFormed()}.${format}`
@@ -64,8 +90,8 @@ type Row = Readonly<Record<string, unknown>>
 
 /**
  * Renders CSV for download, as `text/csv` and for the suffix `.csv`: the `results` of a page, the items of a list, or one
- * object as one row. The header is there even when no row is: a serializer's readable fields, then what other keys the rows
- * have. Texts that a spreadsheet would take for formulas get an apostrophe in front.
+ * object as one row. The header is there even when no row is: a serializer's readable fields, those of one nested object as
+ * `author.name`, then what other keys the rows have. Texts that a spreadsheet would take for formulas get an apostrophe in front.
  * @example static override rendererClasses = [JSONRenderer, CSVRenderer]
  */
 export class CSVRenderer extends BaseRenderer implements StreamingRenderer {
@@ -76,12 +102,9 @@ export class CSVRenderer extends BaseRenderer implements StreamingRenderer {
 
   render(data: unknown): string {
     const { rows, columns } = tableOf(data)
-    const header = new Set(columns)
-    for (const row of rows) for (const name of Object.keys(row)) header.add(name)
-    const names = [...header]
-    const cells = rows.map((row) =>
-      names.map((name) => valueCell(Object.hasOwn(row, name) ? memberOf(row, name) : null)),
-    )
+    const flat = rows.map((row) => flatRow(row, columns))
+    const names = [...new Set([...headerOf(columns), ...flat.flatMap((row) => [...row.keys()])])]
+    const cells = flat.map((row) => names.map((name) => valueCell(row.get(name))))
     if (names.length === 0) return ''
     return csvRecords([names.map(textCell), ...cells])
   }
@@ -104,7 +127,7 @@ export class CSVRenderer extends BaseRenderer implements StreamingRenderer {
 }
 
 /** The rows of an answer, and the columns that a serializer has named. */
-function tableOf(data: unknown): { rows: readonly Row[]; columns: readonly string[] } {
+function tableOf(data: unknown): { rows: readonly Row[]; columns: readonly OutputColumn[] } {
   const value = plain(data)
   if (!isObject(value)) return { rows: value === null || value === undefined ? [] : [toRow(value)], columns: [] }
   const list = Array.isArray(value) ? value : plain((value as Row)['results'])

@@ -103,17 +103,21 @@ export function mapRows<T>({ length }: StreamedRows, write: (index: number) => T
   return Array.from({ length }, (_, index) => write(index))
 }
 
-type Named = readonly { readonly name: string }[]
+/** A column of an output. The one object that a field shows has columns itself. */
+export interface OutputColumn {
+  readonly name: string
+  readonly field?: { readonly shownFields?: readonly OutputColumn[] | undefined }
+}
 
-const columns = new WeakMap<object, Named>()
+const columns = new WeakMap<object, readonly OutputColumn[]>()
 
 /** Remembers the columns of an output: a list of objects, or one. */
-export function nameColumns<Data extends object>(data: Data, fields: Named): Data {
+export function nameColumns<Data extends object>(data: Data, fields: readonly OutputColumn[]): Data {
   columns.set(data, fields)
   return data
 }
 
 /** The columns of an output; none where no serializer has made it. */
-export function columnsOf(data: object): readonly string[] {
-  return columns.get(data)?.map(({ name }) => name) ?? []
+export function columnsOf(data: object): readonly OutputColumn[] {
+  return columns.get(data) ?? []
 }

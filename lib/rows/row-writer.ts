@@ -102,8 +102,7 @@ export function compose(object: RowObject, offset: number): RowWriter {
 }
 
 /** The JSON text of one member where it is not null. */
-function writerOfMember(member: RowMember, offset: number): RowWriter {
-  if ('nested' in member) return compose(member.nested, offset)
+function writerOfMember(member: Exclude<RowMember, { nested: RowObject }>, offset: number): RowWriter {
   if ('list' in member) return (row) => row[offset + member.list.index] as string
   const write = cellWriter(member.cell)
   const index = offset + member.cell.index
@@ -174,27 +173,27 @@ const CSV_CELLS: Readonly<Partial<Record<CellKind, (text: string) => string>>> =
 
 /** The cells of a plan whose columns begin at `offset`. */
 function cellsWriter(plan: RowPlan, offset: number): CellsWriter {
-  const members = plan.object.members.map((member) => memberCell(member, offset))
-  return (row, scope) => members.map((write) => write(row, scope))
+  const cells = plan.object.members.flatMap((member) => cellsOf(member, offset))
+  return (row, scope) => cells.map((write) => write(row, scope))
 }
 
-function memberCell(member: RowMember, offset: number): (row: RawRow, scope: CellScope) => string {
-  const index = offset + indexOf(member)
-  const plain = 'cell' in member ? CSV_CELLS[member.cell.kind] : undefined
-  if (plain) {
-    return (row) => {
-      const text = row[index] as string | null
-      return text === null ? '' : plain(text)
-    }
+/** One cell, or those of the object that is joined to the row. */
+function cellsOf(member: RowMember, offset: number): RowWriter[] {
+  if ('nested' in member) {
+    const key = offset + (member.nested.key ?? 0)
+    const inner = member.nested.members.flatMap((one) => cellsOf(one, offset))
+    return inner.map((write) => (row, scope) => (row[key] === null ? '' : write(row, scope)))
   }
+  const index = offset + ('list' in member ? member.list.index : member.cell.index)
+  const plain = 'cell' in member ? CSV_CELLS[member.cell.kind] : undefined
   const write = writerOfMember(member, offset)
-  return (row, scope) => (row[index] === null ? '' : valueCell(parseJson(write(row, scope))))
-}
-
-/** The cell that is null where there is nothing to write. */
-function indexOf(member: RowMember): number {
-  if ('nested' in member) return member.nested.key ?? 0
-  return 'list' in member ? member.list.index : member.cell.index
+  return [
+    (row, scope) => {
+      const text = row[index] as string | null
+      if (text === null) return ''
+      return plain ? plain(text) : valueCell(parseJson(write(row, scope)))
+    },
+  ]
 }
 
 /** The writer of a plan whose columns begin at `offset`; made once. */

@@ -106,6 +106,8 @@ export interface SerializerClass {
   readonly name: string
   /** Its instances. */
   readonly prototype: object
+  /** The class compiled. */
+  readonly plan: SerializerPlan
   /** Fields by name. */
   readonly declaredFields: DeclaredFields
   /** What the OpenAPI document calls it; null for the name of the class. */

@@ -7,6 +7,7 @@ import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import type { ColumnName, ModelType } from '../models/model-types.js'
 import { UploadedFile } from '../parsers/uploads.js'
+import type { OutputColumn } from '../renderers/renderer.js'
 import type { SerializerClass } from './contract.js'
 import type { Input } from './types.js'
 
@@ -69,6 +70,11 @@ export class NestedSerializer<
     this.serializerClass = serializerClass
     this.many = this.options.many === true
     this.maxItems = (this.options as NestedSerializerOptions).maxItems ?? 100
+  }
+
+  /** @internal */
+  override get shownFields(): readonly OutputColumn[] | undefined {
+    return this.many ? undefined : this.serializerClass.plan.readable
   }
 
   /** In a form the name has brackets, or its text is JSON. */

@@ -478,9 +478,11 @@ describe('fields and tables', () => {
     const { get } = await serve(viewSet)
     expect((await get('/api/books.csv?fields=title,id&title=One')).text).toBe('id,title\r\n1,One\r\n')
     expect((await get('/api/books.csv?fields=title,id&title=None')).text).toBe('id,title\r\n')
-    expect((await get('/api/books.csv?fields=id&expand=author&title=One')).text).toBe(
-      'id,author\r\n1,"{""id"":1,""name"":""Ada""}"\r\n',
+    expect((await get('/api/books.csv?fields=id&expand=author')).text).toBe(
+      'id,author.id,author.name\r\n1,1,Ada\r\n2,2,Ben\r\n3,,\r\n',
     )
+    expect((await get('/api/books.csv?fields=id&expand=author&title=None')).text).toBe('id,author.id,author.name\r\n')
+    expect((await get('/api/books/1.csv?fields=id&expand=author')).text).toBe('id,author.id,author.name\r\n1,1,Ada\r\n')
     expect((await get('/api/books.ndjson?fields=title')).text).toBe(
       '{"title":"One"}\n{"title":"Two"}\n{"title":"Three"}\n',
     )

@@ -8,8 +8,8 @@ import { writeJson } from '../../kernel/json-numerals.js'
 import type { ListSource, RowCursor } from '../../pagination/list-source.js'
 import { ServerCursorStore } from '../../pagination/server-cursor-store.js'
 import type { Rows } from '../../pagination/slice.js'
-import { valueCell } from '../../renderers/csv-renderer.js'
-import { columnsOf, type StreamedRows, type StreamingRenderer } from '../../renderers/renderer.js'
+import { flatRow, headerOf, valueCell } from '../../renderers/csv-renderer.js'
+import { columnsOf, type OutputColumn, type StreamedRows, type StreamingRenderer } from '../../renderers/renderer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { GenericView } from '../generic-view.js'
 import { wholeList } from './read-list.js'
@@ -146,7 +146,7 @@ async function* write(
 ): AsyncGenerator<string, void, undefined> {
   const columns = columnsFor(view, first)
   let rows = first
-  let text = renderer.begin(columns)
+  let text = renderer.begin(columns.names)
   for (let isFirst = true; ; isFirst = false) {
     if (rows.length > 0) text += renderer.writeRows(streamed(rows, columns), isFirst)
     if (rows.length < size) {
@@ -162,24 +162,32 @@ async function* write(
   if (text !== '') yield text
 }
 
+/** The names of a stream's columns, and what they are of. */
+interface StreamColumns {
+  readonly names: readonly string[]
+  readonly of: readonly OutputColumn[]
+}
+
 /** The serializer's readable fields, then what other keys the first rows have. */
-function columnsFor(view: GenericView, first: Rows): readonly string[] {
-  const names = serializerPlan(answerClass(view)).readable.map(({ name }) => name)
-  if (first.cells) return names
+function columnsFor(view: GenericView, first: Rows): StreamColumns {
+  const { readable } = serializerPlan(answerClass(view))
+  if (first.cells) return { names: headerOf(readable), of: readable }
   const items = first.results(0, first.length) as Record<string, unknown>[]
-  const columns = new Set(columnsOf(items).length > 0 ? columnsOf(items) : names)
-  for (const item of items) for (const name of Object.keys(item)) columns.add(name)
-  return [...columns]
+  const of = columnsOf(items).length > 0 ? columnsOf(items) : readable
+  return { names: [...new Set([...headerOf(of), ...items.flatMap((item) => [...flatRow(item, of).keys()])])], of }
 }
 
 /** Rows of raw text write themselves; objects are written here. */
-function streamed(rows: Rows, columns: readonly string[]): StreamedRows {
+function streamed(rows: Rows, { names, of }: StreamColumns): StreamedRows {
   const { length } = rows
   if (rows.json && rows.cells) return rows as StreamedRows & Rows
   const items = rows.results(0, length) as Record<string, unknown>[]
   return {
     length,
     json: (index) => writeJson(items[index]) as string,
-    cells: (index) => columns.map((name) => valueCell(items[index]?.[name])),
+    cells: (index) => {
+      const row = flatRow(items[index] ?? {}, of)
+      return names.map((name) => valueCell(row.get(name)))
+    },
   }
 }

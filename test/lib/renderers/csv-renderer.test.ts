@@ -1,5 +1,13 @@
 import { parse } from 'secure-json-parse'
 import { describe, expect, it } from 'vitest'
+import {
+  IntegerField,
+  JSONField,
+  NestedSerializer,
+  Serializer,
+  type SerializerClass,
+  StringField,
+} from '../../../lib/index.js'
 import { CSVRenderer } from '../../../lib/renderers/csv-renderer.js'
 import { JsonText } from '../../../lib/renderers/json-renderer.js'
 import { nameColumns } from '../../../lib/renderers/renderer.js'
@@ -103,6 +111,57 @@ describe('the table', () => {
 
   it("has the serializer's columns in their order, then what else the rows have", () => {
     expect(renderer.render(named([{ kind: 'a', title: 'x' }], 'id', 'title'))).toBe('id,title,kind\r\n,x,a\r\n')
+  })
+})
+
+describe('objects inside rows', () => {
+  class Country extends Serializer {
+    static override declaredFields = { name: new StringField() }
+  }
+  class Author extends Serializer {
+    static override declaredFields = {
+      name: new StringField(),
+      country: new NestedSerializer(Country, { allowNull: true }),
+      tags: new JSONField(),
+    }
+  }
+  class Book extends Serializer {
+    static override declaredFields = {
+      id: new IntegerField(),
+      author: new NestedSerializer(Author, { allowNull: true }),
+      others: new NestedSerializer(Country, { many: true }),
+    }
+  }
+  const render = (obj: object[], serializer: SerializerClass = Book) =>
+    renderer.render((new serializer({ obj, many: true }) as Serializer).data)
+  const header = 'id,author.name,author.country.name,author.tags,others\r\n'
+
+  it('have a column for each of their fields; lists and JSON are one cell', () => {
+    const ada = { name: '=Ada', country: { name: 'Peru' }, tags: { a: 1 } }
+    const ben = { name: 'Ben, B', country: null, tags: [1, 2] }
+    const rows = [
+      { id: 1, author: ada, others: [{ name: 'Chile' }] },
+      { id: 2, author: ben, others: [] },
+      { id: 3, author: null, others: [] },
+    ]
+    const lines = [`1,'=Ada,Peru,"{""a"":1}","[{""name"":""Chile""}]"`, '2,"Ben, B",,"[1,2]",[]', '3,,,,[]']
+    expect(render(rows)).toBe(`${header}${lines.join('\r\n')}\r\n`)
+    expect(render([])).toBe(header)
+  })
+
+  it('have what else they hold behind the others, and what is no object under the name itself', () => {
+    class Own extends Author {
+      override toRepresentation(author: object) {
+        return 'alias' in author ? author.alias : { ...(super.toRepresentation(author) as object), born: 1815 }
+      }
+    }
+    class Owned extends Serializer {
+      static override declaredFields = { author: new NestedSerializer(Own) }
+    }
+    const rows = [{ author: { name: 'Ada', country: null, tags: null } }, { author: { alias: 'Ben' } }]
+    expect(render(rows, Owned)).toBe(
+      'author.name,author.country.name,author.tags,author.born,author\r\nAda,,,1815,\r\n,,,,Ben\r\n',
+    )
   })
 })
 
