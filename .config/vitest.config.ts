@@ -6,12 +6,13 @@ import { ALONE } from './alone-tests.js'
 import { compiledSources } from './compiled-sources.js'
 import { fastTests } from './fast-tests.js'
 
-/** Tests that run compilers, over whole applications or the package: `npm run check:compiled`. */
+/** Tests that run compilers, over whole applications, the package or the book: `npm run check:compiled`. */
 const COMPILED = [
   'test/api/client-declarations.test.ts',
   'test/api/client-document.test.ts',
   'test/api/published-package.test.ts',
   'test/docs/blocks.test.ts',
+  'test/docs/site.test.ts',
   'test/lib/cli/hostile-names.test.ts',
   'test/lib/cli/init.test.ts',
   'test/lib/cli/init-shapes.test.ts',

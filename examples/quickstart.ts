@@ -1,14 +1,18 @@
-// A whole API for a table `books`, whatever its columns: DATABASE_URL=postgres://… npx tsx examples/quickstart.ts
+// A whole API: DATABASE_URL=postgres://… npx tsx examples/quickstart.ts
 import knex from 'knex'
 import Koa from 'koa'
-import { APIRouter, modelSerializer, modelViewSet, PageNumberPagination, table } from 'koa-viewsets'
+import { APIRouter, modelSerializer, modelViewSet, PageNumberPagination } from 'koa-viewsets'
 import { errors } from 'koa-viewsets/plugins'
 import { Model } from 'objection'
 
 const { DATABASE_URL = 'postgres:///', PORT = '3000' } = process.env
 Model.knex(knex({ client: 'pg', connection: { connectionString: DATABASE_URL } }))
 
-const Book = table('books')
+// a model as it is, with nothing of this package in it; where there is none, `const Book = table('books')`
+class Book extends Model {
+  static override tableName = 'books'
+}
+
 const BookViewSet = modelViewSet(Book, {
   serializerClass: modelSerializer(Book, { fields: '__all__' }),
   paginationClass: PageNumberPagination,

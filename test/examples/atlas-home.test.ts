@@ -1,4 +1,6 @@
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createAtlas } from '../../examples/atlas/atlas.js'
@@ -165,4 +167,15 @@ describe.skipIf(!chromium)('in Chromium', { timeout: 60_000 }, () => {
       expect(troubles).toEqual([expect.stringContaining('401')])
     },
   )
+
+  it('documents itself by a page, of which README has a picture', async () => {
+    await page.setViewportSize({ width: 1000, height: 760 })
+    await page.goto(`http://127.0.0.1:${server.port}/docs`)
+    await page.getByText('List countries').waitFor()
+    const path = fileURLToPath(new URL('../../docs/images/docs-page.png', import.meta.url))
+    const top = (await page.locator('.opblock-tag', { hasText: 'country' }).first().boundingBox())?.y ?? 0
+    const clip = { x: 0, y: top - 6, width: 1000, height: 520 }
+    if (process.env['WRITE_ANSWERS']) await page.screenshot({ path, clip, fullPage: true })
+    expect(statSync(path).size).toBeLessThan(150_000)
+  })
 })

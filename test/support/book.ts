@@ -25,11 +25,11 @@ export interface Block {
   readonly file?: string
 }
 
-/** README, and all pages of docs/ in the order of their paths. */
+/** README, and all pages of docs/ in the order of their paths; its index.md is the home of the site, made for VitePress alone. */
 export function readBook(): readonly Page[] {
   const pages = readdirSync(DOCS, { recursive: true })
     .map(String)
-    .filter((name) => name.endsWith('.md') && !name.includes('node_modules') && !name.startsWith('.'))
+    .filter((name) => name.endsWith('.md') && name !== 'index.md' && !/^\.|node_modules/.test(name))
     .sort()
   return ['README.md', ...pages.map((name) => join('docs', name))].map((path) => ({
     path,
