@@ -45,6 +45,9 @@ const QUICK = [
 ]
 /** Tests of what a superuser may do. */
 const NOT_AS_ROLE = ['openapi', 'row-level-security', 'tenants'].map((name) => `test/api/${name}.test.ts`)
+/** Pages about libraries that the project does not install: `npm run test:bridges`. */
+const BRIDGES = 'test/docs/bridges.test.ts'
+const isBridges = process.env['BRIDGES'] === 'true'
 const isCompiled = process.env['COMPILED'] === 'true'
 const isFast = process.env['FAST'] === 'true'
 const isQuick = Boolean(process.env['QUICK'])
@@ -56,6 +59,7 @@ const alone = aloneFiles()
 
 function chosenFiles(): readonly string[] {
   if (isCompiled) return COMPILED
+  if (isBridges) return [BRIDGES]
   if (isFast) return fastTests(fromRoot(''))
   if (process.env['QUICK'] === 'node') return BY_NODE
   return isQuick ? QUICK : ['test/**/*.test.ts']
@@ -65,7 +69,7 @@ function chosenFiles(): readonly string[] {
 function aloneFiles(): string[] {
   // what is set up for a role or a listener stays set up
   if (isCompiled || isRole || isTraced) return [...chosen]
-  return isFast || isQuick ? [] : [...ALONE]
+  return isFast || isQuick || isBridges ? [] : [...ALONE]
 }
 
 const DOOR = /^koa-viewsets(?:\/([a-z-]+))?$/
@@ -101,6 +105,7 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
         ...configDefaults.exclude,
         ...(isolate ? [] : alone),
         ...(isCompiled ? [] : COMPILED),
+        ...(isBridges ? [] : [BRIDGES]),
         ...(isRole ? NOT_AS_ROLE : []),
       ],
       setupFiles: [

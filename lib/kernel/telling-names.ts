@@ -16,9 +16,11 @@ export interface TableKind {
   readonly isOfSecrets: boolean
   /** Its rows say who may do what. */
   readonly isOfPower: boolean
+  /** Its rows are worth something to whoever has their code. */
+  readonly isOfValue: boolean
 }
 
-const PLAIN: TableKind = { isOfUsers: false, isOfSecrets: false, isOfPower: false }
+const PLAIN: TableKind = { isOfUsers: false, isOfSecrets: false, isOfPower: false, isOfValue: false }
 
 /** Secrets, wherever the word stands in a name. */
 const SECRETS =
@@ -110,6 +112,13 @@ const LOGIN = /(?:^|_)(?:ha1|pass|pw)(?:_|$)|passw|pass_?(?:phrase|code|hash)|pw
 const LOGIN_NAME = /(?:^|_)(?:e_?mail|user_?name|login|nick)(?:_|$)/
 const POWER_TABLES = wordSet('role permission privilege acl capability entitlement')
 
+/** What is worth something: cards, certificates and codes that somebody pays with, or pays less. */
+const VALUE_TABLE =
+  /(?:^|_)(?:e?_?gift(?:_?(?:card|certificate|voucher|code))?|e?_?voucher|coupon|(?:promo|promotion|discount|coupon|voucher|recharge|redemption|scratch|prepaid|top_?up)_?(?:card|code))$/
+/** The code of such a row, and the number of a card. */
+const VALUE_CODE =
+  /^(?:(?:e_?)?(?:gift|card|gift_?card|certificate|voucher|coupon|promo|promotion|discount|recharge|redemption|scratch|prepaid|top_?up|unique|redeem)_)*(?:code|card_number)$/
+
 /** Power, wherever the word stands in a name, in any table. */
 const POWER = wordSet(
   'role permission perms privilege priv acl entitlement superuser superadmin sysadmin balance clearance',
@@ -159,6 +168,7 @@ export function isSecretName({ name, type = 'text' }: NamedColumn, table: TableK
   return (
     SECRET_NAME.test(snake) ||
     (table.isOfSecrets && SECRET_PARTS.test(snake)) ||
+    (table.isOfValue && VALUE_CODE.test(words.join('_'))) ||
     words.some((word, at) => isSecretWord(word, words[at - 1], at === words.length - 1 ? table : PLAIN))
   )
 }
@@ -227,7 +237,8 @@ export function tableKindOf(table: string, columns: readonly NamedColumn[]): Tab
   const hasPassword = columns.some((one) => LOGIN.test(snakeCase(one.name)) && isSecretName(one))
   const logsIn = hasPassword && columns.some(({ name }) => LOGIN_NAME.test(snakeCase(name)))
   const isOfUsers = isUser(last) || (isUser(before) && USER_PARTS.has(last)) || logsIn
-  return { isOfUsers: isOfUsers && !isOfSecrets, isOfSecrets, isOfPower: POWER_TABLES.has(last) }
+  const isOfValue = VALUE_TABLE.test(words.join('_'))
+  return { isOfUsers: isOfUsers && !isOfSecrets, isOfSecrets, isOfPower: POWER_TABLES.has(last), isOfValue }
 }
 
 /** True for the key of a login's session, if nothing else of it is what its owner shows to be let in. */

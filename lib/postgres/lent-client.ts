@@ -1,5 +1,6 @@
 /** pg's client of a transaction, for other libraries: their statements are part of it, and end with it. */
 import type { Knex } from 'knex'
+import { ConfigurationError } from '../kernel/errors.js'
 import { clientOf, type PgConnection } from './pg-types.js'
 
 /** A client of pg that is in a transaction: Drizzle, Kysely and plain `query()` take it. */
@@ -13,8 +14,8 @@ export interface PgClient {
 
 interface Lent {
   readonly client: PgConnection
-  /** Others have it: their errors are not told to us. */
-  isUsed: boolean
+  /** As others have it, who tell us nothing of their errors; undefined until they do. */
+  lent?: PgClient
 }
 
 const known = new WeakMap<object, Lent>()
@@ -22,18 +23,49 @@ const known = new WeakMap<object, Lent>()
 /** Remembers the client of a transaction that has begun: knex tells it by a promise only. */
 export async function noteClient(trx: Knex.Transaction): Promise<void> {
   const source = clientOf(trx)
-  if (source.driverName === 'pg') known.set(trx, { client: await source.acquireConnection(), isUsed: false })
+  if (source.driverName === 'pg') known.set(trx, { client: await source.acquireConnection() })
 }
 
 /** The client of a transaction, for code of the application's; undefined for what is none, or runs on another driver. */
 export function lentClient(trx: object | undefined): PgClient | undefined {
   const lent = trx && known.get(trx)
   if (!lent) return undefined
-  lent.isUsed = true
-  return lent.client as unknown as PgClient
+  lent.lent ??= lend(lent.client)
+  return lent.lent
+}
+
+/** How a library begins and ends a transaction, and what that is within another one. */
+const BOUNDS: readonly (readonly [RegExp, step: -1 | 1, sql: string])[] = [
+  [/^\s*(?:begin|start\s+transaction)\b/i, 1, 'savepoint lent'],
+  [/^\s*(?:commit|end)\b/i, -1, 'release savepoint lent'],
+  [/^\s*(?:rollback|abort)\b(?!\s+(?:work\s+|transaction\s+)?to\b)/i, -1, 'rollback to savepoint lent'],
+]
+
+/** The client, with which nobody ends the transaction: one that a library begins is a savepoint. */
+function lend(client: PgConnection): PgClient {
+  let depth = 0
+  const textOf = (text: string): string => {
+    const [, step, sql] = BOUNDS.find(([pattern]) => pattern.test(text)) ?? []
+    if (step === undefined || sql === undefined) return text
+    if (step === 1 && /\bisolation\b/i.test(text)) throw refusal('has an isolation level of its own')
+    if (depth + step < 0) throw refusal('is not theirs to end')
+    depth += step
+    return sql
+  }
+  const query = (given: string | { readonly text?: string }, ...others: readonly unknown[]): unknown => {
+    const own = client as unknown as { query(...all: readonly unknown[]): unknown }
+    if (typeof given === 'string') return own.query(textOf(given), ...others)
+    const text = given.text === undefined ? undefined : textOf(given.text)
+    return own.query(text === given.text ? given : { ...given, text }, ...others)
+  }
+  return Object.assign(Object.create(client) as PgClient, { query, release() {} })
+}
+
+function refusal(why: string): Error {
+  return new ConfigurationError(`this.client: the transaction of the request ${why}`)
 }
 
 /** True where code of the application has had the client: whether a statement of it has failed, nobody has told. */
 export function isLent(trx: object): boolean {
-  return known.get(trx)?.isUsed === true
+  return known.get(trx)?.lent !== undefined
 }

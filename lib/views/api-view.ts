@@ -133,7 +133,7 @@ export class APIView {
   declare trx: Knex.Transaction | undefined
   /**
    * pg's client of the request's transaction, for Drizzle, Kysely and plain `query()`: what they write is committed or rolled
-   * back with it. It is never theirs to end, or to keep.
+   * back with it. It is never theirs to end, or to keep: a transaction that they begin is a savepoint.
    * @throws {ConfigurationError} the request has no transaction: it only reads, or the view is not `atomic`
    * @example await drizzle(this.client as PoolClient).insert(audits).values({ text: 'sold' })
    */

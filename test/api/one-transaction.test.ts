@@ -34,6 +34,21 @@ function kyselyOn(client: PgClient): Kysely<Tables> {
   })
 }
 
+const OTHERS: Readonly<Record<string, (client: PgClient) => Promise<unknown>>> = {
+  'taken back': async (client) => {
+    const db = drizzle(client as pg.PoolClient)
+    const failing = db.transaction(async (tx) => {
+      await tx.insert(audits).values({ note: 'undone' })
+      await tx.transaction((inner) => inner.insert(audits).values({ note: 'undone, too' }))
+      throw new Error('theirs')
+    })
+    await failing.catch(() => undefined)
+    await db.transaction((tx) => tx.insert(audits).values({ note: 'kept' }))
+  },
+  commit: (client) => client.query('commit'),
+  rollback: (client) => client.query(' ROLLBACK'),
+  'begin isolation level serializable': (client) => client.query('begin isolation level serializable'),
+}
 const WRITERS: Readonly<Record<string, (client: PgClient, book: number | null, note: string) => Promise<unknown>>> = {
   drizzle: (client, book, note) =>
     drizzle(client as pg.PoolClient)
@@ -44,6 +59,17 @@ const WRITERS: Readonly<Record<string, (client: PgClient, book: number | null, n
       .insertInto('audits')
       .values({ book, note } as never)
       .execute(),
+  'transaction() of drizzle': (client, book, note) =>
+    drizzle(client as pg.PoolClient).transaction((tx) => tx.insert(audits).values({ book, note })),
+  'transaction() of kysely': (client, book, note) =>
+    kyselyOn(client)
+      .transaction()
+      .execute((trx) =>
+        trx
+          .insertInto('audits')
+          .values({ book, note } as never)
+          .execute(),
+      ),
   pg: (client, book, note) => client.query('insert into audits (book, note) values ($1, $2)', [book, note]),
 }
 
@@ -51,7 +77,7 @@ class Books extends modelViewSet(Book, { serializerClass: BookSerializer }) {
   override async performCreate(serializer: BookSerializer) {
     const { id } = (await serializer.save()) as unknown as { id: number }
     const way = this.ctx.get('X-Way')
-    await WRITERS[way]?.(this.client, id, 'made')
+    await (WRITERS[way] ?? OTHERS[way])?.(this.client, id, 'made')
     if (this.ctx.get('X-Fail') === 'throw') throw new Error('no')
     if (this.ctx.get('X-Fail') === 'swallow') await this.client.query('select 1 / 0').catch(() => undefined)
   }
@@ -142,6 +168,23 @@ describe.each(Object.keys(WRITERS))('by this.client of a request, %s', (way) => 
 })
 
 describe('this.client', () => {
+  it('has a transaction of theirs as a savepoint, which they roll back alone', async () => {
+    const answer = await client.send('POST', '/books', { title: 'a' }, { 'X-Way': 'taken back' })
+    expect(answer.status).toBe(201)
+    expect(await counts()).toEqual([1, 1])
+  })
+
+  it.each([
+    ['commit', 'is not theirs to end'],
+    ['rollback', 'is not theirs to end'],
+    ['begin isolation level serializable', 'has an isolation level of its own'],
+  ])('lets nobody end the transaction: %s', async (text, message) => {
+    const { length } = client.reported
+    expect((await client.send('POST', '/books', { title: 'a' }, { 'X-Way': text })).status).toBe(500)
+    expect(String(client.reported.at(length))).toContain(`this.client: the transaction of the request ${message}`)
+    expect(await counts()).toEqual([0, 0])
+  })
+
   it('is an error where there is no transaction', async () => {
     const { length } = client.reported
     expect((await client.get('/reading')).status).toBe(500)

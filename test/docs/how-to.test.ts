@@ -10,11 +10,12 @@ import { isProgram, readBook } from '../support/book.js'
 import { createDatabase } from '../support/database.js'
 import { createFolder, readFiles } from '../support/files.js'
 import { issuerKey, serveKeys, tokenBy } from '../support/issuer.js'
-import { COVER, printTable, startPage } from '../support/page-program.js'
+import { COVER, expectAnswers, startPage } from '../support/page-program.js'
 import { toUrl } from '../support/program.js'
 import { startProxy } from '../support/proxy.js'
+import { expectRollbacks } from '../support/rollbacks.js'
 import { connectTo } from '../support/server.js'
-import { askCurl, expectPrinted, stepsOf } from '../support/tutorial.js'
+import { askCurl, stepsOf } from '../support/tutorial.js'
 
 const pages = readBook()
   .filter(isProgram)
@@ -39,21 +40,21 @@ beforeAll(async () => {
 
 describe('a page that is a program', () => {
   it.each(printed)('answers as $name says', async (page) => {
-    const { port, client, folder, reported } = await startPage(page)
-    for (const step of stepsOf(page)) {
-      const isQuery = step.command.startsWith('psql')
-      expectPrinted(
-        page.path,
-        step,
-        isQuery ? await printTable(client, step.command) : await askCurl(step, port, folder),
-      )
-    }
-    expect(reported).toEqual([])
+    const program = await startPage(page)
+    await expectAnswers(page, program)
+    expect(program.reported).toEqual([])
   })
 
   it('has requests, or a test of its own below', () => {
     const others = pages.filter((page) => !printed.includes(page)).map(({ name }) => name)
     expect(others).toEqual(['identity-providers', 'several-databases', 'tenant-databases', 'testing'])
+  })
+})
+
+describe('one transaction with another library', () => {
+  it.each(['plain-knex', 'plain-pg', 'drizzle', 'kysely'])('undoes both sides, 100 times of 100: %s', async (name) => {
+    const page = pageOf(name)
+    await expectRollbacks(page, await startPage(page))
   })
 })
 

@@ -1,5 +1,5 @@
 /** A page that is a program: loaded, on a database of its own, and served until the test ends. */
-import { symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Knex } from 'knex'
@@ -14,6 +14,7 @@ import { createDatabase } from './database.js'
 import { createFolder } from './files.js'
 import { toUrl } from './program.js'
 import { serve } from './server.js'
+import { askCurl, expectPrinted, stepsOf } from './tutorial.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -40,8 +41,15 @@ export interface PageProgram extends Made {
   readonly names: Readonly<Record<string, unknown>>
 }
 
+interface PageOptions {
+  /** A folder of packages that come before those of the project. */
+  readonly modules?: string
+  /** What is done in the page's folder before its blocks run. */
+  readonly before?: (folder: string) => Promise<void>
+}
+
 /** Runs the page's SQL, then its blocks, and serves what they have made. */
-export async function startPage(page: Page): Promise<PageProgram> {
+export async function startPage(page: Page, options: PageOptions = {}): Promise<PageProgram> {
   const database = await createDatabase()
   onTestFinished(() => database.drop())
   const client = new pg.Client(database.direct)
@@ -53,7 +61,7 @@ export async function startPage(page: Page): Promise<PageProgram> {
   process.env['SERVICE_SECRET_KEY'] = 'a secret of the book, long enough'
   process.env['ID_KEY'] = 'a key of the book, long enough'
   onTestFinished(() => configure({}))
-  const { folder, names } = await load(page)
+  const { folder, names } = await load(page, options)
   const { app, api, knex } = names as Partial<Made>
   if (!(app && api && knex)) throw new Error(`${page.path}: its blocks make no api`)
   onTestFinished(() => knex.destroy())
@@ -74,17 +82,39 @@ async function runSql(client: pg.Client, text: string): Promise<void> {
   }
 }
 
-async function load(page: Page): Promise<Pick<PageProgram, 'folder' | 'names'>> {
+async function load(page: Page, { modules, before }: PageOptions): Promise<Pick<PageProgram, 'folder' | 'names'>> {
   const files = programFiles(page)
   const folder = createFolder({ 'package.json': '{ "type": "module" }', 'cover.png': COVER, ...files })
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const target = join(folder, 'node_modules')
+  if (modules === undefined) symlinkSync(join(ROOT, 'node_modules'), target)
+  else linkAll([modules, join(ROOT, 'node_modules')], target)
+  await before?.(folder)
   const names: Record<string, unknown> = {}
   for (const file of Object.keys(files)) Object.assign(names, await import(join(folder, file)))
   return { folder, names }
 }
 
+/** Packages of several folders in one, of those that are in several the first. */
+function linkAll(sources: readonly string[], target: string): void {
+  mkdirSync(target, { recursive: true })
+  for (const source of sources) {
+    for (const name of readdirSync(source)) {
+      if (name.startsWith('@')) linkAll([join(source, name)], join(target, name))
+      else if (!existsSync(join(target, name))) symlinkSync(join(source, name), join(target, name))
+    }
+  }
+}
+
+/** The page's requests are answered as it says. */
+export async function expectAnswers(page: Page, { port, client, folder }: PageProgram): Promise<void> {
+  for (const step of stepsOf(page)) {
+    const isQuery = step.command.startsWith('psql')
+    expectPrinted(page.path, step, isQuery ? await printTable(client, step.command) : await askCurl(step, port, folder))
+  }
+}
+
 /** What `psql name --csv -c '…'` prints. */
-export async function printTable(client: pg.Client, command: string): Promise<string> {
+async function printTable(client: pg.Client, command: string): Promise<string> {
   const [, text = ''] = /-c '([^']*)'/.exec(command) ?? []
   // texts as PostgreSQL writes them
   const types = { getTypeParser: () => String }

@@ -39,6 +39,27 @@ it.each([
   expect(names.split(',').filter((name) => isSecretName({ name }))).toEqual([])
 })
 
+it.each([
+  ['gift_cards', 'code,gift_card_code,card_number,codes'],
+  ['giftCards', 'code'],
+  ['e_vouchers', 'code,voucher_code'],
+  ['coupons', 'code,couponCode'],
+  ['promo_codes', 'code,promo_code'],
+  ['shop_gift_certificates', 'code,certificate_code'],
+])('the codes of %s are worth something: %s', (table, names) => {
+  const kind = tableKindOf(table, [])
+  expect(names.split(',').filter((name) => !isSecretName({ name }, kind))).toEqual([])
+  const plain = 'currency_code,country_code,name,amount,code_type,expires_at,product_code,number'
+  expect(plain.split(',').filter((name) => isSecretName({ name }, kind))).toEqual([])
+})
+
+it('shows the codes of what is worth nothing', () => {
+  for (const table of ['gifts_received_at', 'products', 'countries', 'orders', 'cards', 'giftable_items']) {
+    expect([table, isSecretName({ name: 'code' }, tableKindOf(table, []))]).toEqual([table, false])
+  }
+  expect(isSecretName({ name: 'coupon_code' }, tableKindOf('orders', []))).toBe(false)
+})
+
 it('takes what cannot hold a secret for none, by its type', () => {
   const are = (type: string, ...names: string[]) => names.filter((name) => isSecretName({ name, type }))
   expect(are('bool', 'password', 'secret')).toEqual([])
