@@ -15,6 +15,7 @@ import { readExactly } from '../queryset/read-exactly.js'
 import { relatedRows } from '../queryset/related-rows.js'
 import { namesOfKeys } from '../queryset/same-keys.js'
 import { keyOrder, orderBy } from '../queryset/total-order.js'
+import type { VisibleRows } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { findSame, namesOfRows } from './row-keys.js'
 
@@ -90,10 +91,10 @@ function moved(): Conflict {
   return new Conflict('The related object was changed by another request.')
 }
 
-/** The keys of the rows that are related to each of the owners, read by one statement. */
+/** The keys of the rows that the caller sees to be related to each of the owners, read by one statement. */
 export function relatedKeys(
   owners: readonly Model[],
-  { relation, knex }: { relation: RelationDescription; knex: Queryable | undefined },
+  { relation, knex, visible }: Omit<Reading, 'narrow'>,
 ): Promise<readonly Model[][]> | [] {
   const { model, relatedProperties } = relation
   const { columns } = describeModel(model)
@@ -103,12 +104,13 @@ export function relatedKeys(
     if (!traitsOf(model).plainRows) return query
     return query.select(relatedProperties.map((name) => `${table}.${columns.get(name)?.column ?? name}`))
   }
-  return relatedTo(owners, { relation, knex, narrow })
+  return relatedTo(owners, { relation, knex, visible, narrow })
 }
 
 interface Reading {
   readonly relation: RelationDescription
   readonly knex: Queryable | undefined
+  readonly visible?: VisibleRows | undefined
   readonly narrow: (query: AnyQueryBuilder) => unknown
 }
 

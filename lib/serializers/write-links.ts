@@ -11,7 +11,7 @@ import { isHeld } from '../queryset/held-rows.js'
 import { keyRows } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
-import { type RowWrite, visibleRowsIn } from '../queryset/visible-rows.js'
+import { type RowWrite, type VisibleRows, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import { allowsNamed } from './check-written.js'
@@ -142,7 +142,8 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   const sets = [...new Map(given.map((one, index) => [rows[index], one])).values()]
   const unheld = sets.filter(({ instance }) => instance && !isHeld(instance, knex)).map(({ owner }) => owner)
   await lockRows(unheld, knex)
-  const related = await presentRows(sets, { relation, knex })
+  const visible = visibleRowsIn(serializer.context)
+  const related = await presentRows(sets, { relation, knex, visible })
   const [property = ''] = relation.relatedProperties
   const column = describeModel(relation.model).columns.get(property)
   const present = related.map((rows) => rows.map((row) => exactAt(row, property)))
@@ -188,11 +189,12 @@ async function checkLinks(
   if (!(await allowsNamed(serializer.context, rows, write, knexOf(serializer)))) throw new PermissionDenied()
 }
 
-/** What the owner of each set is related to: read where nobody has, since the owner is held. */
+/** What the caller sees the owner of each set to be related to: read where nobody has, since the owner is held. */
 async function presentRows(
   sets: readonly OwnedSet[],
-  { relation, knex }: { relation: RelationDescription; knex: Queryable },
+  reading: { relation: RelationDescription; knex: Queryable; visible: VisibleRows | undefined },
 ): Promise<readonly (readonly Model[])[]> {
+  const { relation, knex } = reading
   const known = sets.map(({ instance, isAlone }) => {
     if (!isAlone) return undefined
     const list = instance ? (instance as Row)[relation.name] : []
@@ -200,7 +202,7 @@ async function presentRows(
     return undefined
   })
   const owners = sets.filter((_, index) => !known[index]).map(({ owner }) => owner)
-  const read = await relatedKeys(owners, { relation, knex })
+  const read = await relatedKeys(owners, reading)
   let next = 0
   return known.map((list) => list ?? read[next++] ?? [])
 }

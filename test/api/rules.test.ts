@@ -619,18 +619,22 @@ it('holds in a graph that a queryset loads', async () => {
   }
 })
 
-it('holds of links, where their table has a rule', async () => {
+it.each(['rows', 'instances'])('holds of links, where their table has a rule, of books read as %s', async (way) => {
   class Link extends Model {
     static override tableName = 'book_genres'
     static override idColumn = ['book_id', 'genre_id']
   }
+  const masked = rule(Book, { fields: { title: { read: false, mask: 'A book' } } })
   const other = await serve(VIEWS, [
-    rule(Link, { read: { genre_id__ne: 2 }, create: { genre_id__lt: 3 }, delete: { genre_id: 1 } }),
+    ...(way === 'rows' ? [] : [masked]),
+    rule(Link, { read: { genre_id__ne: 2 }, create: { genre_id__lt: 3 }, delete: { genre_id__lt: 3 } }),
   ])
   try {
     const change = async (genres: number[]) => (await other.send('PATCH', '/books/1', { genres }, AS(1))).status
     expect((await other.get('/books/1', AS(1))).json).toMatchObject({ genres: [1] })
     expect(await change([1, 3])).toBe(403)
+    // it is there, and not seen
+    expect(await change([1, 2])).toBe(400)
     expect(await change([])).toBe(200)
     expect(await stored('select genre_id from book_genres where book_id = 1')).toEqual([{ genre_id: 2 }])
     expect((await other.send('PATCH', '/books/4', { genres: [] }, AS(1))).status).toBe(403)
