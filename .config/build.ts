@@ -4,7 +4,7 @@
  * makes it elsewhere, and `--no-declarations` leaves the compiler out.
  */
 import { spawnSync } from 'node:child_process'
-import { readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
@@ -56,11 +56,23 @@ function refuseRenamedClasses({ fileName, code }: OutputChunk): void {
     throw new Error(`${fileName} has two classes ${renamed[1]}, of which one was renamed: call it differently.`)
 }
 
+/** The same without what TypeScript before 5.0 cannot read, where package.json sends it: `const` of type parameters. */
+function writeOlderDeclarations(): void {
+  const files = readdirSync(DIST, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.d.ts'))
+  for (const name of files) {
+    const text = readFileSync(join(DIST, name), 'utf8').replace(/(?<=[<,]\s*)const (?=\w+ extends\b)/g, '')
+    const older = join(DIST, 'before-5', name)
+    mkdirSync(dirname(older), { recursive: true })
+    writeFileSync(older, text)
+  }
+}
+
 rmSync(DIST, { recursive: true, force: true })
 if (options.declarations) {
   const args = ['--no-install', 'tsc', '-p', join(ROOT, '.config/tsconfig.build.json'), '--outDir', DIST]
   const { status } = spawnSync('npx', args, { cwd: ROOT, stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
+  writeOlderDeclarations()
 }
 
 const bundle = await rollup({

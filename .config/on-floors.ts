@@ -11,8 +11,11 @@ import process from 'node:process'
 const ROOT = resolve(import.meta.dirname, '..')
 const MODULES = join(ROOT, 'node_modules')
 const ASIDE = join(MODULES, '.above-floors')
-/** Those of @koa/router are each installed under a name of its own; flydrive finds the clients of its stores beside itself. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['@koa/router', 'flydrive'])
+/**
+ * Those of @koa/router are each installed under a name of its own; flydrive finds the clients of its stores beside itself; types
+ * are the compiler's.
+ */
+const ELSEWHERE: ReadonlySet<string> = new Set(['@koa/router', '@types/koa', 'flydrive'])
 
 const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly dependencies: Readonly<Record<string, string>>

@@ -65,7 +65,7 @@ interface Part {
 }
 
 /**
- * Searches the view's `searchFields` for the terms of the parameter `search`. White space separates terms, double
+ * Searches the view's `searchFields` for the terms of the parameter `search`, or of what `searchParam` names. White space separates terms, double
  * quotes make a phrase. All terms must be found, each in one of the fields, in any case. A prefix of a field's name
  * says how: none anywhere in the text, `^` at its start, `=` the whole text, `$` a regular expression of PostgreSQL.
  * Expressions that no search needs are searched as plain text; those that take too long are 400.
@@ -91,54 +91,56 @@ export class SearchFilter extends BaseFilter {
   }
 
   override read(query: QueryParameters, view: FilterView): FilterCondition | null {
-    const text = lastValueOf(query, PARAMETER)
+    const text = lastValueOf(query, view.searchParam)
     if (text === undefined) return null
     const fields = searched(view)
     if (fields.length === 0) return null
-    const terms = this.#terms(text)
+    const terms = this.#terms(text, view.searchParam)
     if (terms.length === 0) return null
-    const parts = terms.map((term) => fields.map((field) => this.#part(field, term)))
+    const parts = terms.map((term) => fields.map((field) => this.#part(field, term, view.searchParam)))
     const hasPatterns = parts.some((found) => found.some(({ match }) => match === MATCHES.pattern))
     const conditions = parts.map((found) => anyOf(found.map(conditionOf)))
     return {
       where: (start) => every(conditions.map((condition) => condition.where(start))),
       subQueries: conditions.reduce((sum, one) => sum + one.subQueries, 0),
       guarded: hasPatterns ? this.statementTimeout : undefined,
-      exceeded: hasPatterns ? this.#tooSlow : undefined,
+      exceeded: hasPatterns ? () => this.#tooSlow(view.searchParam) : undefined,
       expensive: true,
     }
   }
 
   override parameters(view: FilterView): readonly ParameterDescription[] {
     if (view.searchFields.length === 0) return []
-    return [{ name: PARAMETER, description: 'Terms that must all be found.', schema: { type: 'string' } }]
+    return [{ name: view.searchParam, description: 'Terms that must all be found.', schema: { type: 'string' } }]
   }
 
   override check(view: FilterView): void {
     searched(view)
   }
 
-  #terms(text: string): readonly string[] {
+  #terms(text: string, parameter: string): readonly string[] {
     const terms = splitTerms(text, { most: this.maxTerms + 1, length: this.maxTermLength })
     if (terms.length > this.maxTerms) {
-      throw new ValidationError({ [PARAMETER]: [`Give at most ${this.maxTerms} terms.`] })
+      throw new ValidationError({ [parameter]: [`Give at most ${this.maxTerms} terms.`] })
     }
     try {
       return terms.map(checkedText)
     } catch (error) {
-      if (error instanceof ValidationError) throw new ValidationError({ [PARAMETER]: error.messages })
+      if (error instanceof ValidationError) throw new ValidationError({ [parameter]: error.messages })
       throw error
     }
   }
 
-  readonly #tooSlow = () => new ValidationError({ [PARAMETER]: [slow(this.statementTimeout)] })
+  #tooSlow(parameter: string): ValidationError {
+    return new ValidationError({ [parameter]: [slow(this.statementTimeout)] })
+  }
 
-  #part(field: SearchField, term: string): Part {
+  #part(field: SearchField, term: string, parameter: string): Part {
     if (field.match !== 'pattern') return partOf(field, MATCHES[field.match], term)
     const pattern = cutText(term, this.maxPatternLength)
     const judgement = judgePattern(pattern)
     if (judgement === 'invalid') throw new BadRequest('Invalid search pattern.')
-    if (judgement === 'expensive') throw this.#tooSlow()
+    if (judgement === 'expensive') throw this.#tooSlow(parameter)
     return judgement === 'safe' ? partOf(field, MATCHES.pattern, pattern) : partOf(field, MATCHES.contains, term)
   }
 }
@@ -149,8 +151,6 @@ takesOptions<SearchFilterOptions>(SearchFilter, {
   maxPatternLength: 'size',
   statementTimeout: 'size',
 })
-
-const PARAMETER = 'search'
 
 function slow(milliseconds: number): string {
   return `This pattern takes longer than ${counted(milliseconds / 1_000, 'second')}: make it simpler.`

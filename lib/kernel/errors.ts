@@ -90,6 +90,8 @@ export class ApiError extends Error {
   readonly members: Readonly<Record<string, unknown>> | undefined
   /** Whether Koa shows the message; true below 500. */
   readonly expose: boolean
+  /** What happened underneath: of what the database has refused, PostgreSQL's error. */
+  declare readonly cause?: unknown
 
   constructor(status: number, detail: string, options: ApiErrorOptions = {}) {
     super(detail, options.cause === undefined ? undefined : { cause: options.cause })

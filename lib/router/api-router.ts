@@ -216,8 +216,8 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     return async function apiAllowedMethods(ctx, next) {
       await next()
       if (ctx.status !== 404 || (ctx.body !== undefined && ctx.body !== null)) return
-      const path = pathOf(ctx)
-      // a router's prefix is none of our paths
+      // what it is mounted on may have a prefix: then our paths by themselves are the application's
+      const path = router.#mounted ? undefined : pathOf(ctx)
       const endpoint =
         matchedEndpoint(ctx, router) ?? (path === undefined ? undefined : router.#routes().find(path)?.endpoint)
       if (endpoint) answerError(ctx, new MethodNotAllowed(ctx.method, methodsTaken(endpoint.view, endpoint.actions)))

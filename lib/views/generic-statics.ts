@@ -80,7 +80,7 @@ export class GenericStatics extends APIView {
   static searchConfig = 'english'
   /** How a full-text query is read: `plain`, `phrase`, `raw` or `websearch`. @default 'websearch' */
   static searchType = 'websearch'
-  /** The query parameter of full-text search. @default 'search' */
+  /** The query parameter of searches. @default 'search' */
   static searchParam = 'search'
   /** Let PostgreSQL write the JSON of lists and objects, where SQL can say all that they show; `explain` tells. @default false */
   static useNativeJson = false

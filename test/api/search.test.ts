@@ -10,6 +10,13 @@ import { Books, client, database, found, ids, parameters, useFilteredBooks } fro
 useFilteredBooks()
 
 describe('SearchFilter', () => {
+  it('reads the parameter of searchParam, of which its errors tell', async () => {
+    expect(await found('named?q=lazy')).toEqual([6])
+    expect(await found('named?search=lazy')).toEqual([1, 2, 3, 4, 5, 6])
+    const refused = await client.get(`/api/named?${parameters({ q: 'a '.repeat(33) })}`)
+    expect(refused.json).toMatchObject({ status: 400, errors: { q: ['Give at most 32 terms.'] } })
+  })
+
   it.each([
     ['axb', [4]],
     ['AXB', [4]],

@@ -66,6 +66,12 @@ export class People extends ReadOnlyModelViewSet<Person> {
   static override filtersetFields = ['books__title', 'books__n', 'books__genres__name', 'country__code']
 }
 
+export class Named extends Books {
+  static override filterBackends: Filters = [SearchFilter]
+  static override searchFields = ['title', '$code']
+  static override searchParam = 'q'
+}
+
 export class Ft extends Books {
   static override filterBackends: Filters = [FullTextSearchFilter]
   static override searchFields = ['title', 'code']
@@ -121,6 +127,7 @@ export const VIEWS = {
   ft: Ft,
   ftraw: FtRaw,
   ftplain: FtPlain,
+  named: Named,
   ftphrase: FtPhrase,
   ranked: Ranked,
   rankonly: RankOnly,
