@@ -1,4 +1,5 @@
 /** Every link of the book leads somewhere. */
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -34,6 +35,13 @@ describe('the book', () => {
     expect(text.split('\n').length).toBeLessThan(151)
     const lines = text.replace(/^```.*?^```$/gms, '').split('\n')
     expect(lines.filter((line) => line.length > 140 && !line.startsWith('|'))).toEqual([])
+  })
+})
+
+describe('the picture of README', () => {
+  it('is small', () => {
+    const [, picture = ''] = /!\[[^\]]{20,}\]\((docs\/images\/[\w-]+\.png)\)/.exec(readProjectFile('README.md')) ?? []
+    expect(statSync(join(ROOT, picture)).size).toBeLessThan(150_000)
   })
 })
 
