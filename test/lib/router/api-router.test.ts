@@ -492,6 +492,7 @@ describe('allowedMethods()', () => {
     expect((await send('POST', '/acme/mid/api/books/1')).headers.allow).toBe('GET, PUT, PATCH, DELETE, HEAD, OPTIONS')
     expect((await send('PUT', '/acme/mid/api/books/x')).status).toBe(404)
     expect((await send('PUT', '/acme/mid/other/books')).status).toBe(404)
+    expect((await send('PUT', '/api/books')).status).toBe(404)
   })
 })
 
