@@ -15,7 +15,7 @@ import { agentMessage } from './support/agent-messages.js'
 import { Random } from './support/random.js'
 import { type Application, type Asked, applicationOf, camel, type Kind, SCHEMA, Tools } from './support/roads-api.js'
 import { type Answer, type Question, type Result, randomQuestion } from './support/roads-questions.js'
-import { afterSteps, type Data, randomData, stateOf, stepsSql, World } from './support/roads-world.js'
+import { afterSteps, type Data, ids, randomData, stateOf, stepsSql, World } from './support/roads-world.js'
 import { randomWrite, type Write } from './support/roads-writes.js'
 import {
   type Action,
@@ -323,6 +323,16 @@ function compare(
   }
 }
 
+/** The keys of the rows that the caller sees, as far as the third road can say. */
+function keysSeen(table: TableName): readonly number[] {
+  try {
+    return ids(world.seen(table))
+  } catch (error) {
+    if (error instanceof Unsaid) return []
+    throw error
+  }
+}
+
 function byCasl<T>(ask: () => T): T | undefined {
   try {
     return ask()
@@ -404,7 +414,7 @@ async function round(served: Served): Promise<void> {
     caller = randomCaller()
     world = new World(data, caller, { rules: asked.rules, fields: served.kind.fields })
     for (let count = 0; count < 9; count++) await ask(served, randomQuestion(random, data))
-    for (let count = 0; count < 5; count++) await write(served, randomWrite(random, data))
+    for (let count = 0; count < 5; count++) await write(served, randomWrite(random, data, keysSeen))
   }
 }
 

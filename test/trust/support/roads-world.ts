@@ -12,6 +12,7 @@ import {
   type Rules,
   TABLES,
   type TableName,
+  Unsaid,
 } from './row-rules.js'
 
 export type Data = Readonly<Record<TableName, readonly Row[]>>
@@ -159,7 +160,14 @@ export type Step = {
   readonly unlessSeen?: readonly [TableName, number]
 } & (
   | { readonly do: 'see'; readonly table: TableName; readonly id: number }
-  | { readonly do: 'change'; readonly table: TableName; readonly id: number; readonly to: Row }
+  // isNested: it is asked once the row around it is written
+  | {
+      readonly do: 'change'
+      readonly table: TableName
+      readonly id: number
+      readonly to: Row
+      readonly isNested?: boolean
+    }
   // isFirst: it is asked before other rows are written that its rule looks at
   | { readonly do: 'create'; readonly table: TableName; readonly row: Row; readonly isFirst?: boolean }
   | { readonly do: 'remove'; readonly table: TableName; readonly id: number }
@@ -197,7 +205,15 @@ function written(before: World, steps: readonly Step[]): Data {
   const results: (readonly ['create' | 'update', TableName, number])[] = []
   for (const step of steps) {
     const { table } = step
-    if (step.ifSeen?.some(([of, id]) => !before.may('read', of, id))) continue
+    if (step.ifSeen) {
+      const seen = step.ifSeen.every((row) => before.may('read', ...row))
+      // links go once the object is written that they are of
+      const meanwhile = before.changed({ ...rows, book_genres: before.data.book_genres })
+      if (seen !== step.ifSeen.every((row) => meanwhile.may('read', ...row))) {
+        throw new Unsaid('what is seen changes within a write')
+      }
+      if (!seen) continue
+    }
     if (step.unlessSeen && before.may('read', ...step.unlessSeen)) continue
     switch (step.do) {
       case 'see':
@@ -205,7 +221,8 @@ function written(before: World, steps: readonly Step[]): Data {
         break
       case 'change': {
         const { id, to } = step
-        needs(before.may('read', table, id) && before.may('update', table, id))
+        const asked = step.isNested ? before.changed(rows) : before
+        needs(before.may('read', table, id) && asked.may('update', table, id))
         needs(Object.keys(to).every((column) => before.mayUse('write', table, column)))
         rows[table] = rows[table].map((row) => (idOf(table, row) === id ? { ...row, ...to } : row))
         results.push(['update', table, id])
@@ -223,7 +240,8 @@ function written(before: World, steps: readonly Step[]): Data {
       }
       case 'remove': {
         const { id } = step
-        needs(before.may('read', table, id) && before.may('delete', table, id))
+        const asked = step.ifSeen ? before.changed({ ...rows, book_genres: before.data.book_genres }) : before
+        needs(before.may('read', table, id) && asked.may('delete', table, id))
         const gone = rows[table].filter((row) => idOf(table, row) === id)
         rows[table] = rows[table].filter((row) => idOf(table, row) !== id)
         for (const row of gone) cascade(rows, table, row)
