@@ -204,7 +204,7 @@ const SEARCHES: readonly (readonly [string, string])[] = [
   ['search', '/how-to/filters-and-search#filter-search-and-order-lists'],
   ['nested writes', '/how-to/nested-output-and-writes#nested-output-and-nested-writes'],
   ['n+1', '/how-to/nested-output-and-writes#show-related-objects'],
-  ['drizzle', '/how-to/drizzle-kysely-pg#beside-drizzle-kysely-or-plain-pg'],
+  ['drizzle', '/how-to/drizzle#beside-drizzle'],
   ['webhook', '/how-to/writes#mails-webhooks-and-jobs'],
   ['cors', '/how-to/other-middleware#koacors'],
 ]
