@@ -111,6 +111,7 @@ const grouped = new WeakSet<Condition>()
 interface Building {
   /** The conditions that it was declared with. */
   declared?: readonly Condition[]
+  isWatched?: boolean
   /** Those that it had before the hooks of its context add to them. */
   before?: ReadonlySet<Condition>
 }
@@ -119,21 +120,26 @@ const building = oncePer((_query: object): Building => ({}))
 /** Hooks that change nothing an application would notice, or run its own within parentheses. */
 const ours = new WeakSet<object>([group])
 
-/** Runs while the query is built, in its place among what adds to it: after all conditions that stand before it. */
+/** Runs while the query is built, in its place among what adds to it: after all conditions that stand before it. Once more before it is sent. */
 function group(knexQuery: Knex.QueryBuilder): void {
   const query = knexQuery as Conditioned
+  const own = building(query)
+  if (!own.isWatched) {
+    own.isWatched = true
+    // what is added behind, and nobody puts in parentheses any more
+    void query.on('start', group)
+  }
   const conditions = query._statements.filter((statement) => statement.grouping === 'where' && !grouped.has(statement))
   const [first] = conditions
   if (!first) return
-  const own = building(query)
   own.declared ??= conditions
   const isFirst = query._statements.find(({ grouping }) => grouping === 'where') === first
   if (conditions.every((one) => isWhole(one) && (one.bool === 'and' || (isFirst && one === first)))) {
     for (const condition of conditions) grouped.add(condition)
     return
   }
-  const group = enclose(query, conditions)
-  if (own.declared === conditions) own.declared = [group]
+  const enclosed = enclose(query, conditions)
+  if (own.declared === conditions) own.declared = [enclosed]
 }
 
 /** Puts conditions in parentheses, in which they stand as they stood outside. */

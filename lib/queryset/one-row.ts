@@ -78,8 +78,9 @@ export async function holdOne(
   })
   const bound = [...asked.flatMap(({ key }) => key.values), ...values, ...(where?.key.values ?? [])]
   const found = await oneOf(model, { text, values: bound, knex }, terms.length + asked.length)
-  if (found) noteAnswers(found, asked)
-  return found
+  if (!found) return undefined
+  noteAnswers(found, asked)
+  return { ...found, texts: found.texts.slice(0, terms.length) }
 }
 
 export interface HeldKey {

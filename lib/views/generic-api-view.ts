@@ -6,7 +6,7 @@ import { addETag } from '../caching/cache-response.js'
 import { ROW_VERSION } from '../caching/entity-tags.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Where } from '../filters/field-path.js'
-import { addWhere, every } from '../filters/filter.js'
+import { every } from '../filters/filter.js'
 import { isDescribing, isSafeMethod, type QueryParameters, queryOf } from '../http/context.js'
 import { roleRefusal } from '../http/database-role.js'
 import { described } from '../kernel/declarations.js'
@@ -47,7 +47,7 @@ import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
 import { writesUnseen } from './steps/unseen-writes.js'
-import { filteredQuery } from './steps/visible-query.js'
+import { addConditions, filteredQuery } from './steps/visible-query.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
 import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
 
@@ -128,9 +128,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     let query = (queryset ? queryset() : model?.query(knex)) as AnyQueryBuilder
     if (queryset && knex) query = query.transacting(knex as Knex.Transaction)
     const { deletedScope, plan, visibleRows } = this
-    if (deletedScope) addWhere(query, deletedScope)
     const ruled = plan?.rules && ruledRows(this)
-    if (ruled) addWhere(query, ruled)
+    addConditions(this, query, deletedScope, ruled)
     seenBy(query, visibleRows)
     // what code of the application's reads by it has its microseconds, too; the package's own steps see to that themselves
     return (this.resource.overrides.has(this.action) ? readExactly(query) : query) as unknown as QueryBuilder<M>

@@ -1,6 +1,6 @@
 /** Rules of models: what a caller may not read is nowhere, what it may not write stays, over all paths. */
 import type { Context } from 'koa-viewsets'
-import { Model, type QueryBuilder, raw } from 'objection'
+import { Model, QueryBuilder, raw } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
@@ -600,6 +600,96 @@ describe('view sets of related objects', () => {
       'Nowhere: related["writer"] is no relation of Book',
     )
   })
+})
+
+describe('an OR of the application', () => {
+  class HookedBook extends Book {
+    static override QueryBuilder = class<M extends Model, R = M[]> extends QueryBuilder<M, R> {
+      constructor(...args: never[]) {
+        super(...(args as []))
+        this.onBuild((query) => void (query.isFind() && query.where('title', '<>', 'a').orWhere('title', '<>', 'b')))
+      }
+    } as never
+  }
+  const either = (query: QueryBuilder<Book>) => query.where('title', '<>', 'a').orWhere('title', '<>', 'b')
+  class Own extends BookViewSet {
+    @action({ methods: ['GET'] })
+    async all() {
+      return (await this.getQueryset()).map((book) => book.$id())
+    }
+  }
+  class Static extends Own {
+    static override queryset = () => either(Book.query()) as never
+  }
+  class Hooked extends Own {
+    static override model = HookedBook
+    static override serializerClass = serializerOf(HookedBook, ['id', 'title']) as never
+  }
+  class Override extends Own {
+    override getQueryset() {
+      return either(super.getQueryset() as never) as never
+    }
+  }
+
+  it.each([
+    ['static queryset', Static],
+    ['a query builder', Hooked],
+    ['getQueryset()', Override],
+  ])('in %s lets in no row that a rule, or the path, keeps out', async (_, view) => {
+    const below = NestedViewSetMixin(view)
+    Object.assign(below, { parentLookupField: 'author_id' })
+    const api = new APIRouter({ rules: [rule(Book, { read: ofTenant })] })
+    api.register('books', view, 'book')
+    api.register('authors', AuthorViewSet, 'author')
+    new NestedRouter(api, 'authors', { lookup: 'author' }).register('books', below, 'author-book')
+    await api.prepare()
+    const one = await serving(api.routes())
+    onTestFinished(() => one.close())
+    expect((await one.get('/books/all', AS(1))).json).toEqual([1, 2, 5])
+    expect((await one.get('/authors/1/books/all', AS(1))).json).toEqual([1])
+    const hidden = ['/books/3', '/authors/1/books/2', '/authors/1/books/3', '/authors/1/books/4']
+    for (const path of hidden) {
+      const requests = [
+        one.get(path, AS(1)),
+        ...['PATCH', 'DELETE'].map((method) => one.send(method, path, method === 'PATCH' ? {} : undefined, AS(1))),
+      ]
+      expect((await Promise.all(requests)).map(({ status }) => status)).toEqual([404, 404, 404])
+    }
+    expect((await one.get('/authors/1/books/1', AS(1))).status).toBe(200)
+  })
+})
+
+it('leaves the version of a row as it is', async () => {
+  class Edition extends Book {
+    declare title: string
+    override $beforeUpdate() {
+      this.title = 'another'
+    }
+  }
+  class Versioned extends serializerOf(Edition, ['id', 'title', 'published']) {
+    static override readOnlyFields = ['title']
+  }
+  class Books extends BookViewSet {
+    static override model = Edition
+    static override serializerClass = Versioned as never
+    static override concurrency = 'title'
+  }
+  const api = new APIRouter({ rules: [rule(Book, { read: ofTenant, update: { author__tenant_id: 1 } })] })
+  api.register('books', Books)
+  await api.prepare()
+  const one = await serving(api.routes())
+  onTestFinished(() => one.close())
+  let { headers } = await one.get('/books/1', AS(1))
+  for (const [method, body, status] of [
+    ['PATCH', { published: false }, 200],
+    ['DELETE', undefined, 204],
+  ] as const) {
+    const send = (tag: string) => one.send(method, '/books/1', body, { ...AS(1), 'If-Match': tag })
+    expect((await send('"0000000000000000-0000000000000000"')).status).toBe(412)
+    const answer = await send(String(headers['etag']))
+    expect(answer.status).toBe(status)
+    headers = answer.headers
+  }
 })
 
 it('holds in a graph that a queryset loads', async () => {

@@ -43,9 +43,14 @@ afterAll(async () => {
   await database?.drop()
 })
 
-function ask(client: Client, question: Question): Promise<TestResponse> {
-  const { method, body } = question
-  return client.send(method, pathOf(question), body, headersOf(question))
+async function ask(client: Client, question: Question): Promise<TestResponse> {
+  const { method, body, match } = question
+  const headers = headersOf(question)
+  if (match === 'right') {
+    const seen = await client.get(pathOf({ ...question, action: 'retrieve', query: {} }), headers)
+    if (seen.headers.etag?.startsWith('"')) headers['If-Match'] = seen.headers.etag
+  }
+  return client.send(method, pathOf(question), body, headers)
 }
 
 /** What is wrong with the answer, in words, and what is to be stored after it. */

@@ -1,9 +1,8 @@
 /** View sets whose objects belong to those of another. */
 import type { QueryBuilder } from 'objection'
-import { addWhere } from '../../filters/filter.js'
 import { described } from '../../kernel/declarations.js'
-import { groupConditions } from '../../queryset/group-conditions.js'
 import { isBuiltIn, markBuiltIn } from '../built-in.js'
+import { addConditions } from '../steps/visible-query.js'
 import type { ViewConstructor } from './mixin.js'
 
 /**
@@ -24,10 +23,7 @@ export function NestedViewSetMixin<Base extends ViewConstructor>(base: Base) {
     // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
     override getQueryset(): QueryBuilder<any> {
       const query = super.getQueryset()
-      const parents = this.parentScope()
-      if (parents) addWhere(query as never, parents)
-      // what an override adds narrows the objects of the parent, and never replaces that condition
-      if (this.parents.length > 0 && this.resource.overrides.queryset) groupConditions(query as never)
+      addConditions(this, query as never, this.parentScope())
       return query
     }
   }

@@ -28,6 +28,26 @@ export function visibleQuery(view: GenericView): AnyQueryBuilder {
   return visible
 }
 
+/**
+ * Adds conditions of ours to a query that the application has begun, and may go on with: an OR of its own reaches none of them,
+ * wherever it stands.
+ */
+export function addConditions(
+  { resource }: Pick<GenericView, 'resource'>,
+  query: AnyQueryBuilder,
+  ...conditions: readonly (Where | undefined)[]
+): void {
+  const added = conditions.filter((one) => one !== undefined)
+  if (added.length === 0) return
+  if (resource.isWholeTable) {
+    for (const one of added) addWhere(query, one)
+    return
+  }
+  groupConditions(query)
+  for (const one of added) addWhere(query, one)
+  groupConditions(query)
+}
+
 /** The view's queryset, which remembers for whom it reads. */
 export function querysetOf(view: GenericView): AnyQueryBuilder {
   const { visibleRows } = view

@@ -147,22 +147,19 @@ export function rowRules({ condition }: Place, writes: Writes = {}) {
   )
 }
 
+class Base extends NestedViewSetMixin(BulkModelViewSet) {}
+
 /** A view set with all routes and an action of its own, `bump`, that reads an object to write it. */
 export function viewOf(options: ViewOptions): ViewSetClass {
   const { level, shape, condition, mayLeave = false, statics = {}, hooks = false, careless = false } = options
   const place = { level, condition }
   const rowModel = modelOf(options)
   const serializer = serializerOf(rowModel, options)
-  class View extends NestedViewSetMixin(BulkModelViewSet) {
+  class View extends Base {
     static override model = rowModel
     static override serializerClass = serializer
     static override parentLookupField = 'parent_id'
     static override mayLeaveQueryset = mayLeave
-
-    override getQueryset() {
-      const query = super.getQueryset()
-      return (shape.narrow?.(query as never, place, caller.getStore() ?? null) ?? query) as never
-    }
 
     async bump() {
       const found = careless ? await this.getObject() : await this.getObjectToWrite()
@@ -173,6 +170,13 @@ export function viewOf(options: ViewOptions): ViewSetClass {
     }
   }
   action({ methods: ['POST'], detail: true })(View.prototype.bump)
+  const { narrow } = shape
+  if (narrow) {
+    // a view that overrides nothing has ways of its own
+    View.prototype.getQueryset = function getQueryset(this: View) {
+      return narrow(Base.prototype.getQueryset.call(this) as never, place, caller.getStore() ?? null) as never
+    }
+  }
   if (shape.queryset) Object.assign(View, { queryset: shape.queryset(rowModel, place) })
   return Object.assign(hooks ? hookedView(View as never, options) : View, statics)
 }

@@ -18,8 +18,8 @@ export interface Question {
   readonly query: Readonly<Record<string, string>>
   /** Of which rows rules say who sees them. */
   readonly ruled: ReadonlyMap<Level, Condition>
-  /** True where `If-Match` names a version that never was. */
-  readonly mismatched: boolean
+  /** Where `If-Match` names the version that its sender has just read, or one that never was. */
+  readonly match?: 'right' | 'wrong' | undefined
 }
 
 export type Action =
@@ -272,13 +272,13 @@ const grantsOf = (level: Level, id: number, { grants }: Estate) =>
   [...grants[level]].filter((grant) => grant.startsWith(`${id} `)).length
 
 function objectAnswers(question: Question, own: Resource, row: Row, estate: Estate): readonly Answer[] {
-  const { action, body, mismatched } = question
+  const { action, body, match } = question
   const { level } = own
   if (action === 'retrieve') return [{ status: 200, check: equals(represent(question, own, row, estate)) }]
   const use = action === 'destroy' ? 'delete' : 'update'
   const failed: Answer[] = [
     ...(mayWrite(question, own, use, row, estate) ? [] : [denied]),
-    ...(mismatched ? [{ status: 412 }] : []),
+    ...(match === 'wrong' ? [{ status: 412 }] : []),
   ]
   if (action === 'destroy') {
     return failed.length > 0 ? failed : [{ status: 204, after: () => withoutRow(estate, level, row.id) }]
@@ -310,7 +310,6 @@ function bulkAnswers(question: Question, own: Resource, estate: Estate): readonl
   const { level } = own
   const items = body as readonly unknown[]
   const keys = items.map((item) => (typeof item === 'object' ? (item as Item)['id'] : item) as number)
-  if (question.mismatched) return [{ status: 412 }, { status: 400 }, refusal(user)]
   const errors: Record<string, unknown> = {}
   for (const [index, key] of keys.entries()) {
     const row = estate.rows[level].get(key)

@@ -69,6 +69,7 @@ const OFTEN: readonly Action[] = [
   'bump',
   'create',
 ]
+const WRITING_OBJECTS: ReadonlySet<Action> = new Set(['update', 'partialUpdate', 'destroy', 'bump'])
 const OF_OBJECT: ReadonlySet<Action> = new Set(['retrieve', 'update', 'partialUpdate', 'destroy', 'bump'])
 
 /** A request by chance. Most of what it names is there. */
@@ -89,7 +90,7 @@ export function randomQuestion(random: Random, { routes, resources }: Applicatio
     ruled: new Map(
       resources.flatMap(({ level, shape, condition }) => (shape.isRule ? [[level, condition] as const] : [])),
     ),
-    mismatched: random.chance(0.05) && ['update', 'partialUpdate', 'destroy', 'bump'].includes(action),
+    ...(WRITING_OBJECTS.has(action) && { match: random.pick([undefined, undefined, undefined, 'right', 'wrong'] as const) }),
   }
 }
 
@@ -167,9 +168,9 @@ export function pathOf({ route, ids, action, query }: Question): string {
 }
 
 /** The headers of a question. */
-export function headersOf({ user, mismatched }: Question): Record<string, string> {
+export function headersOf({ user, match }: Question): Record<string, string> {
   return {
     ...(user && { 'X-User': `${user.id}${user.isStaff ? ' staff' : ''}` }),
-    ...(mismatched && { 'If-Match': '"0000000000000000-0000000000000000"' }),
+    ...(match === 'wrong' && { 'If-Match': '"0000000000000000-0000000000000000"' }),
   }
 }
