@@ -61,7 +61,10 @@ export function describeSchema({ tables, notes }: DatabaseSchema): DescribedSche
   const named = tables.map((table) => {
     const wanted = classNamesOf(table.name, hasSchemas ? table.schema : undefined)
     const className = classes.claim(...wanted)
-    if (className !== wanted[0]) told.push(`${quoted(table.name)} is the class ${className}: ${wanted[0]} is taken`)
+    if (className !== wanted[0]) {
+      const name = hasSchemas ? `${table.schema}.${table.name}` : table.name
+      told.push(`${quoted(name)} is the class ${className}: ${wanted[0]} is taken`)
+    }
     const full = `${table.schema}_${table.name}`
     const file = files.claim(fileName(table.name), ...(hasSchemas ? [fileName(full)] : []))
     const route = routes.claim(routeName(table.name), ...(hasSchemas ? [routeName(full)] : []))

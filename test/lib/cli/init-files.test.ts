@@ -193,7 +193,10 @@ describe('koa-viewsets init', () => {
     const { code, stderr } = await init('--out', folder, '--schema', 'public,shop', '--schema', 'people')
     expect(code).toBe(0)
     expect(stderr).not.toContain('is no relation')
-    expect(stderr).toContain('"notes" is the class PeopleNote: Note is taken')
+    expect(readFileSync(join(folder, 'serializers/offer.ts'), 'utf8')).toContain(
+      '  //   item: new PrimaryKeyRelatedField({ queryset: Item, shownBy: ItemSerializer }),\n',
+    )
+    expect(stderr).toContain('"people.notes" is the class PeopleNote: Note is taken')
     expect(readFileSync(join(folder, 'models/item.ts'), 'utf8')).toContain("to: 'books.id'")
     expect(readFileSync(join(folder, 'api.ts'), 'utf8')).toContain(".register('people-notes', PeopleNoteViewSet")
     expect(readdirSync(join(folder, 'models'))).toContain('people-note.ts')

@@ -60,6 +60,7 @@ it('is closed where it should be, and nowhere else', () => {
       "flow_state.auth_code",
       "flow_state.code_verifier",
       "forums.forum_password",
+      "gift_cards.code",
       "hosts.tls_psk",
       "items.password",
       "items.privatekey",
