@@ -33,6 +33,7 @@ import type {
   ShownPart,
   StaticOf,
   Taken,
+  Walk,
 } from './view-types.js'
 
 /** What of its objects a request wants to see: the fields `F`, and the related objects `E`. */
@@ -61,12 +62,12 @@ interface Methods<View> {
   pages<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     query?: ListQuery<View, 'given'> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
-  ): AsyncIterable<PageWith<View, Part<View, F, E>>>
+  ): Walk<View, PageWith<View, Part<View, F, E>>>
   /** The objects of all pages. @throws ClientError a page cannot be had */
   all<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     query?: ListQuery<View, 'given'> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
-  ): AsyncIterable<Part<View, F, E>>
+  ): Walk<View, Part<View, F, E>>
   /**
    * The page that `next` or `previous` of another page leads to. Nothing but the query of the link is used.
    * @example useInfiniteQuery({ queryFn: ({ pageParam }) => (pageParam ? api.books.follow(pageParam) : api.books.list()) })
@@ -146,12 +147,12 @@ interface Queries<View> {
   pages<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
-  ): AsyncIterable<PageWith<View, Part<View, F, E>>>
+  ): Walk<View, PageWith<View, Part<View, F, E>>>
   /** The objects of all pages. @throws ClientError a page cannot be had */
   all<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
-  ): AsyncIterable<Part<View, F, E>>
+  ): Walk<View, Part<View, F, E>>
   /** The page that `next` or `previous` of another page leads to, by the body of that one. */
   follow<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     link: string,

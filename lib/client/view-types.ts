@@ -293,17 +293,23 @@ export type PageOption<Paginator, Name extends string, Default> = Paginator exte
 /** One page of a list of such items. */
 export type PageWith<View, Item> = EnclosedPage<View, PageBy<PaginatorOf<View>, Item>>
 
+/** A walk over pages, or what is on them: never of bare lists, whose bodies do not say that there is more. */
+export type Walk<View, T> =
+  PaginatorOf<View> extends { readonly named?: { readonly countHeader: string } } ? never : AsyncIterable<T>
+
 /** One page of a view set's list. */
 export type PageOf<View> = PageWith<View, Shown<View>>
 
 /** One page of such items, as a paginator cuts it. */
 export type PageBy<P, Item> = P extends { readonly pageQueryParam: string } | { readonly offsetQueryParam: string }
-  ? {
-      count: PageOption<P, 'count', 'exact'> extends 'none' ? null : number
-      next: string | null
-      previous: string | null
-      results: Item[]
-    }
+  ? P extends { readonly named?: { readonly countHeader: string } }
+    ? Item[]
+    : {
+        count: PageOption<P, 'count', 'exact'> extends 'none' ? null : number
+        next: string | null
+        previous: string | null
+        results: Item[]
+      }
   : P extends { readonly maxIdleSeconds: number }
     ? { cursor_id: string | null; results: Item[]; exhausted: boolean }
     : P extends { readonly cursorQueryParam: string }

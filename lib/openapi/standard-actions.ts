@@ -103,8 +103,8 @@ function pageOf(subject: Subject): Schema {
   if (!paginator || streamedFormats(view.viewClass).includes('json')) return listOf(item)
   const page = paginator.describePage(item ?? {})
   if (!page) return { type: 'object' }
-  // in an envelope a page is another one
-  if (!serializer || resourceOf(view.viewClass).envelope) return page.schema
+  // in an envelope a page is another one, and a bare list is no page
+  if (!serializer || resourceOf(view.viewClass).envelope || page.schema['type'] === 'array') return page.schema
   return { ...components.page(serializer, page.suffix, page.schema) }
 }
 

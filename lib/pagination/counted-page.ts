@@ -1,4 +1,5 @@
 /** Counts of lists and their pages: exact, estimated, capped, or none. */
+import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { ListSource } from './list-source.js'
 import { type BasePagination, envelopeSchema, linkSchema, type PageDescription } from './pagination.js'
@@ -16,6 +17,11 @@ export interface CountOptions {
   readonly count?: CountKind
   /** The most rows that `capped` counts. @default 10000 */
   readonly countLimit?: number
+  /**
+   * Answers the bare list, as clients of other APIs want it: its count stands in this header, such as `X-Total-Count`, and where
+   * other pages are in `Link`. @default none; an object with `count`, `next`, `previous` and `results`
+   */
+  readonly countHeader?: string
 }
 
 export interface CountedPage {
@@ -29,9 +35,18 @@ export interface CountedPage {
 
 const KINDS: readonly string[] = ['exact', 'estimated', 'capped', 'none'] satisfies CountKind[]
 
+/** What a header may be called (RFC 9110 section 5.1). */
+const HEADER = /^[\w!#$%&'*+.^`|~-]+$/
+
 /** @throws {ConfigurationError} */
-export function checkCount(paginator: BasePagination & { readonly count: string; readonly countLimit: number }): void {
-  const { count, countLimit } = paginator
+export function checkCount(
+  paginator: BasePagination & {
+    readonly count: string
+    readonly countLimit: number
+    readonly countHeader: string | undefined
+  },
+): void {
+  const { count, countLimit, countHeader } = paginator
   const { name } = paginator.constructor
   if (!KINDS.includes(count)) {
     throw new ConfigurationError(`${name}: count "${count}" must be one of ${KINDS.join(', ')}`)
@@ -39,14 +54,18 @@ export function checkCount(paginator: BasePagination & { readonly count: string;
   if (!(Number.isSafeInteger(countLimit) && countLimit >= 1)) {
     throw new ConfigurationError(`${name}: countLimit must be a whole number of at least 1`)
   }
+  if (countHeader !== undefined && !HEADER.test(countHeader)) {
+    throw new ConfigurationError(`${name}: countHeader "${countHeader}" is no name of a header; write 'X-Total-Count'`)
+  }
 }
 
 /** A counted page as OpenAPI describes it. */
 export function describeCounted(
   item: Readonly<Record<string, unknown>>,
-  count: string,
+  { count, countHeader }: { readonly count: string; readonly countHeader: string | undefined },
 ): Pick<PageDescription, 'suffix' | 'schema'> {
   const isCounted = count !== 'none'
+  if (countHeader !== undefined) return { suffix: 'List', schema: { type: 'array', items: item } }
   const schema = envelopeSchema({
     count: isCounted
       ? { type: 'integer', minimum: 0, description: 'The number of objects on all pages.' }
@@ -56,6 +75,17 @@ export function describeCounted(
     results: { type: 'array', items: item },
   })
   return { suffix: isCounted ? 'Page' : 'UncountedPage', schema }
+}
+
+/** The body of a page: an object, or the bare list with its count in a header. */
+export function answerPage(
+  ctx: Context,
+  countHeader: string | undefined,
+  page: { readonly count: number | null; next: string | null; previous: string | null; readonly results: unknown },
+): object {
+  if (countHeader === undefined) return page
+  if (page.count !== null) ctx.set(countHeader, String(page.count))
+  return page.results as object
 }
 
 /** Which page to read, and how the list is counted. */

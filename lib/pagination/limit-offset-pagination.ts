@@ -2,7 +2,14 @@
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import { type CountedPage, type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
+import {
+  answerPage,
+  type CountedPage,
+  type CountOptions,
+  checkCount,
+  describeCounted,
+  readCounted,
+} from './counted-page.js'
 import { addLinks, type LinkOptions } from './link-header.js'
 import { PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
@@ -24,7 +31,7 @@ export interface LimitOffsetPaginationOptions extends CountOptions, LinkOptions 
 /** Answers `{count, next, previous, results}`. A bad `limit` is the default, a bad `offset` is 0. */
 export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOptions = {}> extends BasePagination {
   /** @internal What clients must know of its options: types only. */
-  declare readonly named?: Named<Options, 'count' | 'limitQueryParam' | 'offsetQueryParam'>
+  declare readonly named?: Named<Options, 'count' | 'countHeader' | 'limitQueryParam' | 'offsetQueryParam'>
   readonly defaultLimit: number
   readonly maxLimit: number
   readonly limitQueryParam: string
@@ -32,6 +39,7 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
   /** How the list is counted; typed so that a subclass may set it. */
   readonly count: string
   readonly countLimit: number
+  readonly countHeader: string | undefined
   readonly linkHeader: boolean
 
   constructor(options: Options & LimitOffsetPaginationOptions = {} as Options) {
@@ -43,7 +51,8 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
     this.offsetQueryParam = options.offsetQueryParam ?? 'offset'
     this.count = options.count ?? 'exact'
     this.countLimit = options.countLimit ?? 10_000
-    this.linkHeader = options.linkHeader ?? false
+    this.countHeader = options.countHeader
+    this.linkHeader = options.linkHeader ?? options.countHeader !== undefined
     checkSizes(this, 'defaultLimit', 'maxLimit')
   }
 
@@ -61,7 +70,7 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
   }
 
   override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
-    return { ...describeCounted(item, this.count), hasLinks: this.linkHeader }
+    return { ...describeCounted(item, this), hasLinks: this.linkHeader }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
@@ -83,7 +92,7 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
         last: last === undefined ? undefined : link(last),
       })
     }
-    return { count: found.count, next, previous, results: found.results() }
+    return answerPage(request.ctx, this.countHeader, { count: found.count, next, previous, results: found.results() })
   }
 }
 
@@ -94,6 +103,7 @@ takesOptions<LimitOffsetPaginationOptions>(LimitOffsetPagination, {
   offsetQueryParam: 'name',
   count: 'any',
   countLimit: 'any',
+  countHeader: 'name',
   linkHeader: 'boolean',
 })
 

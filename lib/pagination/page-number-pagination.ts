@@ -3,7 +3,14 @@
 import type { ParameterDescription } from '../filters/filter.js'
 import { NotFound } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import { type CountedPage, type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
+import {
+  answerPage,
+  type CountedPage,
+  type CountOptions,
+  checkCount,
+  describeCounted,
+  readCounted,
+} from './counted-page.js'
 import { addLinks, type LinkOptions } from './link-header.js'
 import { PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
@@ -29,7 +36,7 @@ export interface PageNumberPaginationOptions extends CountOptions, LinkOptions {
  */
 export class PageNumberPagination<const Options extends PageNumberPaginationOptions = {}> extends BasePagination {
   /** @internal What clients must know of its options: types only. */
-  declare readonly named?: Named<Options, 'count' | 'pageQueryParam' | 'pageSizeQueryParam'>
+  declare readonly named?: Named<Options, 'count' | 'countHeader' | 'pageQueryParam' | 'pageSizeQueryParam'>
   readonly pageSize: number
   readonly maxPageSize: number
   readonly pageQueryParam: string
@@ -37,6 +44,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
   /** How the list is counted; typed so that a subclass may set it. */
   readonly count: string
   readonly countLimit: number
+  readonly countHeader: string | undefined
   readonly linkHeader: boolean
 
   constructor(options: Options & PageNumberPaginationOptions = {} as Options) {
@@ -48,7 +56,8 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
     this.pageSizeQueryParam = options.pageSizeQueryParam ?? 'page_size'
     this.count = options.count ?? 'exact'
     this.countLimit = options.countLimit ?? 10_000
-    this.linkHeader = options.linkHeader ?? false
+    this.countHeader = options.countHeader
+    this.linkHeader = options.linkHeader ?? options.countHeader !== undefined
     checkSizes(this, 'pageSize', 'maxPageSize')
   }
 
@@ -65,7 +74,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
   }
 
   override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
-    return { ...describeCounted(item, this.count), statuses: [404], hasLinks: this.linkHeader }
+    return { ...describeCounted(item, this), statuses: [404], hasLinks: this.linkHeader }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
@@ -90,7 +99,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
         last: last === undefined ? undefined : link(last),
       })
     }
-    return { count: found.count, next, previous, results: found.results() }
+    return answerPage(request.ctx, this.countHeader, { count: found.count, next, previous, results: found.results() })
   }
 
   #page(request: PageRequest): number {
@@ -111,6 +120,7 @@ takesOptions<PageNumberPaginationOptions>(PageNumberPagination, {
   pageSizeQueryParam: 'name',
   count: 'any',
   countLimit: 'any',
+  countHeader: 'name',
   linkHeader: 'boolean',
 })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createClient } from '../../lib/client/index.js'
 import {
   APIRouter,
   type BasePagination,
@@ -8,9 +9,11 @@ import {
   JSONRenderer,
   LimitOffsetPagination,
   ModelViewSet,
+  modelViewSet,
   PageNumberPagination,
 } from '../../lib/index.js'
 import { type Client, serveApp } from '../support/client.js'
+import { undescribed } from '../support/contract.js'
 import type { TestDatabase } from '../support/database.js'
 import { Book, BookSerializer, createLibrary } from '../support/library.js'
 
@@ -150,4 +153,67 @@ describe('cursors with linkHeader', () => {
     const two = await linksOf(client, one.json.next)
     expect(two.links).toEqual({ next: two.json.next, prev: two.json.previous, first: '/api/books?page_size=4' })
   })
+})
+
+describe('bare lists with countHeader', () => {
+  const classes = [
+    new PageNumberPagination({ pageSize: 10, countHeader: 'X-Total-Count' }),
+    new LimitOffsetPagination({ defaultLimit: 10, countHeader: 'X-Total-Count' }),
+  ] as const
+
+  it.each(classes)('have their count in the header, and links to other pages', async (paginator) => {
+    const { client, api } = await served(paginator)
+    const { links, json } = await linksOf(client, '/api/books')
+    expect(json).toHaveLength(10)
+    expect((await client.get('/api/books')).headers['x-total-count']).toBe('23')
+    const second = await linksOf(client, links['next'] as string)
+    const third = await client.get(second.links['next'] as string)
+    expect([second.json.length, third.json.length]).toEqual([10, 3])
+    expect(third.headers['x-total-count']).toBe('23')
+    expect((await client.get('/api/books.csv')).text.split('\r\n')).toHaveLength(12)
+    const { paths } = api.getSchema({ title: 'Books', version: '1' })
+    expect(paths['/api/books']?.get?.responses['200']).toMatchObject({
+      content: { 'application/json': { schema: { type: 'array' } } },
+    })
+  })
+
+  it('are lists for a typed client, too, which walks over none', async () => {
+    class Books extends modelViewSet(Book, {
+      serializerClass: BookSerializer,
+      paginationClass: new PageNumberPagination({ pageSize: 10, countHeader: 'X-Total-Count' }),
+    }) {}
+    const api = new APIRouter({ prefix: '/api' }).register('books', Books)
+    await api.prepare()
+    const { port } = await serveApp(api.routes())
+    const client = createClient<typeof api>(`http://127.0.0.1:${port}/api`)
+    const first = await client.books.list()
+    expect(first.ok && first.data.length).toBe(10)
+    // what a bare list does not say, no walk can know
+    const walk: never = client.books.all()
+    expect(walk).toBeDefined()
+  })
+
+  it('say no count that nobody has counted, and refuse what is no header', async () => {
+    const { client } = await served(new LimitOffsetPagination({ count: 'none', countHeader: 'X-Total-Count' }))
+    expect((await client.get('/api/books')).headers).not.toHaveProperty('x-total-count')
+    await expect(served(new PageNumberPagination({ countHeader: 'a b' }))).rejects.toThrow(
+      'PageNumberPagination: countHeader "a b" is no name of a header',
+    )
+  })
+})
+
+it('links and locations have the prefix that a proxy has stripped, where it is put back', async () => {
+  const api = new APIRouter({ prefix: '/shop/api' }).register(
+    'books',
+    modelViewSet(Book, { serializerClass: BookSerializer, paginationClass: PageNumberPagination }),
+  )
+  await api.prepare()
+  const client = await serveApp((ctx, next) => {
+    ctx.url = ctx.originalUrl = `/shop${ctx.url}`
+    return next()
+  }, undescribed(api.routes()))
+  expect((await client.get('/api/books?page_size=5')).json.next).toBe('/shop/api/books?page_size=5&page=2')
+  const { headers } = await client.send('POST', '/api/books', { title: 'new' })
+  expect(headers['location']).toMatch(/^\/shop\/api\/books\/\d+$/)
+  expect(Object.keys(api.getSchema({ title: 'Books', version: '1' }).paths)).toContain('/shop/api/books')
 })

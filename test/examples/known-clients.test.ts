@@ -96,3 +96,74 @@ describe('an API whose clients know another wire', () => {
     expect((await send('POST', '/api/catalogue/2/genres/99999999999')).status).toBeLessThan(500)
   })
 })
+
+describe('an API for admin front ends', () => {
+  let database: TestDatabase
+  let program: Program
+  let client: TestClient
+
+  beforeAll(async () => {
+    database = await createDatabase({
+      schema: `
+        create table books (
+          id int generated always as identity primary key, title varchar(20) not null, price numeric(6,2), author_id int);
+        insert into books (title, price, author_id) select 'book ' || i, i, 1 + i % 3 from generate_series(1, 9) i`,
+    })
+    const port = await findFreePort()
+    program = startFile('examples/admin-front-ends.ts', {
+      DATABASE_URL: toUrl(database.connection),
+      PORT: String(port),
+    })
+    await untilAnswer(program, port, '/refine/books')
+    client = connectTo(port)
+  })
+  afterAll(async () => {
+    await program?.stop()
+    await database.drop()
+  })
+
+  const get = (path: string) => client.send({ path })
+  const send = (method: string, path: string, body: object) =>
+    client.send({ method, path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
+  const found = async (path: string) => {
+    const { json, headers } = await get(path)
+    return [json.map(({ id }: { id: number }) => id), headers['x-total-count']]
+  }
+
+  it('is what the book quotes', () => {
+    const example = readProjectFile('examples/admin-front-ends.ts')
+    const blocks = [...readProjectFile('docs/how-to/admin-front-ends.md').matchAll(/```ts\n(.*?)```/gs)]
+    expect(blocks.map(([, code = '']) => example.includes(code))).toEqual([true, true, true, true, true, true])
+  })
+
+  it('reads what the providers ask: order, range, filters, lists of keys', async () => {
+    const simple = (query: object) =>
+      `/react-admin/books?${Object.entries(query)
+        .map(([name, value]) => `${name}=${encodeURIComponent(JSON.stringify(value))}`)
+        .join('&')}`
+    expect(await found(simple({ sort: ['id', 'DESC'], range: [2, 4], filter: {} }))).toEqual([[7, 6, 5], '9'])
+    expect(await found(simple({ sort: ['id', 'ASC'], range: [0, 9], filter: { author_id: 2 } }))).toEqual([
+      [1, 4, 7],
+      '3',
+    ])
+    expect(await found(simple({ filter: { id: [3, 5] } }))).toEqual([[3, 5], '2'])
+    expect((await get('/react-admin/books?sort=x&filter={')).status).toBe(200)
+    expect(await found('/refine/books?_start=2&_end=5&_sort=id&_order=desc')).toEqual([[7, 6, 5], '9'])
+    expect(await found('/refine/books?price_gte=8&title_like=9&_sort=id&_order=asc')).toEqual([[9], '1'])
+    expect(await found('/refine/books?id=3&id=5')).toEqual([expect.arrayContaining([3, 5]), '2'])
+    const { json } = await get('/django/books/?page=2&page_size=4&ordering=-id')
+    expect(json).toMatchObject({ count: 9, results: [{ id: 5 }, { id: 4 }, { id: 3 }, { id: 2 }] })
+  })
+
+  it('takes a PUT of a part, and tells errors as forms read them', async () => {
+    expect((await send('PUT', '/react-admin/books/1', { price: '5.00' })).json).toMatchObject({
+      title: 'book 1',
+      price: '5.00',
+    })
+    const { status, json } = await send('POST', '/refine/books', { title: 'a title that is much too long' })
+    expect({ status, json }).toEqual({
+      status: 400,
+      json: { message: 'Validation failed', errors: { title: expect.stringContaining('20') } },
+    })
+  })
+})
