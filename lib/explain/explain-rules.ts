@@ -22,7 +22,7 @@ export function explainRules({ view, isAsked }: Subject<GenericAPIView>): readon
   const tell = (verb: string, model: ModelClass, action: RuleAction) => {
     const condition = rules?.ruleOf(model)?.conditionOf(action)
     if (!rules || condition === undefined) return
-    const isOpen = !isAsked && condition !== true && rules.asksCaller(action === 'read' ? ['read'] : undefined)
+    const isOpen = !isAsked && condition !== true && rules.asksCaller(model, action === 'read' ? ['read'] : undefined)
     const rows = isOpen ? undefined : rules.of(view.ctx).rows(model, action)
     told.push(
       `${verb} ${modelName(model)} where ${isOpen ? 'its rule says so' : rows ? sqlOf(view, model, rows) : 'true'}`,

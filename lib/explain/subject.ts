@@ -81,7 +81,10 @@ function sampleKey(view: typeof GenericAPIView): string {
 /** Which of these methods decides on each request; noted, where there is no request to ask it about. */
 export function isDecided({ view, isAsked, notes }: Subject, ...names: readonly string[]): boolean {
   const writes = actionNamed(view.plan.action)?.writes
-  if (!isAsked && view.plan.rules?.asksCaller(writes === undefined ? ['read'] : undefined)) {
+  const isRuled = () =>
+    view instanceof GenericAPIView &&
+    view.plan.rules?.asksCaller(view.viewClass.modelClass(), writes === undefined ? ['read'] : undefined)
+  if (!isAsked && isRuled()) {
     notes.push('decided by rules, which are functions of the caller, on each request')
     return true
   }

@@ -60,10 +60,10 @@ export class RuleSet {
     return [...this.#rules.values()].map(({ model }) => model)
   }
 
-  /** A condition depends on who asks. @param actions what is done with the rows */
-  asksCaller(actions: readonly RuleAction[] = ACTIONS): boolean {
-    return [...this.#rules.values()].some((one) =>
-      actions.some((action) => typeof one.conditionOf(action) === 'function'),
+  /** A condition on rows of the model, or of those that its relations lead to, depends on who asks. @param actions what is done with the rows */
+  asksCaller(model: ModelClass, actions: readonly RuleAction[] = ACTIONS): boolean {
+    return reachedFrom([model]).some((one) =>
+      actions.some((action) => typeof this.ruleOf(one)?.conditionOf(action) === 'function'),
     )
   }
 
@@ -73,13 +73,7 @@ export class RuleSet {
 
   /** Models whose columns conditions may be about: those with rules, and those of the same database that relations lead to. */
   get reached(): readonly ModelClass[] {
-    const reached = new Set(this.models)
-    for (const model of reached) {
-      for (const { relatedModelClass: related } of Object.values(model.getRelations())) {
-        if (related.knex() === model.knex()) reached.add(related)
-      }
-    }
-    return [...reached]
+    return reachedFrom(this.models)
   }
 
   /**
@@ -129,6 +123,16 @@ export class RuleSet {
 }
 
 const USES: readonly FieldUse[] = ['read', 'write']
+function reachedFrom(models: readonly ModelClass[]): readonly ModelClass[] {
+  const reached = new Set(models)
+  for (const model of reached) {
+    for (const { relatedModelClass: related } of Object.values(model.getRelations())) {
+      if (related.knex() === model.knex()) reached.add(related)
+    }
+  }
+  return [...reached]
+}
+
 const ACTIONS: readonly RuleAction[] = ['read', 'create', 'update', 'delete']
 /** Who asks before any request. */
 const NO_REQUEST = { state: {} } as unknown as Context

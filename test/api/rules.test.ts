@@ -965,6 +965,21 @@ it('is shown by explain(), as it is for the caller', async () => {
     ],
     notes: ['decided by rules, which are functions of the caller, on each request'],
   })
+  // rules of what no relation leads to decide on nothing
+  class Shelf extends Model {
+    static override tableName = 'genres'
+  }
+  const apart = new APIRouter({ rules: [rule(Review, { read: ({ user }) => ({ stars: user?.stars }) })] })
+  class Shelves extends TenantViewSet {
+    static override model = Shelf
+    static override serializerClass = serializerOf(Shelf, ['id', 'name']) as never
+  }
+  apart.register('shelves', Shelves)
+  await apart.prepare()
+  for (const { notes, statements } of await apart.explain()) {
+    expect(notes.join()).not.toContain('decided by rules')
+    expect(statements).not.toEqual([])
+  }
   const told: unknown[] = []
   const explaining = await serving(async (ctx, next) => {
     told.push(...(await api.explain({ ctx })))
