@@ -976,10 +976,8 @@ it('is shown by explain(), as it is for the caller', async () => {
   }
   apart.register('shelves', Shelves)
   await apart.prepare()
-  for (const { notes, statements } of await apart.explain()) {
-    expect(notes.join()).not.toContain('decided by rules')
-    expect(statements).not.toEqual([])
-  }
+  const lists = await apart.explain('genre-list')
+  expect(lists[0]).toMatchObject({ notes: [], statements: [{ does: 'list' }] })
   const told: unknown[] = []
   const explaining = await serving(async (ctx, next) => {
     told.push(...(await api.explain({ ctx })))
