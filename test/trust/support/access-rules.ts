@@ -82,7 +82,7 @@ export interface Rules {
 
 const EVERYBODY = ACTORS
 export const KNOWN: readonly Actor[] = ['alice', 'bob', 'staff']
-const OWNERS: readonly Actor[] = ['alice', 'staff']
+export const OWNERS: readonly Actor[] = ['alice', 'staff']
 export const NOBODY: readonly Actor[] = []
 export const SAFE: readonly Method[] = ['GET', 'HEAD', 'OPTIONS']
 

@@ -90,7 +90,9 @@ export function randomQuestion(random: Random, { routes, resources }: Applicatio
     ruled: new Map(
       resources.flatMap(({ level, shape, condition }) => (shape.isRule ? [[level, condition] as const] : [])),
     ),
-    ...(WRITING_OBJECTS.has(action) && { match: random.pick([undefined, undefined, undefined, 'right', 'wrong'] as const) }),
+    ...(WRITING_OBJECTS.has(action) && {
+      match: random.pick([undefined, undefined, undefined, 'right', 'wrong'] as const),
+    }),
   }
 }
 
