@@ -12,7 +12,6 @@ const COMPILED = [
   'test/api/client-document.test.ts',
   'test/api/published-package.test.ts',
   'test/docs/blocks.test.ts',
-  'test/docs/site.test.ts',
   'test/lib/cli/hostile-names.test.ts',
   'test/lib/cli/init.test.ts',
   'test/lib/cli/init-shapes.test.ts',
@@ -48,6 +47,9 @@ const NOT_AS_ROLE = ['openapi', 'row-level-security', 'tenants'].map((name) => `
 /** Pages about libraries that the project does not install: `npm run test:bridges`. */
 const BRIDGES = 'test/docs/bridges.test.ts'
 const isBridges = process.env['BRIDGES'] === 'true'
+/** The book as a site, whose tools are installed for it: `npm run test:site`. */
+const SITE = 'test/docs/site.test.ts'
+const isSite = process.env['SITE'] === 'true'
 const isCompiled = process.env['COMPILED'] === 'true'
 const isFast = process.env['FAST'] === 'true'
 const isQuick = Boolean(process.env['QUICK'])
@@ -60,6 +62,7 @@ const alone = aloneFiles()
 function chosenFiles(): readonly string[] {
   if (isCompiled) return COMPILED
   if (isBridges) return [BRIDGES]
+  if (isSite) return [SITE]
   if (isFast) return fastTests(fromRoot(''))
   if (process.env['QUICK'] === 'node') return BY_NODE
   return isQuick ? QUICK : ['test/**/*.test.ts']
@@ -69,7 +72,7 @@ function chosenFiles(): readonly string[] {
 function aloneFiles(): string[] {
   // what is set up for a role or a listener stays set up
   if (isCompiled || isRole || isTraced) return [...chosen]
-  return isFast || isQuick || isBridges ? [] : [...ALONE]
+  return isFast || isQuick || isBridges || isSite ? [] : [...ALONE]
 }
 
 const DOOR = /^koa-viewsets(?:\/([a-z-]+))?$/
@@ -106,6 +109,7 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
         ...(isolate ? [] : alone),
         ...(isCompiled ? [] : COMPILED),
         ...(isBridges ? [] : [BRIDGES]),
+        ...(isSite ? [] : [SITE]),
         ...(isRole ? NOT_AS_ROLE : []),
       ],
       setupFiles: [

@@ -627,7 +627,7 @@ describe('an OR of the application', () => {
   }
   class Override extends Own {
     override getQueryset() {
-      return either(super.getQueryset() as never) as never
+      return either(super.getQueryset()) as never
     }
   }
 

@@ -174,7 +174,7 @@ export function viewOf(options: ViewOptions): ViewSetClass {
   if (narrow) {
     // a view that overrides nothing has ways of its own
     View.prototype.getQueryset = function getQueryset(this: View) {
-      return narrow(Base.prototype.getQueryset.call(this) as never, place, caller.getStore() ?? null) as never
+      return narrow(Base.prototype.getQueryset.call(this), place, caller.getStore() ?? null) as never
     }
   }
   if (shape.queryset) Object.assign(View, { queryset: shape.queryset(rowModel, place) })
