@@ -244,7 +244,7 @@ describe('[P11] the access matrix', () => {
     const server = await serve(new Koa().use(errors()).use(api.routes()))
     asked = { server, document: api.getSchema(), fields: { notes: OWNERS } }
     const deviations: string[] = []
-    const lists = Object.entries(RULES).filter(([pattern]) => /^\/lists/.test(pattern))
+    const lists = Object.entries(RULES).filter(([pattern]) => pattern.startsWith('/lists'))
     for (const [, rules] of lists) {
       for (const target of rules.targets) deviations.push(...(await deviationsOn(rules, target)))
     }
