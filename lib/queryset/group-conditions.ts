@@ -17,6 +17,23 @@ export function groupConditions<Query extends AnyQueryBuilder>(query: Query): Qu
   return query
 }
 
+/** Adds conditions of ours, each of them whole: an OR that the application adds behind them reaches none of them. */
+export function addApart(query: AnyQueryBuilder, add: () => unknown): void {
+  let before: ReadonlySet<Condition> | undefined
+  const note = (built: Knex.QueryBuilder) => {
+    before = new Set((built as Conditioned)._statements)
+  }
+  const keep = (built: Knex.QueryBuilder) => {
+    const conditioned = built as Conditioned
+    for (const one of ungrouped(conditioned)) if (!before?.has(one)) grouped.add(one)
+    watchLater(conditioned)
+  }
+  ours.add(note).add(keep)
+  void query.onBuildKnex(note)
+  add()
+  void query.onBuildKnex(keep)
+}
+
 /** Keeps the conditions that `add` adds to a query together: an OR among them reaches none that stands before them. */
 export function encloseAdded(query: AnyQueryBuilder, add: () => unknown): void {
   let before: ReadonlySet<Condition> | undefined
@@ -120,16 +137,12 @@ const building = oncePer((_query: object): Building => ({}))
 /** Hooks that change nothing an application would notice, or run its own within parentheses. */
 const ours = new WeakSet<object>([group])
 
-/** Runs while the query is built, in its place among what adds to it: after all conditions that stand before it. Once more before it is sent. */
+/** Runs while the query is built, in its place among what adds to it: after all conditions that stand before it. */
 function group(knexQuery: Knex.QueryBuilder): void {
   const query = knexQuery as Conditioned
   const own = building(query)
-  if (!own.isWatched) {
-    own.isWatched = true
-    // what is added behind, and nobody puts in parentheses any more
-    void query.on('start', group)
-  }
-  const conditions = query._statements.filter((statement) => statement.grouping === 'where' && !grouped.has(statement))
+  watchLater(query)
+  const conditions = ungrouped(query)
   const [first] = conditions
   if (!first) return
   own.declared ??= conditions
@@ -140,6 +153,25 @@ function group(knexQuery: Knex.QueryBuilder): void {
   }
   const enclosed = enclose(query, conditions)
   if (own.declared === conditions) own.declared = [enclosed]
+}
+
+const ungrouped = ({ _statements }: Conditioned) =>
+  _statements.filter((statement) => statement.grouping === 'where' && !grouped.has(statement))
+
+/** Looks once more before the query is sent: at what is added behind, and nobody puts in parentheses any more. */
+function watchLater(query: Conditioned): void {
+  const own = building(query)
+  if (own.isWatched) return
+  own.isWatched = true
+  void query.on('start', () => {
+    if (ungrouped(query).some(({ bool, type, value }) => bool === 'or' || (type === 'whereRaw' && saysOr(value)))) {
+      group(query)
+    }
+  })
+}
+
+function saysOr(value: unknown): boolean {
+  return /\bor\b/i.test(String((value as { sql?: unknown } | null | undefined)?.sql))
 }
 
 /** Puts conditions in parentheses, in which they stand as they stood outside. */

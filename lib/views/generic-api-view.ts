@@ -154,7 +154,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const { model } = relation
     const query = seenBy(groupConditions(model.query(this.trx ?? this.knex)), visibleRows)
     leaveOutUnseen(query, visibleRows?.related({ owner, relation: name, model }))
-    return query
+    return groupConditions(query)
   }
 
   /** @internal The condition that objects belong to the one before them on the path. */

@@ -617,6 +617,17 @@ describe('an OR of the application', () => {
     async all() {
       return (await this.getQueryset()).map((book) => book.$id())
     }
+
+    @action({ methods: ['GET'] })
+    async some() {
+      return (await either(this.getQueryset() as never)).map((book) => book.$id())
+    }
+
+    @action({ methods: ['GET'], detail: true })
+    async genres() {
+      const genres = this.getRelatedQueryset('genres').where('name', '<>', 'a').orWhere('name', '<>', 'b')
+      return ((await genres) as Model[]).map((genre) => genre.$id())
+    }
   }
   class Static extends Own {
     static override queryset = () => either(Book.query()) as never
@@ -632,13 +643,14 @@ describe('an OR of the application', () => {
   }
 
   it.each([
+    ['what its actions read', Own],
     ['static queryset', Static],
     ['a query builder', Hooked],
     ['getQueryset()', Override],
   ])('in %s lets in no row that a rule, or the path, keeps out', async (_, view) => {
     const below = NestedViewSetMixin(view)
     Object.assign(below, { parentLookupField: 'author_id' })
-    const api = new APIRouter({ rules: [rule(Book, { read: ofTenant })] })
+    const api = new APIRouter({ rules: [rule(Book, { read: ofTenant }), rule(Genre, { read: ofTenant })] })
     api.register('books', view, 'book')
     api.register('authors', AuthorViewSet, 'author')
     new NestedRouter(api, 'authors', { lookup: 'author' }).register('books', below, 'author-book')
@@ -647,6 +659,9 @@ describe('an OR of the application', () => {
     onTestFinished(() => one.close())
     expect((await one.get('/books/all', AS(1))).json).toEqual([1, 2, 5])
     expect((await one.get('/authors/1/books/all', AS(1))).json).toEqual([1])
+    expect((await one.get('/books/some', AS(1))).json).toEqual([1, 2, 5])
+    expect((await one.get('/authors/1/books/some', AS(1))).json).toEqual([1])
+    expect((await one.get('/books/1/genres', AS(1))).json).toEqual([1, 3])
     const hidden = ['/books/3', '/authors/1/books/2', '/authors/1/books/3', '/authors/1/books/4']
     for (const path of hidden) {
       const requests = [

@@ -5,7 +5,7 @@ import { addWhere, type FilterView, isDescribed } from '../../filters/filter.js'
 import type { Context } from '../../http/context.js'
 import { NotFound } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
-import { groupConditions } from '../../queryset/group-conditions.js'
+import { addApart, groupConditions } from '../../queryset/group-conditions.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { computedColumns, shownRows } from '../../queryset/shown-rows.js'
 import { leaveOutOfGraph, seenBy } from '../../queryset/visible-rows.js'
@@ -39,13 +39,10 @@ export function addConditions(
 ): void {
   const added = conditions.filter((one) => one !== undefined)
   if (added.length === 0) return
-  if (resource.isWholeTable) {
+  if (!resource.isWholeTable) groupConditions(query)
+  addApart(query, () => {
     for (const one of added) addWhere(query, one)
-    return
-  }
-  groupConditions(query)
-  for (const one of added) addWhere(query, one)
-  groupConditions(query)
+  })
 }
 
 /** The view's queryset, which remembers for whom it reads. */
