@@ -44,12 +44,16 @@ const QUICK = [
 ]
 /** Tests of what a superuser may do. */
 const NOT_AS_ROLE = ['openapi', 'row-level-security', 'tenants'].map((name) => `test/api/${name}.test.ts`)
-/** Pages about libraries that the project does not install: `npm run test:bridges`. */
-const BRIDGES = 'test/docs/bridges.test.ts'
-const isBridges = process.env['BRIDGES'] === 'true'
-/** The book as a site, whose tools are installed for it: `npm run test:site`. */
-const SITE = 'test/docs/site.test.ts'
-const isSite = process.env['SITE'] === 'true'
+/** Tests for which much is installed, by the variable of their scripts. */
+const APART: Readonly<Record<string, string>> = {
+  // an older application of which one resource moves: `npm run test:adoption`
+  ADOPTION: 'test/api/older-application.test.ts',
+  // pages about libraries that the project does not install: `npm run test:bridges`
+  BRIDGES: 'test/docs/bridges.test.ts',
+  // the book as a site: `npm run test:site`
+  SITE: 'test/docs/site.test.ts',
+}
+const apart = Object.keys(APART).find((name) => process.env[name] === 'true')
 const isCompiled = process.env['COMPILED'] === 'true'
 const isFast = process.env['FAST'] === 'true'
 const isQuick = Boolean(process.env['QUICK'])
@@ -61,8 +65,7 @@ const alone = aloneFiles()
 
 function chosenFiles(): readonly string[] {
   if (isCompiled) return COMPILED
-  if (isBridges) return [BRIDGES]
-  if (isSite) return [SITE]
+  if (apart) return [APART[apart] as string]
   if (isFast) return fastTests(fromRoot(''))
   if (process.env['QUICK'] === 'node') return BY_NODE
   return isQuick ? QUICK : ['test/**/*.test.ts']
@@ -72,7 +75,7 @@ function chosenFiles(): readonly string[] {
 function aloneFiles(): string[] {
   // what is set up for a role or a listener stays set up
   if (isCompiled || isRole || isTraced) return [...chosen]
-  return isFast || isQuick || isBridges || isSite ? [] : [...ALONE]
+  return isFast || isQuick || apart ? [] : [...ALONE]
 }
 
 const DOOR = /^koa-viewsets(?:\/([a-z-]+))?$/
@@ -108,8 +111,7 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
         ...configDefaults.exclude,
         ...(isolate ? [] : alone),
         ...(isCompiled ? [] : COMPILED),
-        ...(isBridges ? [] : [BRIDGES]),
-        ...(isSite ? [] : [SITE]),
+        ...(apart ? [] : Object.values(APART)),
         ...(isRole ? NOT_AS_ROLE : []),
       ],
       setupFiles: [
