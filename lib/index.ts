@@ -73,7 +73,7 @@ export type { Where } from './filters/field-path.js'
 export {
   BaseFilter,
   type FilterCondition,
-  type FilterView,
+  type FilterSettings,
   type ParameterDescription,
   type QueryParameters,
 } from './filters/filter.js'

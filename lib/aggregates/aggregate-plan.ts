@@ -1,6 +1,6 @@
 /** Aggregates and facets of a view: what clients may ask of all objects together, decided once of what its class declares. */
 
-import type { FilterView } from '../filters/filter.js'
+import type { FilterSettings } from '../filters/filter.js'
 import { filtersetOf } from '../filters/filterset.js'
 import { SEPARATOR } from '../filters/resolve-paths.js'
 import { externalKey } from '../ids/external-key.js'
@@ -38,8 +38,8 @@ export class AggregatePlan {
    * @param serializer what the view's serializer shows; undefined where that depends on the request
    * @throws {ConfigurationError} every mistake, one a line
    */
-  constructor(view: FilterView, declared: AggregateDeclarations, serializer: SerializerPlan | undefined) {
-    const { name, model } = view
+  constructor(settings: FilterSettings, declared: AggregateDeclarations, serializer: SerializerPlan | undefined) {
+    const { name, model } = settings
     const mistakes: string[] = []
     const collect = <T>(work: () => T): T[] => {
       try {
@@ -58,7 +58,7 @@ export class AggregatePlan {
     const facets = declared.facets.flatMap((facet) =>
       collect(() => {
         const figure = groupFigure(named(at('facets'), facet), facet)
-        return { figure, own: ownFilters(view, figure) }
+        return { figure, own: ownFilters(settings, figure) }
       }),
     )
     this.groups = new Map(groups.map((figure) => [figure.name, figure]))
@@ -115,8 +115,8 @@ function aggregateFigure(declaring: Declaring, name: string, declared: unknown):
 }
 
 /** The parameters that filter by the column of a facet: the column's name, and that with each of its lookups. */
-function ownFilters(view: FilterView, { name, column = name }: Figure): ReadonlySet<string> {
-  const { fields } = filtersetOf(view)
+function ownFilters(settings: FilterSettings, { name, column = name }: Figure): ReadonlySet<string> {
+  const { fields } = filtersetOf(settings)
   const lookups = (fields.get(column) ?? []).map((lookup) => column + SEPARATOR + lookup)
   // a property may be called like another one's lookup
   return new Set([name, column, ...lookups.filter((lookup) => !fields.has(lookup))])

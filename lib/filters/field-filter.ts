@@ -8,7 +8,7 @@ import {
   type FilterCaller,
   type FilterCondition,
   type FilterRelation,
-  type FilterView,
+  type FilterSettings,
   lastValueOf,
   type ParameterDescription,
   type QueryParameters,
@@ -65,13 +65,13 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     }
   }
 
-  override read(query: QueryParameters, view: FilterView, caller: FilterCaller = {}): FilterCondition | null {
-    const filterset = filtersetOf(view)
+  override read(query: QueryParameters, settings: FilterSettings, caller: FilterCaller = {}): FilterCondition | null {
+    const filterset = filtersetOf(settings)
     const { groupParam } = this
     const text = groupParam === null ? undefined : lastValueOf(query, groupParam)
     const errors: ErrorMessages = {}
     const asked = this.#read(query, filterset, { caller, errors })
-    const group = text === undefined ? undefined : this.#readGroup(text, view, { query, caller, errors })
+    const group = text === undefined ? undefined : this.#readGroup(text, settings, { query, caller, errors })
     if (Object.keys(errors).length > 0) throw new ValidationError(errors)
     if (asked.length === 0 && !group) return null
     const conditions = group ? [...asked, group] : asked
@@ -84,11 +84,11 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     }
   }
 
-  override askedRelations(query: QueryParameters, view: FilterView): readonly FilterRelation[] {
+  override askedRelations(query: QueryParameters, settings: FilterSettings): readonly FilterRelation[] {
     const text = this.groupParam === null ? undefined : lastValueOf(query, this.groupParam)
-    if (text === undefined || !view.relations?.size) return []
+    if (text === undefined || !settings.relations?.size) return []
     try {
-      return [...relationsIn(parseGroup(text, this.#limits), view)]
+      return [...relationsIn(parseGroup(text, this.#limits), settings)]
     } catch (error) {
       // read() says what is wrong
       if (error instanceof ValidationError) return []
@@ -96,17 +96,17 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     }
   }
 
-  override parameters(view: FilterView): readonly ParameterDescription[] {
-    const { filters } = filtersetOf(view)
+  override parameters(settings: FilterSettings): readonly ParameterDescription[] {
+    const { filters } = filtersetOf(settings)
     const own = [...filters.values()].map(({ description }) => description)
-    const relations = [...askedRelationsOf(view).keys()]
+    const relations = [...askedRelationsOf(settings).keys()]
     const isEmpty = filters.size === 0 && relations.length === 0
     return this.groupParam === null || isEmpty ? own : [...own, describeGroup(this.groupParam, relations)]
   }
 
-  override check(view: FilterView): void {
-    filtersetOf(view)
-    askedRelationsOf(view)
+  override check(settings: FilterSettings): void {
+    filtersetOf(settings)
+    askedRelationsOf(settings)
   }
 
   #read(query: QueryParameters, filterset: Filterset, { caller, errors }: Reading): readonly Condition[] {
@@ -137,11 +137,11 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
 
   #readGroup(
     text: string,
-    view: FilterView,
+    settings: FilterSettings,
     { query, caller, errors }: Reading & { query: QueryParameters },
   ): ReadGroup | undefined {
     try {
-      return readGroup(text, view, { limits: this.#limits, caller })
+      return readGroup(text, settings, { limits: this.#limits, caller })
     } catch (error) {
       const messages = messagesOf(error)
       errors[this.groupParam as string] = Array.isArray(messages) ? placedInBody(query, messages) : messages

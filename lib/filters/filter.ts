@@ -15,7 +15,7 @@ import { PathStart, type Where } from './field-path.js'
 export type { QueryParameters }
 
 /** What a filter backend knows of a view class. One object stands for a class as long as its catalogue is the same. */
-export interface FilterView {
+export interface FilterSettings {
   /** The view's class name, for messages to the programmer. */
   readonly name: string
   /** The model of the list. */
@@ -41,7 +41,7 @@ export interface FilterView {
 /** What stands for the related objects that a group of filters may ask about: the view set that shows them. */
 export interface FilterRelation {
   /** What that view set lets its own clients ask. View sets may name each other, so that it is made when it is asked for. */
-  readonly related: FilterView
+  readonly related: FilterSettings
   /**
    * The objects that the caller may see, as a query; undefined where these are all rows of the table.
    * @throws Error nobody has asked whether the caller may see any
@@ -119,8 +119,8 @@ export abstract class BaseFilter {
   declare readonly asks?: unknown
 
   /** The query with this backend's conditions; the next backend gets what this one returns. */
-  filterQueryset(query: AnyQueryBuilder, ctx: Context, view: FilterView): AnyQueryBuilder {
-    const condition = this.read(queryOf(ctx), view, { user: ctx.state['user'], ctx })
+  filterQueryset(query: AnyQueryBuilder, ctx: Context, settings: FilterSettings): AnyQueryBuilder {
+    const condition = this.read(queryOf(ctx), settings, { user: ctx.state['user'], ctx })
     if (condition) addCondition(query, condition)
     return query
   }
@@ -129,22 +129,22 @@ export abstract class BaseFilter {
    * What the request asks of this backend; null for nothing. `caller` is who asks.
    * @throws ValidationError naming the parameter
    */
-  read(_query: QueryParameters, _view: FilterView, _caller: FilterCaller = {}): FilterCondition | null {
+  read(_query: QueryParameters, _settings: FilterSettings, _caller: FilterCaller = {}): FilterCondition | null {
     return null
   }
 
   /** The order the request asks for; null to leave it to the view. The names are checked: they are the view's own. */
-  ordering(_query: QueryParameters, _view: FilterView): readonly OrderTerm[] | null {
+  ordering(_query: QueryParameters, _settings: FilterSettings): readonly OrderTerm[] | null {
     return null
   }
 
   /** The relations that `read()` would ask about. What is no group at all asks about none. */
-  askedRelations(_query: QueryParameters, _view: FilterView): readonly FilterRelation[] {
+  askedRelations(_query: QueryParameters, _settings: FilterSettings): readonly FilterRelation[] {
     return []
   }
 
   /** The parameters this backend reads. */
-  parameters(_view: FilterView): readonly ParameterDescription[] {
+  parameters(_settings: FilterSettings): readonly ParameterDescription[] {
     return []
   }
 
@@ -153,7 +153,7 @@ export abstract class BaseFilter {
    * @param knex where to ask the database; undefined when the model is bound to none
    * @throws {ConfigurationError} naming class, attribute and fix
    */
-  check(_view: FilterView, _knex: Queryable | undefined): void | Promise<void> {}
+  check(_settings: FilterSettings, _knex: Queryable | undefined): void | Promise<void> {}
 }
 
 described(BaseFilter)
@@ -175,12 +175,12 @@ export function lastValueOf(query: QueryParameters, name: string): string | unde
  */
 export function readConditions(
   query: QueryParameters,
-  view: FilterView,
+  settings: FilterSettings,
   caller: FilterCaller,
 ): readonly FilterCondition[] {
   let conditions: FilterCondition[] | undefined
-  for (const backend of view.backends) {
-    const condition = backend.read(query, view, caller)
+  for (const backend of settings.backends) {
+    const condition = backend.read(query, settings, caller)
     if (condition === null) continue
     if (conditions) conditions.push(condition)
     else conditions = [condition]

@@ -4,7 +4,7 @@ import type { IDContext } from '../ids/codec.js'
 import { ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import type { FieldPath } from './field-path.js'
-import type { FilterView, ParameterDescription } from './filter.js'
+import type { FilterSettings, ParameterDescription } from './filter.js'
 import { LOOKUPS, type Lookup, Operand } from './lookups.js'
 import { lookupsOf } from './lookups-of.js'
 import { externalPath, resolvePaths, SEPARATOR } from './resolve-paths.js'
@@ -54,15 +54,17 @@ export function unknownLookup({ fields }: Filterset, field: string): string {
 }
 
 /** What a view's clients may ask, the same for as long as its catalogue is. @throws {ConfigurationError} */
-export const filtersetOf = oncePer((view: FilterView): Filterset => {
-  const paths = resolvePaths(`${view.name}: filtersetFields`, view.model, view.filtersetFields, { keys: true })
+export const filtersetOf = oncePer((settings: FilterSettings): Filterset => {
+  const paths = resolvePaths(`${settings.name}: filtersetFields`, settings.model, settings.filtersetFields, {
+    keys: true,
+  })
   const fields = new Map<string, readonly string[]>()
   const filters = new Map<string, Filter>()
   const add = (name: string, filter: (place: Place) => Filter) => {
     if (!filters.has(name)) filters.set(name, filter({ name, position: filters.size }))
   }
   const operands = paths.map((named) => {
-    const external = externalPath(`${view.name}: filtersetFields`, view.model, named)
+    const external = externalPath(`${settings.name}: filtersetFields`, settings.model, named)
     const path = external?.path ?? named
     // a key that is stored elsewhere is present where the foreign key itself is
     return { path, present: named, operand: new Operand(path.column, { ids: external?.ids, isKey: path.isKey }) }

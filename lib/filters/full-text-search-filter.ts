@@ -5,7 +5,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import {
   BaseFilter,
   type FilterCondition,
-  type FilterView,
+  type FilterSettings,
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
@@ -30,9 +30,9 @@ export class FullTextSearchFilter extends BaseFilter {
     this.statementTimeout = options.statementTimeout ?? 5_000
   }
 
-  override read(query: QueryParameters, view: FilterView): FilterCondition | null {
-    const { search } = fullTextOf(view)
-    const text = search && searchText(query, view)
+  override read(query: QueryParameters, settings: FilterSettings): FilterCondition | null {
+    const { search } = fullTextOf(settings)
+    const text = search && searchText(query, settings)
     if (!search || text === null) return null
     return {
       where: (start) => search.matches(start, text),
@@ -40,12 +40,12 @@ export class FullTextSearchFilter extends BaseFilter {
     }
   }
 
-  override parameters(view: FilterView): readonly ParameterDescription[] {
-    return fullTextOf(view).search ? [searchParameter(view)] : []
+  override parameters(settings: FilterSettings): readonly ParameterDescription[] {
+    return fullTextOf(settings).search ? [searchParameter(settings)] : []
   }
 
-  override check(view: FilterView, knex: Queryable | undefined): Promise<void> {
-    return checkFullText(view, knex)
+  override check(settings: FilterSettings, knex: Queryable | undefined): Promise<void> {
+    return checkFullText(settings, knex)
   }
 }
 

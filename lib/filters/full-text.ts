@@ -6,7 +6,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { FieldPath, PathStart } from './field-path.js'
-import { type FilterView, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
+import { type FilterSettings, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
 import { refuseHidden, resolvePaths } from './resolve-paths.js'
 import { withoutPrefix } from './search-filter.js'
 import { checkedText, textOf } from './text-match.js'
@@ -44,20 +44,20 @@ export interface FullText {
 }
 
 /** The full-text search of a view; null when it has no search fields. */
-export const fullTextOf = oncePer((view: FilterView): { search: FullText | null } => {
-  const reader = readerOf(view.name, view.searchType)
-  const names = view.searchFields.map(withoutPrefix)
-  const paths = resolvePaths(`${view.name}: searchFields`, view.model, names)
-  refuseHidden(`${view.name}: searchFields`, view.model, paths)
+export const fullTextOf = oncePer((settings: FilterSettings): { search: FullText | null } => {
+  const reader = readerOf(settings.name, settings.searchType)
+  const names = settings.searchFields.map(withoutPrefix)
+  const paths = resolvePaths(`${settings.name}: searchFields`, settings.model, names)
+  refuseHidden(`${settings.name}: searchFields`, settings.model, paths)
   const many = paths.find((path) => !path.single)
   if (many) {
     throw new ConfigurationError(
-      `${view.name}: searchFields names "${many.name}", which leads to many objects; full-text search takes fields of ` +
+      `${settings.name}: searchFields names "${many.name}", which leads to many objects; full-text search takes fields of ` +
         'the model and of relations to one object',
     )
   }
   if (paths.length === 0) return { search: null }
-  const config = asName(view.searchConfig)
+  const config = asName(settings.searchConfig)
   const document = (start: PathStart): SqlPart => {
     const { sql, bindings } = documentOf(start, paths)
     return { sql: `to_tsvector(?::regconfig, ${sql})`, bindings: [config, ...bindings] }
@@ -84,17 +84,17 @@ function asName(name: string): string {
  * The text that a client searches for; null when it asks for nothing.
  * @throws ValidationError, BadRequest it cannot be read
  */
-export function searchText(query: QueryParameters, view: FilterView): string | null {
-  const text = lastValueOf(query, view.searchParam)
+export function searchText(query: QueryParameters, settings: FilterSettings): string | null {
+  const text = lastValueOf(query, settings.searchParam)
   if (text === undefined || text.trim() === '') return null
   try {
     checkedText(text)
   } catch (error) {
-    if (error instanceof ValidationError) throw new ValidationError({ [view.searchParam]: error.messages })
+    if (error instanceof ValidationError) throw new ValidationError({ [settings.searchParam]: error.messages })
     throw error
   }
-  if (view.searchType === 'raw' && isTooDeep(text)) throw new BadRequest('Invalid search query.')
-  return view.searchType === 'websearch' ? text.replace(HYPHENS, ' ') : text
+  if (settings.searchType === 'raw' && isTooDeep(text)) throw new BadRequest('Invalid search query.')
+  return settings.searchType === 'websearch' ? text.replace(HYPHENS, ' ') : text
 }
 
 function isTooDeep(text: string): boolean {
@@ -111,17 +111,17 @@ export function readerOf(name: string, searchType: string): string {
 }
 
 /** Checks fields, type and configuration. @throws {ConfigurationError} */
-export async function checkFullText(view: FilterView, knex: Queryable | undefined): Promise<void> {
-  fullTextOf(view)
+export async function checkFullText(settings: FilterSettings, knex: Queryable | undefined): Promise<void> {
+  fullTextOf(settings)
   if (!knex) return
   const { rows } = await runRaw<{ rows: readonly Configuration[] }>(knex, CONFIGURATIONS)
-  const { searchConfig } = view
+  const { searchConfig } = settings
   if (rows.some(({ name, qualified, visible }) => qualified === searchConfig || (visible && name === searchConfig))) {
     return
   }
   const names = rows.map(({ name, qualified, visible }) => (visible ? name : qualified))
   throw new ConfigurationError(
-    `${view.name}: searchConfig "${searchConfig}" is no text search configuration of the database; use one of ` +
+    `${settings.name}: searchConfig "${searchConfig}" is no text search configuration of the database; use one of ` +
       [...new Set(names)].sort().join(', '),
   )
 }
@@ -136,7 +136,7 @@ const CONFIGURATIONS = `
   select cfgname as name, nspname || '.' || cfgname as qualified, pg_ts_config_is_visible(c.oid) as visible
   from pg_ts_config c join pg_namespace n on n.oid = c.cfgnamespace`
 
-export function searchParameter({ searchParam }: FilterView): ParameterDescription {
+export function searchParameter({ searchParam }: FilterSettings): ParameterDescription {
   return { name: searchParam, description: 'Words to search for.', schema: { type: 'string' } }
 }
 

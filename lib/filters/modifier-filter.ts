@@ -8,7 +8,7 @@ import { choosesRows } from '../queryset/reads-whole-rows.js'
 import {
   BaseFilter,
   type FilterCondition,
-  type FilterView,
+  type FilterSettings,
   lastValueOf,
   type ParameterDescription,
   type QueryParameters,
@@ -73,16 +73,16 @@ export class ModifierFilter<
     }))
   }
 
-  override check(view: FilterView): void {
-    const own = view.model.model
-    const fail = (problem: string) => new ConfigurationError(`${view.name}: ModifierFilter: ${problem}`)
+  override check(settings: FilterSettings): void {
+    const own = settings.model.model
+    const fail = (problem: string) => new ConfigurationError(`${settings.name}: ModifierFilter: ${problem}`)
     if (own.tableName !== this.#model.tableName) {
       throw fail(
         `its model is ${modelName(this.#model)}, and the view's is ${modelName(own)}; name modifiers of the latter`,
       )
     }
-    const others = view.backends.filter((backend) => backend !== this)
-    const taken = new Set(others.flatMap((backend) => backend.parameters(view).map(({ name }) => name)))
+    const others = settings.backends.filter((backend) => backend !== this)
+    const taken = new Set(others.flatMap((backend) => backend.parameters(settings).map(({ name }) => name)))
     for (const name of this.#names) {
       if (taken.has(name)) throw fail(`"${name}" is a parameter of another filter backend, too; rename the modifier`)
       if (choosesRows(own, name) && !ordersRows(own, name)) continue

@@ -5,7 +5,13 @@ import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { modelName } from '../models/objection.js'
 import type { OrderTerm } from '../queryset/total-order.js'
-import { BaseFilter, type FilterView, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
+import {
+  BaseFilter,
+  type FilterSettings,
+  lastValueOf,
+  type ParameterDescription,
+  type QueryParameters,
+} from './filter.js'
 import { declaredTerm } from './order-term.js'
 
 /** Options of `OrderingFilter`. */
@@ -27,7 +33,7 @@ export class OrderingFilter extends BaseFilter {
   declare readonly asks?: 'ordering'
   readonly maxTerms: number
   /** What clients have asked for last, by its text: one order is one object, and so is what others keep of it. */
-  readonly #asked = oncePer<FilterView, RecentMap<readonly OrderTerm[]>>(() => new RecentMap(64))
+  readonly #asked = oncePer<FilterSettings, RecentMap<readonly OrderTerm[]>>(() => new RecentMap(64))
 
   constructor(options: OrderingFilterOptions = {}) {
     super()
@@ -35,23 +41,23 @@ export class OrderingFilter extends BaseFilter {
     this.maxTerms = options.maxTerms ?? 10
   }
 
-  override ordering(query: QueryParameters, view: FilterView): readonly OrderTerm[] | null {
+  override ordering(query: QueryParameters, settings: FilterSettings): readonly OrderTerm[] | null {
     const text = lastValueOf(query, PARAMETER)
     if (text === undefined) return null
-    const asked = this.#asked(view)
+    const asked = this.#asked(settings)
     const known = asked.get(text)
     if (known) return known
-    const terms = this.#terms(text, view)
+    const terms = this.#terms(text, settings)
     if (terms && text.length <= LONGEST_TEXT) asked.set(text, terms)
     return terms
   }
 
-  #terms(text: string, view: FilterView): readonly OrderTerm[] | null {
+  #terms(text: string, settings: FilterSettings): readonly OrderTerm[] | null {
     const names = text.split(',').filter((name) => name.trim() !== '')
     if (names.length > this.maxTerms) {
       throw new ValidationError({ [PARAMETER]: [`Give at most ${this.maxTerms} terms.`] })
     }
-    const allowed = allowedTerms(view)
+    const allowed = allowedTerms(settings)
     const terms = new Map<string, OrderTerm>()
     for (const name of names) {
       const term = allowed.get(name.trim())
@@ -60,8 +66,8 @@ export class OrderingFilter extends BaseFilter {
     return terms.size > 0 ? [...terms.values()] : null
   }
 
-  override parameters(view: FilterView): readonly ParameterDescription[] {
-    const terms = [...allowedTerms(view).keys()]
+  override parameters(settings: FilterSettings): readonly ParameterDescription[] {
+    const terms = [...allowedTerms(settings).keys()]
     if (terms.length === 0) return []
     return [
       {
@@ -73,9 +79,9 @@ export class OrderingFilter extends BaseFilter {
     ]
   }
 
-  override check(view: FilterView): void {
-    const { name, model, orderingFields } = view
-    const allowed = allowedTerms(view)
+  override check(settings: FilterSettings): void {
+    const { name, model, orderingFields } = settings
+    const allowed = allowedTerms(settings)
     const unknown: string[] = []
     for (const field of orderingFields) {
       const column = allowed.get(field)?.related?.column ?? model.columns.get(field)
@@ -100,7 +106,7 @@ const PARAMETER = 'ordering'
 const LONGEST_TEXT = 128
 
 /** The terms a client may ask for, by their strings. */
-const allowedTerms = oncePer(({ name, model, orderingFields }: FilterView): ReadonlyMap<string, OrderTerm> => {
+const allowedTerms = oncePer(({ name, model, orderingFields }: FilterSettings): ReadonlyMap<string, OrderTerm> => {
   const texts = orderingFields.flatMap((field) => [field, `-${field}`])
   return new Map(texts.map((text) => [text, declaredTerm(`${name}: orderingFields`, model, text)]))
 })

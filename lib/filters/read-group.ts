@@ -3,7 +3,7 @@
 import { ValidationError } from '../kernel/errors.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { PathStart } from './field-path.js'
-import type { FilterCaller, FilterView } from './filter.js'
+import type { FilterCaller, FilterSettings } from './filter.js'
 import { declaredField, type Filterset, filtersetOf, unknownLookup } from './filterset.js'
 import {
   type AnyQuestion,
@@ -28,11 +28,11 @@ export interface ReadGroup extends AskedCondition {
 /** @throws ValidationError naming the places of all that is wrong */
 export function readGroup(
   text: string,
-  view: FilterView,
+  settings: FilterSettings,
   { limits, caller }: { limits: GroupLimits; caller: FilterCaller },
 ): ReadGroup {
   const reader = new GroupReader(text, caller)
-  const { where, subQueries } = reader.read(parseGroup(text, limits), view)
+  const { where, subQueries } = reader.read(parseGroup(text, limits), settings)
   if (reader.errors.length > 0) throw new ValidationError(reader.errors)
   return { expensive: reader.expensive, subQueries, where }
 }
@@ -51,17 +51,17 @@ class GroupReader {
   }
 
   /** The SQL of a group, of no use where there are errors. */
-  read(group: Group, view: FilterView): AskedCondition {
-    if (group.kind === 'leaf') return this.#leaf(group, view)
-    if (group.kind === 'any' || group.kind === 'count') return this.#relation(group, view)
+  read(group: Group, settings: FilterSettings): AskedCondition {
+    if (group.kind === 'leaf') return this.#leaf(group, settings)
+    if (group.kind === 'any' || group.kind === 'count') return this.#relation(group, settings)
     return join(
       group.kind,
-      group.parts.map((part) => this.read(part, view)),
+      group.parts.map((part) => this.read(part, settings)),
     )
   }
 
-  #leaf({ name, nameAt, value, valueAt }: Leaf, view: FilterView): AskedCondition {
-    const filterset = filtersetOf(view)
+  #leaf({ name, nameAt, value, valueAt }: Leaf, settings: FilterSettings): AskedCondition {
+    const filterset = filtersetOf(settings)
     const filter = filterset.filters.get(name)
     if (!filter) {
       const field = declaredField(name, filterset)
@@ -79,8 +79,8 @@ class GroupReader {
     return condition
   }
 
-  #relation(question: AnyQuestion | CountQuestion, view: FilterView): AskedCondition {
-    const relations = askedRelationsOf(view)
+  #relation(question: AnyQuestion | CountQuestion, settings: FilterSettings): AskedCondition {
+    const relations = askedRelationsOf(settings)
     const asked = relations.get(question.relation)
     if (!asked) {
       this.#refuse(question.relationAt, `Unknown relation.${this.#names(relations.keys())}`)

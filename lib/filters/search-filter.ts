@@ -9,7 +9,7 @@ import {
   BaseFilter,
   every,
   type FilterCondition,
-  type FilterView,
+  type FilterSettings,
   lastValueOf,
   type ParameterDescription,
   type QueryParameters,
@@ -90,32 +90,32 @@ export class SearchFilter extends BaseFilter {
     this.statementTimeout = statementTimeout
   }
 
-  override read(query: QueryParameters, view: FilterView): FilterCondition | null {
-    const text = lastValueOf(query, view.searchParam)
+  override read(query: QueryParameters, settings: FilterSettings): FilterCondition | null {
+    const text = lastValueOf(query, settings.searchParam)
     if (text === undefined) return null
-    const fields = searched(view)
+    const fields = searched(settings)
     if (fields.length === 0) return null
-    const terms = this.#terms(text, view.searchParam)
+    const terms = this.#terms(text, settings.searchParam)
     if (terms.length === 0) return null
-    const parts = terms.map((term) => fields.map((field) => this.#part(field, term, view.searchParam)))
+    const parts = terms.map((term) => fields.map((field) => this.#part(field, term, settings.searchParam)))
     const hasPatterns = parts.some((found) => found.some(({ match }) => match === MATCHES.pattern))
     const conditions = parts.map((found) => anyOf(found.map(conditionOf)))
     return {
       where: (start) => every(conditions.map((condition) => condition.where(start))),
       subQueries: conditions.reduce((sum, one) => sum + one.subQueries, 0),
       guarded: hasPatterns ? this.statementTimeout : undefined,
-      exceeded: hasPatterns ? () => this.#tooSlow(view.searchParam) : undefined,
+      exceeded: hasPatterns ? () => this.#tooSlow(settings.searchParam) : undefined,
       expensive: true,
     }
   }
 
-  override parameters(view: FilterView): readonly ParameterDescription[] {
-    if (view.searchFields.length === 0) return []
-    return [{ name: view.searchParam, description: 'Terms that must all be found.', schema: { type: 'string' } }]
+  override parameters(settings: FilterSettings): readonly ParameterDescription[] {
+    if (settings.searchFields.length === 0) return []
+    return [{ name: settings.searchParam, description: 'Terms that must all be found.', schema: { type: 'string' } }]
   }
 
-  override check(view: FilterView): void {
-    searched(view)
+  override check(settings: FilterSettings): void {
+    searched(settings)
   }
 
   #terms(text: string, parameter: string): readonly string[] {
@@ -157,10 +157,10 @@ function slow(milliseconds: number): string {
 }
 
 /** What a view searches, settled before any request. */
-const searched = oncePer((view: FilterView): readonly SearchField[] => {
-  const matches = view.searchFields.map((name) => PREFIXES.get(name.charAt(0)) ?? 'contains')
-  const paths = resolvePaths(`${view.name}: searchFields`, view.model, view.searchFields.map(withoutPrefix))
-  refuseHidden(`${view.name}: searchFields`, view.model, paths)
+const searched = oncePer((settings: FilterSettings): readonly SearchField[] => {
+  const matches = settings.searchFields.map((name) => PREFIXES.get(name.charAt(0)) ?? 'contains')
+  const paths = resolvePaths(`${settings.name}: searchFields`, settings.model, settings.searchFields.map(withoutPrefix))
+  refuseHidden(`${settings.name}: searchFields`, settings.model, paths)
   return paths.map((path, index) => ({ path, match: matches[index] as keyof typeof MATCHES }))
 })
 

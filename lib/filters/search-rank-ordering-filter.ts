@@ -8,7 +8,7 @@ import { PathStart } from './field-path.js'
 import {
   BaseFilter,
   type FilterCondition,
-  type FilterView,
+  type FilterSettings,
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
@@ -30,12 +30,12 @@ export class SearchRankOrderingFilter extends BaseFilter {
     this.statementTimeout = options.statementTimeout ?? 5_000
   }
 
-  override read(query: QueryParameters, view: FilterView): FilterCondition | null {
-    const { search } = fullTextOf(view)
-    const text = search && searchText(query, view)
+  override read(query: QueryParameters, settings: FilterSettings): FilterCondition | null {
+    const { search } = fullTextOf(settings)
+    const text = search && searchText(query, settings)
     if (!search || text === null) return null
-    const matches = isAlone(view)
-    const orders = view.backends.every((backend) => backend.ordering(query, view) === null)
+    const matches = isAlone(settings)
+    const orders = settings.backends.every((backend) => backend.ordering(query, settings) === null)
     return {
       where: matches ? (start) => search.matches(start, text) : undefined,
       change: orders ? (builder) => orderByRank(builder, search.rank(PathStart.of(builder), text)) : undefined,
@@ -43,12 +43,12 @@ export class SearchRankOrderingFilter extends BaseFilter {
     }
   }
 
-  override parameters(view: FilterView): readonly ParameterDescription[] {
-    return isAlone(view) && fullTextOf(view).search ? [searchParameter(view)] : []
+  override parameters(settings: FilterSettings): readonly ParameterDescription[] {
+    return isAlone(settings) && fullTextOf(settings).search ? [searchParameter(settings)] : []
   }
 
-  override check(view: FilterView, knex: Queryable | undefined): Promise<void> {
-    return checkFullText(view, knex)
+  override check(settings: FilterSettings, knex: Queryable | undefined): Promise<void> {
+    return checkFullText(settings, knex)
   }
 }
 
@@ -58,6 +58,6 @@ function orderByRank(query: AnyQueryBuilder, { sql, bindings }: SqlPart): void {
   void query.orderBy(query.modelClass().raw(sql, bindings), 'desc')
 }
 
-function isAlone({ backends }: FilterView): boolean {
+function isAlone({ backends }: FilterSettings): boolean {
   return !backends.some((backend) => backend instanceof FullTextSearchFilter)
 }

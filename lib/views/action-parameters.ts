@@ -12,11 +12,11 @@ import type { Resource } from './resource.js'
 
 /** Those of a generic view with a model; none of an action that reads no list. */
 export function listParameters(resource: Resource, action: string): readonly ParameterDescription[] {
-  const { view, filterView } = resource
+  const { view, filterSettings } = resource
   const isList = action === 'list'
   const deleted = deletedParameters(view, action)
   if (!(isList || showsFigures(action))) return deleted
-  const filtering = filterView.backends.flatMap((backend) => backend.parameters(filterView))
+  const filtering = filterSettings.backends.flatMap((backend) => backend.parameters(filterSettings))
   const paging = pagingParameters(resource, action)
   return isList
     ? [...filtering, ...paging, ...deleted]

@@ -34,7 +34,7 @@ export const aggregatesOf: (resource: Resource) => AggregateResource = oncePerCa
   const isKnown = serializerClass && !resource.overrides.serializerClass
   return {
     plan: new AggregatePlan(
-      resource.filterView,
+      resource.filterSettings,
       askedFigures(resource, view),
       isKnown ? serializerPlan(serializerClass) : undefined,
     ),

@@ -208,7 +208,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** The query with the conditions of all filter backends, in order. */
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
-    return filteredQuery(this.asked.filterView, this.ctx, query)
+    return filteredQuery(this.asked.filterSettings, this.ctx, query)
   }
 
   /**

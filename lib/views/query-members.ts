@@ -42,7 +42,7 @@ function findMembers(view: GenericViewClass, action: string): QueryMembers {
   let group: string | undefined
   for (const backend of hasModel(view) ? resourceOf(view).filters : []) {
     const isFields = backend instanceof FieldFilter
-    for (const parameter of backend.parameters(resourceOf(view).filterView)) {
+    for (const parameter of backend.parameters(resourceOf(view).filterSettings)) {
       if (figures && !isNoOrder(parameter)) continue
       if (!isFields) others.set(memberOf(parameter), parameter)
       else if (parameter.name === backend.groupParam) group ??= parameter.name

@@ -1,6 +1,6 @@
 /** The view sets that show the objects of relations which filters may ask about (`filterRelations`). */
 
-import type { FilterRelation, FilterView } from '../filters/filter.js'
+import type { FilterRelation, FilterSettings } from '../filters/filter.js'
 import { type Context, RequestSlot } from '../http/context.js'
 import { decided, oncePer } from '../kernel/once-per.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
@@ -15,11 +15,11 @@ const ADMITTED = new RequestSlot<Map<RelatedViewClass, Rows>>('the related objec
 /** The view set of one relation. */
 export class RelatedViewSet implements FilterRelation {
   readonly #named: FilterRelations[string]
-  readonly #filterViewOf: (view: GenericViewClass) => FilterView
+  readonly #filterSettingsOf: (view: GenericViewClass) => FilterSettings
 
-  constructor(named: FilterRelations[string], filterViewOf: (view: GenericViewClass) => FilterView) {
+  constructor(named: FilterRelations[string], filterSettingsOf: (view: GenericViewClass) => FilterSettings) {
     this.#named = named
-    this.#filterViewOf = filterViewOf
+    this.#filterSettingsOf = filterSettingsOf
   }
 
   /** The class, as its list is answered. */
@@ -27,8 +27,8 @@ export class RelatedViewSet implements FilterRelation {
     return decided(this, 'viewClass', actionClass(namedClass(this.#named) as RelatedViewClass, 'list'))
   }
 
-  get related(): FilterView {
-    return decided(this, 'related', this.#filterViewOf(this.viewClass))
+  get related(): FilterSettings {
+    return decided(this, 'related', this.#filterSettingsOf(this.viewClass))
   }
 
   /** Remembers that the caller of a request may ask about these objects. */
@@ -48,10 +48,10 @@ export class RelatedViewSet implements FilterRelation {
 /** The view sets that a class declares, by relation. */
 export function relatedViewSets(
   { filterRelations }: GenericViewClass,
-  filterViewOf: (view: GenericViewClass) => FilterView,
+  filterSettingsOf: (view: GenericViewClass) => FilterSettings,
 ): ReadonlyMap<string, RelatedViewSet> {
   return new Map(
-    Object.entries(filterRelations).map(([name, named]) => [name, new RelatedViewSet(named, filterViewOf)]),
+    Object.entries(filterRelations).map(([name, named]) => [name, new RelatedViewSet(named, filterSettingsOf)]),
   )
 }
 

@@ -2,7 +2,7 @@
 
 import { CompositeKey } from '../fields/composite-key.js'
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
-import { BaseFilter, type FilterView, isDescribed } from '../filters/filter.js'
+import { BaseFilter, type FilterSettings, isDescribed } from '../filters/filter.js'
 import { declaredTerm } from '../filters/order-term.js'
 import { OUR_FILTERS } from '../filters/our-filters.js'
 import { resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
@@ -71,13 +71,13 @@ export class Resource {
   }
 
   /** What filter backends know of the class. */
-  get filterView(): FilterView {
+  get filterSettings(): FilterSettings {
     return decided(
       this,
-      'filterView',
-      filterViewOf(this.view, this, (related) => {
+      'filterSettings',
+      filterSettingsOf(this.view, this, (related) => {
         const resource = resourceOf(related)
-        return (this.fields ? resource.seenBy(this.fields) : resource).filterView
+        return (this.fields ? resource.seenBy(this.fields) : resource).filterSettings
       }),
     )
   }
@@ -89,7 +89,7 @@ export class Resource {
 
   /** The names of the query parameters that the filter backends read. */
   get parameterNames(): ReadonlySet<string> {
-    const view = this.filterView
+    const view = this.filterSettings
     const names = view.backends.flatMap((backend) => backend.parameters(view).map(({ name }) => name))
     return decided(this, 'parameterNames', new Set(names))
   }
@@ -304,16 +304,16 @@ export class Resource {
   }
 }
 
-/** What filter backends know of a class. @param filterViewOfRelated that of the view sets of its relations */
-function filterViewOf(
+/** What filter backends know of a class. @param filterSettingsOfRelated that of the view sets of its relations */
+function filterSettingsOf(
   view: GenericViewClass,
   resource: Resource,
-  filterViewOfRelated: (related: GenericViewClass) => FilterView,
-): FilterView {
+  filterSettingsOfRelated: (related: GenericViewClass) => FilterSettings,
+): FilterSettings {
   const { name, searchConfig, searchType, searchParam } = view
   const { model, filters: backends } = resource
   const mayAsk = (attribute: string) => (named: string) => resource.mayAsk(attribute, named)
-  const relations = [...relatedViewSets(view, filterViewOfRelated)].filter(([named]) =>
+  const relations = [...relatedViewSets(view, filterSettingsOfRelated)].filter(([named]) =>
     mayAsk('filterRelations')(named),
   )
   return {

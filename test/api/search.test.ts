@@ -2,7 +2,14 @@
 import { Model } from 'objection'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { APIRouter, BaseFilter, type FilterView, ModelSerializer, ModelViewSet, SearchFilter } from '../../lib/index.js'
+import {
+  APIRouter,
+  BaseFilter,
+  type FilterSettings,
+  ModelSerializer,
+  ModelViewSet,
+  SearchFilter,
+} from '../../lib/index.js'
 import { serving } from '../support/client.js'
 import { countQueries } from '../support/database.js'
 import { Books, client, database, found, ids, parameters, useFilteredBooks } from '../support/filtered-books.js'
@@ -233,7 +240,7 @@ describe('[C11] time', () => {
 
   it('answers 503 when the time is up', async () => {
     class Slow extends BaseFilter {
-      override read(_: unknown, _view: FilterView) {
+      override read(_: unknown, _settings: FilterSettings) {
         return { guarded: 50, where: () => ({ sql: 'pg_sleep(5) is not null', bindings: [] }) }
       }
     }

@@ -171,7 +171,7 @@ function validating(): Step {
 }
 
 function filtering(): readonly Step[] {
-  const view = resourceOf(BookViewSet).filterView
+  const view = resourceOf(BookViewSet).filterSettings
   const query = { price__gte: '5.00', price__lt: '20', author_id__in: '1,2,3', in_stock: 'true', search: 'earth sea' }
   const read = () => readConditions(query, view, {})
   const compile = () => {

@@ -14,10 +14,10 @@ import { orders, resourceOf } from '../resource.js'
 export function checkAggregates(view: GenericViewClass, versioning: BaseVersioning | undefined): void {
   if (!isAggregating(view) || !declaresAggregates(view)) return
   void aggregatesOf(resourceOf(view))
-  const { filterView } = resourceOf(view)
+  const { filterSettings } = resourceOf(view)
   const taken = [
-    ...filterView.backends.flatMap((backend) => {
-      const parameters = backend.parameters(filterView)
+    ...filterSettings.backends.flatMap((backend) => {
+      const parameters = backend.parameters(filterSettings)
       return orders(backend) ? parameters.filter(isNoOrder) : parameters
     }),
     ...(versioning?.parameters() ?? []),

@@ -113,9 +113,9 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   warnOfListRules(view)
   checkOwners(view)
   checkPaginator(view)
-  const filterView = resourceOf(view).filterView
+  const filterSettings = resourceOf(view).filterSettings
   checkRelations(view)
-  for (const backend of filterView.backends) await backend.check(filterView, database)
+  for (const backend of filterSettings.backends) await backend.check(filterSettings, database)
   checkParameters(view, policiesOf(view).versioning)
   checkAggregates(view, policiesOf(view).versioning)
 }

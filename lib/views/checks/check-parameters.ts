@@ -18,10 +18,10 @@ interface Reader {
  * @throws {ConfigurationError} naming view, parameter and both policies
  */
 export function checkParameters(view: GenericViewClass, versioning: BaseVersioning | undefined): void {
-  const filterView = resourceOf(view).filterView
+  const filterSettings = resourceOf(view).filterSettings
   const { paginator } = resourceOf(view)
   const readers = [
-    ...filterView.backends.flatMap((policy) => readersOf(policy, policy.parameters(filterView))),
+    ...filterSettings.backends.flatMap((policy) => readersOf(policy, policy.parameters(filterSettings))),
     ...(paginator ? readersOf(paginator, paginator.parameters()) : []),
     ...(versioning ? readersOf(versioning, versioning.parameters()) : []),
   ]
@@ -29,7 +29,7 @@ export function checkParameters(view: GenericViewClass, versioning: BaseVersioni
   for (const reader of readers) {
     const { name } = reader.parameter
     const other = known.get(name)
-    if (other && !meanTheSame(filterView.backends, other, reader)) {
+    if (other && !meanTheSame(filterSettings.backends, other, reader)) {
       const [one, two] = [other, reader].map(({ policy }) => policy.constructor.name)
       const owners = other.policy === reader.policy ? `${one} for two purposes` : `${one} and by ${two}`
       throw new ConfigurationError(

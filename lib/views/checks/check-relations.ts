@@ -86,7 +86,7 @@ function checkRelated(where: string, view: RelatedViewClass, model: ModelClass):
       `${where} is ${view.name}, which shows objects of the one before them on the path only; name a view set that is not nested`,
     )
   }
-  const { overrides, filterView } = resourceOf(view)
+  const { overrides, filterSettings } = resourceOf(view)
   const listed = overrides.first(['list', 'getList'])
   if (listed !== undefined) {
     throw new ConfigurationError(
@@ -99,5 +99,5 @@ function checkRelated(where: string, view: RelatedViewClass, model: ModelClass):
     )
   }
   checkOwnQueryset(view)
-  for (const backend of filterView.backends) if (backend instanceof FieldFilter) backend.check(filterView)
+  for (const backend of filterSettings.backends) if (backend instanceof FieldFilter) backend.check(filterSettings)
 }

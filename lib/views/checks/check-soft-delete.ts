@@ -33,7 +33,7 @@ export function declareSoftDelete(view: GenericViewClass): void {
  * @throws {ConfigurationError} naming class, attribute and fix
  */
 export function checkSoftDelete(view: GenericViewClass): void {
-  const { deletion, filterView, paginator } = resourceOf(view)
+  const { deletion, filterSettings, paginator } = resourceOf(view)
   if (!deletion) return
   const { property, type, sqlType, holdsNull } = deletion.column
   const { model } = describeModel(view.modelClass())
@@ -45,7 +45,7 @@ export function checkSoftDelete(view: GenericViewClass): void {
   if (field) throw fail(`, which clients may write as "${field.name}"; add it to ${taking.name}.readOnlyFields`)
   if (!deletion.permissions) return
   const readers = [
-    ...filterView.backends.flatMap((one) => one.parameters(filterView)),
+    ...filterSettings.backends.flatMap((one) => one.parameters(filterSettings)),
     ...(paginator?.parameters() ?? []),
   ]
   if (readers.some(({ name }) => name === 'deleted')) {

@@ -30,9 +30,9 @@ export async function askRelations(view: GenericView): Promise<void> {
 }
 
 function askedRelations(view: GenericView): ReadonlySet<FilterRelation> {
-  const { filterView } = view.asked
+  const { filterSettings } = view.asked
   const query = queryOf(view.ctx)
-  const filtered = filterView.backends.flatMap((backend) => backend.askedRelations(query, filterView))
+  const filtered = filterSettings.backends.flatMap((backend) => backend.askedRelations(query, filterSettings))
   return new Set([...filtered, ...countedRelations(view, selectionOf(view)?.expand ?? NONE)])
 }
 

@@ -1,6 +1,6 @@
 /** Counts related objects for the answers that show their number (`expandable = { reviews: count('reviews') }`). */
 
-import type { FilterRelation, FilterView } from '../../filters/filter.js'
+import type { FilterRelation, FilterSettings } from '../../filters/filter.js'
 import { countObjects, countSql, type ObjectsToCount } from '../../filters/relations/count-objects.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -30,7 +30,7 @@ function toCount(
   parent: AnyQueryBuilder,
   { model, relation, path, knex }: Omit<Counting, 'owners'>,
 ): Omit<ObjectsToCount, 'owners'> {
-  const shown = relationAt(view.asked.filterView, [...path, relation])
+  const shown = relationAt(view.asked.filterSettings, [...path, relation])
   const rows = shown?.rows(view.ctx)
   return {
     model,
@@ -49,13 +49,13 @@ export function countedRelations(view: GenericView, expand: ReadonlySet<string>)
   return [...expand].flatMap((name) => {
     const counted = expandable[name]
     if (!isRelatedCount(counted)) return []
-    return relationAt(view.asked.filterView, [...name.split('.').slice(0, -1), counted.path]) ?? []
+    return relationAt(view.asked.filterSettings, [...name.split('.').slice(0, -1), counted.path]) ?? []
   })
 }
 
 /** What `filterRelations` declares at the end of a path of relations, each by the view set before it. */
-function relationAt(view: FilterView, path: readonly string[]): FilterRelation | undefined {
+function relationAt(settings: FilterSettings, path: readonly string[]): FilterRelation | undefined {
   const [name = '', ...rest] = path
-  const relation = view.relations?.get(name)
+  const relation = settings.relations?.get(name)
   return rest.length === 0 ? relation : relation && relationAt(relation.related, rest)
 }

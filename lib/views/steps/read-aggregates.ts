@@ -137,7 +137,7 @@ async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], w
   const isPersonal = figures.some(({ needsUser }) => needsUser) || showsIdsOfUsers(view)
   if (isPersonal) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
-  const conditions = readConditions(queryOf(ctx), view.asked.filterView, { user: ctx.state['user'], ctx })
+  const conditions = readConditions(queryOf(ctx), view.asked.filterSettings, { user: ctx.state['user'], ctx })
   const timeout = Math.min(viewClass.aggregateTimeout, guardOf(conditions) ?? Number.POSITIVE_INFINITY)
   const asked = subQueriesOf(conditions)
   checkSubQueries(asked)

@@ -107,11 +107,11 @@ function boundsOf(
   conditions: readonly FilterCondition[],
 ): Bounds | undefined {
   if (!asks) return undefined
-  const { filterView } = resource
+  const { filterSettings } = resource
   const timeout = guardOf(conditions)
   let count = subQueriesOf(conditions) + (selectionOf(view)?.expand.size ?? 0)
-  for (const backend of filterView.backends) {
-    for (const { related } of backend.ordering(query, filterView) ?? []) count += related?.subQueries ?? 0
+  for (const backend of filterSettings.backends) {
+    for (const { related } of backend.ordering(query, filterSettings) ?? []) count += related?.subQueries ?? 0
   }
   checkSubQueries(count)
   return timeout === undefined && count < SEVERAL ? undefined : { timeout, jit: count < SEVERAL }
@@ -138,12 +138,12 @@ function askedConditions(listing: Listing): readonly FilterCondition[] {
   const { view, viewClass, resource, query, ctx, own, shown, asks } = listing
   if (resource.needsUser(own, shown)) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
-  return asks ? readConditions(query, resource.filterView, { user: ctx.state['user'], ctx }) : NO_CONDITIONS
+  return asks ? readConditions(query, resource.filterSettings, { user: ctx.state['user'], ctx }) : NO_CONDITIONS
 }
 
 /** What a request has wrong is told before a connection is taken. */
-function checkOrdering({ resource: { filterView }, query }: Listing): void {
-  for (const backend of filterView.backends) backend.ordering(query, filterView)
+function checkOrdering({ resource: { filterSettings }, query }: Listing): void {
+  for (const backend of filterSettings.backends) backend.ordering(query, filterSettings)
 }
 
 function readPage(listing: Listing, conditions: readonly FilterCondition[]): Promise<unknown> {
@@ -277,11 +277,11 @@ const UNORDERED: readonly OrderTerm[] = []
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
 function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
   const { resource, asks } = listing
-  const { filterView, model } = resource
+  const { filterSettings, model } = resource
   // a paginator with an order of its own knows rows by their place in it
   if (query && resource.paginator?.ordering !== undefined) query.clearOrder()
-  for (const backend of asks ? filterView.backends : []) {
-    const asked = backend.ordering(listing.query, filterView)
+  for (const backend of asks ? filterSettings.backends : []) {
+    const asked = backend.ordering(listing.query, filterSettings)
     if (!asked) continue
     const order = resource.totalOf(asked)
     if (query && canOrderBy(query, model, order)) query.clearOrder()

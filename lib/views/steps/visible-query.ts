@@ -1,7 +1,7 @@
 /** The query of the objects of a view that a caller sees, to which conditions may be added. */
 
 import type { Where } from '../../filters/field-path.js'
-import { addWhere, type FilterView, isDescribed } from '../../filters/filter.js'
+import { addWhere, type FilterSettings, isDescribed } from '../../filters/filter.js'
 import type { Context } from '../../http/context.js'
 import { NotFound } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
@@ -106,10 +106,10 @@ function refuseComputedLookup(view: GenericView, query: AnyQueryBuilder): void {
 }
 
 /** The query with the conditions of all filter backends, in order. */
-export function filteredQuery(view: FilterView, ctx: Context, query: AnyQueryBuilder): AnyQueryBuilder {
-  return view.backends.reduce((narrowed, backend) => {
+export function filteredQuery(settings: FilterSettings, ctx: Context, query: AnyQueryBuilder): AnyQueryBuilder {
+  return settings.backends.reduce((narrowed, backend) => {
     // ours add conditions that are whole
-    if (isDescribed(backend)) return backend.filterQueryset(narrowed, ctx, view)
-    return groupConditions(backend.filterQueryset(groupConditions(narrowed), ctx, view))
+    if (isDescribed(backend)) return backend.filterQueryset(narrowed, ctx, settings)
+    return groupConditions(backend.filterQueryset(groupConditions(narrowed), ctx, settings))
   }, query)
 }

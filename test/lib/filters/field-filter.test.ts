@@ -2,7 +2,7 @@ import knex, { type Knex } from 'knex'
 import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PathStart } from '../../../lib/filters/field-path.js'
-import { addCondition, type BaseFilter, type FilterView } from '../../../lib/filters/filter.js'
+import { addCondition, type BaseFilter, type FilterSettings } from '../../../lib/filters/filter.js'
 import { ConfigurationError, FieldFilter } from '../../../lib/index.js'
 import type { ModelClass } from '../../../lib/models/objection.js'
 import { conditionKey } from '../../../lib/queryset/condition-key.js'
@@ -25,7 +25,7 @@ function viewOf(
   model: ModelClass = Book,
   backends: readonly BaseFilter[] = [filter],
 ) {
-  const view: FilterView = {
+  const view: FilterSettings = {
     name: 'BookViewSet',
     model: describeModel(model),
     filtersetFields,
@@ -40,7 +40,7 @@ function viewOf(
 }
 
 /** The SQL that a request's filters make, and what it binds. */
-function compile(query: Record<string, string>, view: FilterView, model: ModelClass = Book) {
+function compile(query: Record<string, string>, view: FilterSettings, model: ModelClass = Book) {
   const part = filter.read(query, view)
   if (!part) throw new Error('nothing is asked for')
   const builder = model.query().select('id')
@@ -59,7 +59,7 @@ const related = [
 ]
 
 describe('FieldFilter', () => {
-  let all: FilterView
+  let all: FilterSettings
   beforeAll(() => {
     const others = ['isbn', 'code', 'address', 'lasted', 'bytes', 'place', 'author_id']
     all = viewOf([...Object.keys(COLUMNS), ...others, ...related])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PathStart } from '../../../lib/filters/field-path.js'
-import { addCondition, type BaseFilter, type FilterView } from '../../../lib/filters/filter.js'
+import { addCondition, type BaseFilter, type FilterSettings } from '../../../lib/filters/filter.js'
 import { FullTextSearchFilter, OrderingFilter, SearchFilter, SearchRankOrderingFilter } from '../../../lib/index.js'
 import { ValidationError } from '../../../lib/kernel/errors.js'
 import { conditionKey } from '../../../lib/queryset/condition-key.js'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-function viewOf(declared: Partial<FilterView>): FilterView {
+function viewOf(declared: Partial<FilterSettings>): FilterSettings {
   return {
     name: 'BookViewSet',
     model: describeModel(Book),
@@ -30,7 +30,7 @@ function viewOf(declared: Partial<FilterView>): FilterView {
   }
 }
 
-function compile(filter: BaseFilter, query: Record<string, string>, view: FilterView) {
+function compile(filter: BaseFilter, query: Record<string, string>, view: FilterSettings) {
   const part = filter.read(query, view)
   if (!part) throw new Error('nothing is asked for')
   const builder = Book.query().select('id')
