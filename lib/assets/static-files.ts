@@ -2,6 +2,7 @@
 import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { publicPath } from '../http/public-url.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oneLine } from '../kernel/quote.js'
 import { currentSettings, type Settings, setting } from '../kernel/settings.js'
@@ -154,7 +155,7 @@ export class StaticFiles {
         settings,
         manifest,
         folders,
-        base: `${(setting('staticUrl') ?? this.prefix).replace(/\/+$/, '')}/`,
+        base: `${(setting('staticUrl') ?? publicPath(this.prefix)).replace(/\/+$/, '')}/`,
         addsVersions: manifest === undefined && setting('staticDevVersionQuery') !== false,
         hashed: new Set(manifest?.paths.values()),
         variants: new Map(),

@@ -3,6 +3,7 @@
 import type { Model } from 'objection'
 import { isDescribed } from '../filters/filter.js'
 import { queryOf } from '../http/context.js'
+import { publicUrl } from '../http/public-url.js'
 import { ApiError, ConfigurationError, NotFound } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
@@ -291,7 +292,7 @@ class RoadBook {
   async #page(paginator: BasePagination, list: ListSource): Promise<void> {
     const { ctx } = this.#view
     const params = (ctx['params'] ?? {}) as Record<string, string>
-    await paginator.paginate(list, { ctx, url: ctx.originalUrl, query: queryOf(ctx), params })
+    await paginator.paginate(list, { ctx, url: publicUrl(ctx), query: queryOf(ctx), params })
   }
 
   /** The method of these that the application has overridden, noted as what answers. */

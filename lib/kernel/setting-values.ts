@@ -83,6 +83,13 @@ export function readStaticUrl(value: unknown, where: string): string | undefined
   )
 }
 
+/** A path without a slash at its end, so that what stands behind it may begin with one. */
+export function readPrefix(value: unknown, where: string): string | undefined {
+  if (value === undefined || value === '') return undefined
+  if (typeof value === 'string' && /^(?:\/[\w.~%!$&*+,;=:@-]+)+$/.test(value)) return value
+  throw new ConfigurationError(`${where} is ${show(value)}: give a path such as /shop, without a slash at the end`)
+}
+
 export function readTypes(value: unknown, where: string): Readonly<Record<number, string>> | undefined {
   if (value === undefined) return undefined
   const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [['', value]]

@@ -11,6 +11,7 @@ import {
   readErrorShape,
   readFlag,
   readMismatchAction,
+  readPrefix,
   readSecret,
   readStaticUrl,
   readTable,
@@ -66,6 +67,13 @@ export interface Settings {
    * @default the environment variable STATIC_URL, else the prefix of `staticAssets()`
    */
   readonly staticUrl?: string | undefined
+  /**
+   * The path that a proxy strips from the beginning of URLs before it hands requests on: links, `Location`, `api.url()`, the
+   * servers of the document and the URLs of static files begin with it. @see docs/how-to/behind-a-proxy.md
+   * @example '/shop' // GET /shop/api/books arrives as GET /api/books
+   * @default the environment variable FORWARDED_PREFIX, else none
+   */
+  readonly forwardedPrefix?: string | undefined
   /**
    * The table that answers are kept in for their `Idempotency-Key`, with its schema if there is one.
    * @default the environment variable IDEMPOTENCY_TABLE, else 'koa_viewsets_idempotency'
@@ -149,6 +157,7 @@ const kinds = {
   cacheBustToken: { variable: 'CACHE_BUST_TOKEN', read: readToken },
   staticRoot: text('STATIC_ROOT'),
   staticUrl: { variable: 'STATIC_URL', read: readStaticUrl },
+  forwardedPrefix: { variable: 'FORWARDED_PREFIX', read: readPrefix },
   idempotencyTable: { variable: 'IDEMPOTENCY_TABLE', read: readTable },
   idempotencyTtl: count('IDEMPOTENCY_TTL'),
   idempotencyMaxAnswer: count('IDEMPOTENCY_MAX_ANSWER'),
@@ -166,6 +175,7 @@ let configured: Settings = {}
 /** Asked for by every list: looking them up in the environment is not free. */
 let prepares: boolean | undefined
 let plain: boolean | undefined
+let prefix: string | undefined
 
 /**
  * Sets the settings in code, in place of all that an earlier call has set. What is left out comes from the environment.
@@ -179,6 +189,7 @@ export function configure(settings: Settings): void {
   configured = { ...settings }
   prepares = undefined
   plain = undefined
+  prefix = undefined
 }
 
 /** @throws ConfigurationError there is no such setting */
@@ -235,6 +246,12 @@ export function preparesStatements(): boolean {
 export function queriesPlainly(): boolean {
   plain ??= setting('plainQueries') ?? false
   return plain
+}
+
+/** What a proxy has stripped from paths, empty for nothing; read as `preparesStatements()` is. @throws ConfigurationError */
+export function forwardedPrefix(): string {
+  prefix ??= setting('forwardedPrefix') ?? ''
+  return prefix
 }
 
 /**

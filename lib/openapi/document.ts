@@ -1,5 +1,6 @@
 /** An API as an OpenAPI 3.1 or 3.2 document (wire format, section 13). */
 
+import { publicPath } from '../http/public-url.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { atOnce, type Steps } from '../kernel/turns.js'
 import type { ModelClass } from '../models/objection.js'
@@ -35,7 +36,7 @@ export interface SchemaOptions {
   readonly contact?: Readonly<Record<string, string>>
   /** The licence of the API: `{ name: 'MIT', identifier: 'MIT' }`. */
   readonly license?: License
-  /** The servers of the API. @default [{ url: '/' }] */
+  /** The servers of the API. @default [{ url: '/' }], or the setting `forwardedPrefix` */
   readonly servers?: readonly Server[]
   /** The API version to describe, as `ctx.state.version` has it, where views have versions. */
   readonly apiVersion?: string
@@ -81,7 +82,7 @@ export function* documentSteps(endpoints: readonly Endpoint[], options: SchemaOp
   return {
     openapi: version,
     info: infoOf(options),
-    servers: options.servers ?? [{ url: '/' }],
+    servers: options.servers ?? [{ url: publicPath('') || '/' }],
     tags: tagsOf(endpoints),
     paths: Object.fromEntries(shared.paths),
     components: { ...components.toJSON(), parameters: shared.parameters },

@@ -4,6 +4,7 @@ import type { Explanation } from '../explain/explanation.js'
 import type { Readiness } from '../health/readiness.js'
 import { answerError } from '../http/answer-error.js'
 import { type Context, guardSuffix, type Middleware, pathOf } from '../http/context.js'
+import { publicPath } from '../http/public-url.js'
 import { stopSweeping } from '../idempotency/table.js'
 import { ConfigurationError, MethodNotAllowed } from '../kernel/errors.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
@@ -262,7 +263,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   /**
-   * The path of a route.
+   * The path of a route, as clients write it: behind the setting `forwardedPrefix`, where that is set.
    * @example api.url('book-retrieve', { id: 7 }) // '/api/v1/books/7'
    * @throws {Error} there is no such route, or a parameter is missing or does not fit
    */
@@ -270,7 +271,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     const endpoint = this.#routes().named(name)
     if (!endpoint) throw new Error(`APIRouter: there is no route "${name}"`)
     const path = buildPath(endpoint.segments, params)
-    return endpoint.segments.at(-1)?.kind === 'param' ? guardSuffix(path, endpoint.formats) : path
+    return publicPath(endpoint.segments.at(-1)?.kind === 'param' ? guardSuffix(path, endpoint.formats) : path)
   }
 
   /**

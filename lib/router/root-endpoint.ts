@@ -1,6 +1,7 @@
 /** The API root: the path of the API itself, as one endpoint among the others. */
 
 import { requestPath } from '../http/context.js'
+import { publicPath } from '../http/public-url.js'
 import { buildPath, type Segment } from '../kernel/path-pattern.js'
 import { documentedPath } from '../openapi/documented-path.js'
 import { APIView } from '../views/api-view.js'
@@ -52,7 +53,7 @@ function apiRoot(collections: () => ReadonlyMap<string, string>, versioning: Ver
     static override versioningClass = versioning
 
     get(): Record<string, string> {
-      const base = requestPath(this.ctx.originalUrl).replace(/\/$/, '')
+      const base = publicPath(requestPath(this.ctx.originalUrl)).replace(/\/$/, '')
       return Object.fromEntries([...collections()].map(([basename, collection]) => [basename, base + collection]))
     }
   }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createClient } from '../../lib/client/index.js'
 import {
   APIRouter,
@@ -12,6 +12,7 @@ import {
   modelViewSet,
   PageNumberPagination,
 } from '../../lib/index.js'
+import { count } from '../../lib/views/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { undescribed } from '../support/contract.js'
 import type { TestDatabase } from '../support/database.js'
@@ -202,18 +203,66 @@ describe('bare lists with countHeader', () => {
   })
 })
 
-it('links and locations have the prefix that a proxy has stripped, where it is put back', async () => {
-  const api = new APIRouter({ prefix: '/shop/api' }).register(
-    'books',
-    modelViewSet(Book, { serializerClass: BookSerializer, paginationClass: PageNumberPagination }),
-  )
-  await api.prepare()
-  const client = await serveApp((ctx, next) => {
-    ctx.url = ctx.originalUrl = `/shop${ctx.url}`
-    return next()
-  }, undescribed(api.routes()))
-  expect((await client.get('/api/books?page_size=5')).json.next).toBe('/shop/api/books?page_size=5&page=2')
-  const { headers } = await client.send('POST', '/api/books', { title: 'new' })
-  expect(headers['location']).toMatch(/^\/shop\/api\/books\/\d+$/)
-  expect(Object.keys(api.getSchema({ title: 'Books', version: '1' }).paths)).toContain('/shop/api/books')
+describe('Behind a proxy that strips a prefix, forwardedPrefix', () => {
+  async function shop() {
+    configure({ forwardedPrefix: '/shop' })
+    onTestFinished(() => configure({}))
+    const api = new APIRouter({ prefix: '/api' }).register(
+      'books',
+      modelViewSet(Book, {
+        serializerClass: BookSerializer,
+        paginationClass: new PageNumberPagination({ linkHeader: true }),
+        aggregates: { copies: count() },
+        groupBy: ['title'],
+      }),
+    )
+    await api.prepare()
+    return { api, client: await serveApp(undescribed(api.routes())) }
+  }
+
+  it('begins next, previous, Link, Location and the API root', async () => {
+    const { client } = await shop()
+    const { json, headers } = await client.get('/api/books?page_size=5&page=2')
+    expect([json.next, json.previous]).toEqual([
+      '/shop/api/books?page_size=5&page=3',
+      '/shop/api/books?page_size=5&page=1',
+    ])
+    expect(String(headers['link'])).toMatch(/^<\/shop\/api\/books\?page_size=5&page=3>; rel="next"/)
+    const groups = await client.get('/api/books/aggregate?group_by=title&page_size=5')
+    expect(groups.json.next).toBe('/shop/api/books/aggregate?group_by=title&page_size=5&page=2')
+    const created = await client.send('POST', '/api/books', { title: 'new' })
+    expect(created.headers['location']).toMatch(/^\/shop\/api\/books\/\d+$/)
+    expect((await client.get('/api')).json).toEqual({ book: '/shop/api/books' })
+  })
+
+  it('begins api.url() and the servers of the document, and no path of it', async () => {
+    const { api } = await shop()
+    expect([api.url('book-list'), api.url('book-retrieve', { id: 7 })]).toEqual([
+      '/shop/api/books',
+      '/shop/api/books/7',
+    ])
+    const { servers, paths } = api.getSchema()
+    expect([servers, Object.keys(paths)[0]]).toEqual([[{ url: '/shop' }], '/api'])
+    expect(api.getSchema({ servers: [{ url: 'https://example.org' }] }).servers).toEqual([
+      { url: 'https://example.org' },
+    ])
+  })
+
+  it('is read of the environment, and of no header', async () => {
+    const { client } = await shop()
+    const headers = { 'X-Forwarded-Prefix': '/evil' }
+    expect((await client.get('/api/books?page_size=5', headers)).json.next).toBe('/shop/api/books?page_size=5&page=2')
+    configure({})
+    expect((await client.get('/api/books?page_size=5', headers)).json.next).toBe('/api/books?page_size=5&page=2')
+    vi.stubEnv('FORWARDED_PREFIX', '/a/b')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    configure({})
+    expect((await client.get('/api/books?page_size=5')).json.next).toBe('/a/b/api/books?page_size=5&page=2')
+  })
+
+  it.each(['shop', '/shop/', '//shop', '/a b', '/shop?x', 7])('refuses %j', (forwardedPrefix) => {
+    expect(() => configure({ forwardedPrefix: forwardedPrefix as string })).toThrow(
+      `configure({ forwardedPrefix }) is ${JSON.stringify(forwardedPrefix)}: give a path such as /shop, without a slash at the end`,
+    )
+  })
 })

@@ -2,6 +2,7 @@
 
 import type { ObjectKey } from '../../fields/object-key.js'
 import { formatOf, guardSuffix, requestPath } from '../../http/context.js'
+import { publicPath } from '../../http/public-url.js'
 import { described } from '../../kernel/declarations.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { encodeValue } from '../../kernel/path-pattern.js'
@@ -80,7 +81,7 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
     const isPlain = typeof key === 'number' || (typeof key === 'string' && PLAIN.test(key))
     const own = `/${isPlain && !beside.has(String(key)) ? key : encodeKey(lookup, key, beside)}`
     const location = collection + (own.includes('.') ? guardFormat(view, own) : own)
-    return view.policies.versioning?.keepVersion(view.ctx, location) ?? location
+    return publicPath(view.policies.versioning?.keepVersion(view.ctx, location) ?? location)
   } catch {
     return undefined
   }

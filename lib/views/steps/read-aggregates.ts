@@ -7,6 +7,7 @@ import { type AskedFigures, allFigures, readFacets, readFigures } from '../../ag
 import { guardOf, readConditions, subQueriesOf } from '../../filters/filter.js'
 import { checkSubQueries, SEVERAL } from '../../filters/sub-queries.js'
 import { qualifiedName, queryOf, withParameters } from '../../http/context.js'
+import { publicUrl } from '../../http/public-url.js'
 import { ServiceUnavailable, ValidationError } from '../../kernel/errors.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
 import { type AggregateResource, type AggregatingClass, aggregatesOf } from '../aggregates.js'
@@ -45,7 +46,7 @@ async function cutGroups(view: AggregatingView, { paginator }: AggregateResource
   if (paginator) {
     const { ctx } = view
     const params = (ctx['params'] ?? {}) as Record<string, string>
-    return paginator.paginate(list, { ctx, url: ctx.originalUrl, query: queryOf(ctx), params })
+    return paginator.paginate(list, { ctx, url: publicUrl(ctx), query: queryOf(ctx), params })
   }
   const rows = await list.read({ limit: Number.POSITIVE_INFINITY })
   return rows.results(0, rows.length)

@@ -14,6 +14,7 @@ import {
 } from '../../filters/filter.js'
 import { checkSubQueries, SEVERAL } from '../../filters/sub-queries.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
+import { publicUrl } from '../../http/public-url.js'
 import { NotFound, ValidationError } from '../../kernel/errors.js'
 import { type ModelDescription, tellsApart } from '../../models/model-description.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
@@ -172,7 +173,7 @@ function cutPage({ view, resource, ctx, query }: Listing, source: ListSource): P
   const { paginator, keepsConnections } = resource
   if (!paginator) return readAll(source)
   const params = (ctx['params'] ?? {}) as Record<string, string>
-  const request: PageRequest = { ctx, url: ctx.originalUrl, query, params }
+  const request: PageRequest = { ctx, url: publicUrl(ctx), query, params }
   const asked = keepsConnections ? { ...request, resultsOnly: rendererOf(view).resultsOnly } : request
   return paginator.paginate(source, asked)
 }

@@ -161,6 +161,14 @@ describe('where the files are', () => {
     expect([files.url('js/app.min.js'), files.prefix]).toEqual([expected, prefix])
   })
 
+  it('URLs begin with what a proxy strips, and with STATIC_URL alone where that is set', () => {
+    configure({ forwardedPrefix: '/shop' })
+    const files = new StaticFiles({ root })
+    expect([files.url('js/app.min.js'), files.prefix]).toEqual(['/shop/static/js/app.min.3879a5d930ae.js', '/static'])
+    configure({ forwardedPrefix: '/shop', staticUrl: '/files' })
+    expect(files.url('js/app.min.js')).toBe('/files/js/app.min.3879a5d930ae.js')
+  })
+
   it('a prefix of its own is kept, and STATIC_URL still counts for URLs', () => {
     const files = new StaticFiles({ root, prefix: '/files' })
     expect(files.url('js/app.min.js')).toBe('/files/js/app.min.3879a5d930ae.js')
