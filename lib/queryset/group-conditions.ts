@@ -61,14 +61,11 @@ export function encloseBeside<Query extends AnyQueryBuilder>(query: Query, refer
   const isJoin = ({ value }: Condition) =>
     [(value as Compared | undefined)?.bindings].flat().some((name) => outer.has(name as string))
   const encloseOthers = (built: Conditioned) => {
-    const others = built._statements.filter((one) => one.grouping === 'where' && !isJoin(one))
+    const others = ungrouped(built).filter((one) => !isJoin(one))
     if (others.some((one) => one.bool === 'or')) enclose(built, others)
   }
-  const encloseBuilt = (built: Knex.QueryBuilder) => {
-    encloseOthers(built as Conditioned)
-    // what hooks of the query's context add comes behind
-    void built.on('start', encloseOthers)
-  }
+  // what hooks of the query's context add comes behind
+  const encloseBuilt = (built: Knex.QueryBuilder) => beforeSql(built as Conditioned, encloseOthers)
   ours.add(encloseBuilt)
   return query.onBuildKnex(encloseBuilt)
 }
@@ -119,6 +116,7 @@ interface Condition {
 }
 type Conditioned = Knex.QueryBuilder & {
   _statements: Condition[]
+  _method: string
   readonly client: { queryBuilder(): Knex.QueryBuilder }
 }
 
@@ -128,7 +126,12 @@ const grouped = new WeakSet<Condition>()
 interface Building {
   /** The conditions that it was declared with. */
   declared?: readonly Condition[]
-  isWatched?: boolean
+  /** Those that the application has added behind ours, and the parentheses in which they stand. */
+  later?: { readonly conditions: readonly Condition[]; readonly group: Condition }
+  /** What runs before its SQL is written. */
+  runs?: Set<BeforeSql>
+  /** What kind of a statement it is, as knex has it. */
+  method?: string
   /** Those that it had before the hooks of its context add to them. */
   before?: ReadonlySet<Condition>
 }
@@ -158,20 +161,82 @@ function group(knexQuery: Knex.QueryBuilder): void {
 const ungrouped = ({ _statements }: Conditioned) =>
   _statements.filter((statement) => statement.grouping === 'where' && !grouped.has(statement))
 
-/** Looks once more before the query is sent: at what is added behind, and nobody puts in parentheses any more. */
+/** Looks once more when the SQL is written: at what is added behind, and nobody puts in parentheses any more. */
 function watchLater(query: Conditioned): void {
-  const own = building(query)
-  if (own.isWatched) return
-  own.isWatched = true
-  void query.on('start', () => {
-    if (ungrouped(query).some(({ bool, type, value }) => bool === 'or' || (type === 'whereRaw' && saysOr(value)))) {
-      group(query)
-    }
-  })
+  beforeSql(query, encloseLater)
 }
 
-function saysOr(value: unknown): boolean {
-  return /\bor\b/i.test(String((value as { sql?: unknown } | null | undefined)?.sql))
+function encloseLater(query: Conditioned): void {
+  const added = ungrouped(query)
+  if (!added.some(holdsOr)) return
+  const own = building(query)
+  const { later } = own
+  const conditions = later ? [...later.conditions, ...added] : added
+  if (later) query._statements = query._statements.filter((one) => one !== later.group)
+  own.later = { conditions, group: enclose(query, conditions) }
+}
+
+function holdsOr({ bool, column, operator, value }: Condition): boolean {
+  return bool === 'or' || [column, operator, value].flat().some((part) => isRaw(part) && saysOr(part))
+}
+
+/**
+ * Runs each time before knex writes the SQL of a query: as a statement, as a part of another one, or of a copy. knex has no
+ * hook for that, but asks first of all what kind of a statement it is.
+ */
+function beforeSql(query: Conditioned, run: BeforeSql): void {
+  const own = building(query)
+  if (own.runs) {
+    own.runs.add(run)
+    return
+  }
+  own.runs = new Set([run])
+  own.method = query._method
+  Object.defineProperties(query, WATCHED)
+}
+
+type BeforeSql = (query: Conditioned) => void
+
+const WATCHED: PropertyDescriptorMap & ThisType<Conditioned> = {
+  _method: {
+    configurable: true,
+    enumerable: true,
+    get() {
+      const { runs = [], method } = building(this)
+      for (const run of runs) run(this)
+      return method
+    },
+    set(method: string) {
+      building(this).method = method
+    },
+  },
+  clone: {
+    configurable: true,
+    writable: true,
+    value: function clone(this: Conditioned) {
+      const { runs = [], later } = building(this)
+      const copy = (Object.getPrototypeOf(this) as Conditioned).clone.call(this) as Conditioned
+      for (const run of runs) beforeSql(copy, run)
+      if (later) building(copy).later = later
+      return copy
+    },
+  },
+}
+
+/** True for SQL with an OR outside of parentheses, or where that cannot be told. */
+function saysOr(raw: unknown): boolean {
+  const { sql } = raw as { sql?: unknown }
+  return /\bor\b/i.test(withoutGroups(String(sql)))
+}
+
+/** SQL without its names, texts and what stands in parentheses. */
+function withoutGroups(sql: string): string {
+  let text = sql.replaceAll(/'[^']*'|"[^"]*"/g, '')
+  for (let before = ''; before !== text; ) {
+    before = text
+    text = text.replaceAll(/\([^()]*\)/g, '')
+  }
+  return text
 }
 
 /** Puts conditions in parentheses, in which they stand as they stood outside. */

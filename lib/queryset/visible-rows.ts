@@ -6,6 +6,7 @@
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { addApart } from './group-conditions.js'
 import type { SqlPart } from './keyset.js'
 import { schemaOf } from './schema-of.js'
 
@@ -98,7 +99,7 @@ export function leaveOutUnrelated(
 
 function addCondition(query: AnyQueryBuilder, condition: RowCondition, table: string): void {
   const { sql, bindings } = condition.where(table, () => schemaOf(query))
-  void query.whereRaw(`(${sql})`, bindings)
+  addApart(query, () => query.whereRaw(`(${sql})`, bindings))
 }
 
 /** A table in FROM, of which only those rows are there that the caller sees. */

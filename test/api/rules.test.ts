@@ -1,4 +1,6 @@
 /** Rules of models: what a caller may not read is nowhere, what it may not write stays, over all paths. */
+
+import type { Knex } from 'knex'
 import type { Context } from 'koa-viewsets'
 import { Model, QueryBuilder, raw } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -623,6 +625,46 @@ describe('an OR of the application', () => {
       return (await either(this.getQueryset() as never)).map((book) => book.$id())
     }
 
+    @action({ methods: ['GET'] })
+    async uses() {
+      const some = () => either(this.getQueryset() as never)
+      const few = () => some().select('books.id')
+      const late = () => either(this.getQueryset().select('books.id').toKnexQuery() as never) as never
+      const knex = Book.knex()
+      const ids = (rows: Model[]) =>
+        rows.map((row) => Number(row.$id?.() ?? (row as unknown as { id: number }).id)).sort()
+      return {
+        total: (await some().page(0, 1)).total,
+        size: await some().resultSize(),
+        lists: [
+          await some().clone(),
+          await either(this.getQueryset().clone() as never),
+          await Book.query().whereIn('id', few() as never),
+          await Book.query().where('id', -1).union(some()),
+          await Book.query()
+            .with('few', few() as never)
+            .whereIn('id', knex.select('id').from('few') as never),
+          await Book.query().from(some().as('books')),
+          await some().withGraphJoined('author').where('books.id', '>', 0).orWhere('books.id', '<', 0),
+          await some().toKnexQuery(),
+          await some().toKnexQuery().clone(),
+          await knex
+            .select('id')
+            .from('books')
+            .whereIn('id', few().toKnexQuery() as never),
+          await late(),
+          await (late() as Knex.QueryBuilder).clone(),
+          await knex.select('id').from('books').whereIn('id', late()),
+          await knex
+            .select('id')
+            .from('books')
+            .whereIn('id', (late() as Knex.QueryBuilder).clone()),
+          await some().forUpdate().orWhere('id', '>', 0),
+          await either(this.getQueryset().patch({ published: true } as never) as never).returning('id'),
+        ].map((rows) => ids(rows as Model[])),
+      }
+    }
+
     @action({ methods: ['GET'], detail: true })
     async genres() {
       const genres = this.getRelatedQueryset('genres').where('name', '<>', 'a').orWhere('name', '<>', 'b')
@@ -641,6 +683,91 @@ describe('an OR of the application', () => {
       return either(super.getQueryset()) as never
     }
   }
+
+  const others = (query: QueryBuilder<Model>) => query.where('tenant_id', '<>', 7).orWhere('tenant_id', '<>', 8)
+  class OwnBuilder<M extends Model, R = M[]> extends QueryBuilder<M, R> {
+    constructor(...args: never[]) {
+      super(...(args as []))
+      this.onBuild((query) => void (query.isFind() && others(query as never)))
+    }
+  }
+  it.each([
+    ['a modifier of a graph', { modifiers: { others } }, 'author(others)', undefined],
+    ['a graph of the model with a query builder', { QueryBuilder: OwnBuilder }, 'author', undefined],
+    ['a query builder of the related model', { QueryBuilder: OwnBuilder }, undefined, undefined],
+    ['the mapping of a relation', {}, undefined, others],
+    ['the mapping of a relation, in a graph', {}, 'author', others],
+  ])('in %s lets in no related row that a rule keeps out', async (_, statics, graph, modify) => {
+    class Writer extends Author {}
+    Object.assign(Writer, statics)
+    class Written extends Book {
+      static override relationMappings = () => ({
+        ...Book.relationMappings(),
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Writer,
+          ...(modify && { modify }),
+          join: { from: 'books.author_id', to: 'authors.id' },
+        },
+      })
+    }
+    Object.assign(Writer, {
+      relationMappings: () => ({
+        books: {
+          relation: Model.HasManyRelation,
+          modelClass: Written,
+          ...(modify && { modify }),
+          join: { from: 'authors.id', to: 'books.author_id' },
+        },
+      }),
+    })
+    const WriterSerializer = serializerOf(Writer, ['id'])
+    class Books extends BookViewSet {
+      static override model = Written
+      static override serializerClass = serializerOf(Written, ['id', 'author_id'], {
+        author: new NestedSerializer(WriterSerializer as never, { readOnly: true }),
+      }) as never
+    }
+    if (graph)
+      Object.assign(Books, {
+        queryset: () => Written.query()['withGraphFetched'](graph),
+      })
+    class Writers extends AuthorViewSet {
+      static override model = Writer
+      static override serializerClass = serializerOf(Writer, ['id'], {
+        books: new NestedSerializer(serializerOf(Written, ['id']) as never, { many: true, readOnly: true }),
+      }) as never
+    }
+    class Below extends NestedViewSetMixin(Books) {
+      static override parentLookupField = 'author_id'
+    }
+    const api = new APIRouter({ rules: [rule(Written, { read: ofTenant }), rule(Writer, { read: ofTenant })] })
+    api.register('books', Books, 'book')
+    api.register('authors', Writers, 'author')
+    new NestedRouter(api, 'authors', { lookup: 'author' }).register('books', Below, 'author-book')
+    await api.prepare()
+    const one = await serving(api.routes())
+    onTestFinished(() => one.close())
+    const answers = ['/books', '/books/2', '/books?author__name=Ben', '/authors', '/authors/2', '/authors/1/books']
+    const books = [
+      { id: 1, author_id: 1, author: { id: 1 } },
+      { id: 2, author_id: 2, author: null },
+      { id: 5, author_id: null, author: null },
+    ]
+    expect(await Promise.all(answers.map(async (path) => (await one.get(path, AS(1))).json))).toEqual([
+      books,
+      books[1],
+      [],
+      [
+        { id: 1, books: [{ id: 1 }] },
+        { id: 3, books: [] },
+      ],
+      expect.objectContaining({ status: 404 }),
+      [books[0]],
+    ])
+    expect((await one.send('PATCH', '/books/1', { author_id: 2 }, AS(1))).status).toBe(400)
+    expect((await one.send('PATCH', '/books/2', { author_id: 2 }, AS(1))).json).toEqual(books[1])
+  })
 
   it.each([
     ['what its actions read', Own],
@@ -661,6 +788,10 @@ describe('an OR of the application', () => {
     expect((await one.get('/authors/1/books/all', AS(1))).json).toEqual([1])
     expect((await one.get('/books/some', AS(1))).json).toEqual([1, 2, 5])
     expect((await one.get('/authors/1/books/some', AS(1))).json).toEqual([1])
+    const uses = (await one.get('/books/uses', AS(1))).json
+    expect(uses).toEqual({ total: 3, size: 3, lists: uses.lists.map(() => [1, 2, 5]) })
+    const below1 = (await one.get('/authors/1/books/uses', AS(1))).json
+    expect(below1).toEqual({ total: 1, size: 1, lists: below1.lists.map(() => [1]) })
     expect((await one.get('/books/1/genres', AS(1))).json).toEqual([1, 3])
     const hidden = ['/books/3', '/authors/1/books/2', '/authors/1/books/3', '/authors/1/books/4']
     for (const path of hidden) {
