@@ -201,9 +201,10 @@ describe('an API that closes', () => {
     )
     await vi.waitFor(() => expect(begun).toBe(1))
     await sleep(50)
-    const start = performance.now()
+    // no timer ends: what waits for one waits for longer than the test may take
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     await api.close()
-    expect(performance.now() - start).toBeLessThan(1_000)
     expect(await answer).toMatch(/^HTTP\/1.1 503 [\s\S]*Connection: close/)
   })
 })

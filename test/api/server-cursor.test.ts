@@ -301,10 +301,9 @@ describe('the caps', () => {
       ...Array(5).fill(200),
       ...Array(15).fill(503),
     ])
-    const start = performance.now()
+    expect(used()).toBe(5)
     const others = await Promise.all(Array.from({ length: 20 }, (_, index) => client.get(`/api/cities/${index + 1}`)))
     expect(others.every(({ status }) => status === 200)).toBe(true)
-    expect(performance.now() - start).toBeLessThan(500)
     expect(opens.find(({ status }) => status === 503)?.headers['retry-after']).toBe('300')
   })
 

@@ -27,11 +27,12 @@ describe('EmailField', () => {
   })
 
   test('takes time in proportion to the length of hostile text', async () => {
+    // 2 ms; in proportion to its square it is minutes
     const started = performance.now()
     for (const text of ['a@'.repeat(100_000), `${'a'.repeat(200_000)} `, '@'.repeat(200_000)]) {
       await refusal(new EmailField(), text)
     }
-    expect(performance.now() - started).toBeLessThan(500)
+    expect(performance.now() - started).toBeLessThan(5_000)
   })
 })
 

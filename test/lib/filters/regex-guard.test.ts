@@ -192,7 +192,7 @@ describe('PostgreSQL', () => {
       if (judgement === 'blocked' || judgement === 'expensive') continue
       const start = performance.now()
       expect([pattern, await stateOf(pattern)]).toEqual([pattern, judgement === 'safe' ? undefined : '2201B'])
-      expect([pattern, performance.now() - start < 1_000]).toEqual([pattern, true])
+      expect([pattern, performance.now() - start < 10_000]).toEqual([pattern, true])
       if (judgement === 'safe') safe++
     }
     expect(safe).toBeGreaterThan(size(60, 300))

@@ -31,10 +31,11 @@ describe('splitTerms', () => {
   })
 
   it('[C8] reads a long text in no time', () => {
+    // 40 ms; by a pattern that tries again at each character it is minutes
     const start = performance.now()
     expect(splitTerms('a '.repeat(1_000_000), { most: 33, length: 200 })).toHaveLength(33)
     expect(splitTerms('"'.repeat(100_000), limits)).toEqual([])
-    expect(performance.now() - start).toBeLessThan(200)
+    expect(performance.now() - start).toBeLessThan(2_000)
   })
 })
 

@@ -35,10 +35,9 @@ describe.each(WAYS)('bounded reads, as %s', (way) => {
   })
 
   it('[R4] end a statement that takes too long, and give the connection back', async () => {
-    const start = performance.now()
-    const sleep = (knex: Queryable) => runBounded(knex, { timeout: 50 }, async (own) => own.raw('select pg_sleep(5)'))
+    // longer than the test may take
+    const sleep = (knex: Queryable) => runBounded(knex, { timeout: 50 }, async (own) => own.raw('select pg_sleep(60)'))
     await expect(inWay(way, database.knex, sleep)).rejects.toMatchObject({ code: '57014' })
-    expect(performance.now() - start).toBeLessThan(2_000)
     expect(database.knex.client.pool.numUsed()).toBe(0)
   })
 })
