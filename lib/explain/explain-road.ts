@@ -14,12 +14,13 @@ import type { ListSource } from '../pagination/list-source.js'
 import { PageNumberPagination } from '../pagination/page-number-pagination.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import { type Recording, recordStatements } from '../postgres/recording-knex.js'
-import { deleteOne, deletesPlainly, updateOne, updatesPlainly } from '../queryset/one-row.js'
+import { deleteOne, updateOne } from '../queryset/one-row.js'
 import { InstanceList } from '../rows/list-source.js'
 import type { RowAccess } from '../rows/row-access.js'
 import { RowList } from '../rows/row-list.js'
 import { askedOfChange } from '../serializers/check-written.js'
 import { serializerPlan } from '../serializers/plan.js'
+import type { Way } from '../views/action-plan.js'
 import { type Action, actionNamed, takesMany } from '../views/actions.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
@@ -39,7 +40,11 @@ import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
 
 type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> &
-  Partial<Pick<Explanation, 'transaction' | 'readsAgain'>>
+  Partial<Pick<Explanation, 'transaction' | 'readsAgain' | 'hold' | 'change' | 'delete' | 'loads'>>
+
+function wayOf<Name extends string>({ way, because }: Way<Name>): { readonly by: Name; readonly because?: string } {
+  return because === null ? { by: way } : { by: way, because }
+}
 
 const NOTHING: Road = { reading: null, insert: null, statements: [] }
 
@@ -162,8 +167,11 @@ class RoadBook {
     const finding = ['getObject', 'getObjectToWrite']
     const asked = isDecided(this.#subject, ...CHOOSING, ...finding) || isDecidedOutside(this.#subject)
     const own = this.#overridden(name, runs)
-    if (own || asked) return { ...NOTHING, transaction }
-    const again = writes === 'update' && name !== 'restoreDeleted' ? this.#readsAgain(name) : {}
+    if (own) return { ...NOTHING, transaction }
+    const isChange = writes === 'update' && name !== 'restoreDeleted'
+    const ways = takesMany(name) ? {} : this.#ways(writes === 'delete')
+    if (asked) return { ...NOTHING, ...ways, transaction }
+    const again = { ...ways, ...(isChange ? this.#readsAgain(name) : {}) }
     if (takesMany(name)) {
       this.#subject.notes.push(
         'the objects that the body names are read and locked by one statement, in the order of their keys',
@@ -183,6 +191,19 @@ class RoadBook {
     if (writes !== 'delete' && written) this.#noteRelations()
     else if (writes !== 'delete') await this.#readSaved(false)
     return { ...NOTHING, ...again, statements: this.#statements, transaction }
+  }
+
+  /** How rows are held, changed and deleted. */
+  #ways(isDeletion: boolean): Pick<Explanation, 'hold' | 'change' | 'delete' | 'loads'> {
+    const { plan, resource } = this.#view
+    const { holding, changing, deleting, before } = plan.writing
+    const isOwn = resource.ownHook(plan.action) !== null
+    return {
+      hold: wayOf(holding),
+      ...(isOwn || isDeletion ? {} : { change: wayOf(changing) }),
+      ...(isOwn || !isDeletion ? {} : { delete: wayOf(deleting) }),
+      ...(before.because === null ? {} : { loads: before.because }),
+    }
   }
 
   /** How what was written is read for the answer. */
@@ -216,7 +237,8 @@ class RoadBook {
     const { columns, primaryKey } = describeModel(model)
     const object = this.#keyedObject()
     const values = new Map(this.#writtenColumns().map((column) => [column, null]))
-    if (isDeletion ? deletesPlainly(object, knex) : updatesPlainly(object, knex)) {
+    const { changing, deleting } = this.#view.plan.writing
+    if ((isDeletion ? deleting : changing).way === 'statement') {
       if (!isDeletion) this.#subject.notes.push('the UPDATE is that of a body with every field')
       const asked = askedOfChange({ view: this.#view }, describeModel(model), [])
       await (isDeletion ? deleteOne(object, knex) : updateOne(object, new model(), { values, asked, knex }))

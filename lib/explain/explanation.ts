@@ -19,6 +19,14 @@ export interface ExplainedInsert {
   readonly because?: string
 }
 
+/** How a row that is there is locked, changed or deleted. */
+export interface ExplainedWrite<Way extends string> {
+  /** `statement`: one of ours; `model`, `queryset`: by the application's model, or the view's queryset; `mark`, `none`: as they say. */
+  readonly by: Way
+  /** Why not in the fastest way. */
+  readonly because?: string
+}
+
 /** A statement as it is sent; its values are parameters. */
 export interface ExplainedStatement {
   /** What it is for: `list`, `object`, `hold`, `insert`, `update` or `delete`. */
@@ -93,6 +101,17 @@ export interface Explanation {
   readonly readsAgain?: string
   /** How an object is stored by a create; null for other actions. */
   readonly insert: ExplainedInsert | null
+  /**
+   * How the rows that a request names are locked: by one statement of ours, by the view's queryset, or not at all. Missing for
+   * actions that name none, as are the next two.
+   */
+  readonly hold?: ExplainedWrite<'statement' | 'queryset' | 'none'>
+  /** How a row is changed: by one statement of ours, or by the model's own `$query().patch()`, with its hooks. */
+  readonly change?: ExplainedWrite<'statement' | 'model'>
+  /** How a row is deleted: as `change`, or by a mark (`softDelete`). */
+  readonly delete?: ExplainedWrite<'statement' | 'model' | 'mark'>
+  /** Why what is shown of related objects is loaded before the row is written, too; missing where it is not. */
+  readonly loads?: string
   /** The statements that it sends, as far as they are known before a request. */
   readonly statements: readonly ExplainedStatement[]
   /** What is not known before there is a request, and what comes besides, a sentence each. */

@@ -27,6 +27,7 @@ function format(explanation: Explanation): string {
     ...(explanation.rules ?? []).map((rule) => ['rule', rule] as const),
     ['reads', reading ? withReason(reading.from, reading.because) : ''],
     ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],
+    ...written(explanation),
     ['reads again', explanation.readsAgain ?? ''],
     ['runs with', explanation.database ?? ''],
     ['once', explanation.idempotency ?? ''],
@@ -42,6 +43,12 @@ function format(explanation: Explanation): string {
 }
 
 const WIDTH = 13
+
+function written({ hold, change, delete: deletion, loads }: Explanation): readonly (readonly [string, string])[] {
+  const ways = Object.entries({ holds: hold, changes: change, deletes: deletion })
+  const told = ways.map(([label, way]) => [label, way ? withReason(`by ${way.by}`, way.because) : ''] as const)
+  return [...told, ['loads before', loads ?? '']]
+}
 
 /** `price (9 lookups)` in place of `price, price__lt, price__gt` and so on. */
 function grouped(names: readonly string[]): readonly string[] {

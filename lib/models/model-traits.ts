@@ -79,6 +79,12 @@ export interface ModelTraits {
   readonly plainDeletes: boolean
   /** A statement of ours can name each row by its primary key, and each column. */
   readonly namedRows: boolean
+  /** Why no statement of ours reads and locks a row as the model's queries do, as a sentence; null where one does. */
+  readonly holdObstacle: string | null
+  /** Why none changes a row as the model's `$query().patch()` does. */
+  readonly updateObstacle: string | null
+  /** Why none deletes a row as the model's `$query().delete()` does. */
+  readonly deleteObstacle: string | null
 }
 
 const FORMATTING = ['$formatDatabaseJson', '$toDatabaseJson'] as const
@@ -96,9 +102,9 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
   const keeps = (...names: readonly (keyof Overridable)[]) => changed(...names) === undefined
   const inherits = (...names: readonly (keyof Overridable['prototype'])[]) => overridden(...names) === undefined
 
+  const name = modelName(model)
   const accessor = accessorOf(model, base)
   const findRowObstacle = () => {
-    const name = modelName(model)
     const method =
       changed('fromDatabaseJson', 'beforeFind', 'afterFind') ??
       overridden('$afterFind', '$parseDatabaseJson', '$setDatabaseJson')
@@ -115,7 +121,22 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
     inherits('$afterInsert', ...FORMATTING) &&
     ownHook(own.prototype.$beforeInsert) === base.prototype.$beforeInsert
   const quietUpdates = keeps('afterUpdate') && inherits('$afterUpdate')
-  const plainBulkDeletes = inherits('$beforeDelete', '$afterDelete')
+  const ownDeletes = overridden('$beforeDelete', '$afterDelete')
+  const ownUpdates = changed('beforeUpdate') ?? overridden('$beforeUpdate', ...FORMATTING)
+  const ownChanges =
+    changed('beforeUpdate', 'afterUpdate', 'fromDatabaseJson') ?? overridden('$afterUpdate', ...FORMATTING)
+  const deletion = ownDeletes ?? changed('beforeDelete', 'afterDelete')
+  const namedRows =
+    prepared &&
+    primaryKey.length > 0 &&
+    primaryKey.every((property) => columns.has(property)) &&
+    // knex takes a question mark for the place of a value, in names too
+    [...columns.values()].every(({ column }) => !column.includes('?'))
+  const statementObstacle = (method: string | undefined) => {
+    if (!plainQueries) return `${name} has queries of its own`
+    if (method !== undefined) return `${name} overrides ${method}()`
+    return namedRows ? null : `the rows of ${name} cannot be named by a primary key`
+  }
   return {
     plainQueries,
     plainDatabase: keeps('knex'),
@@ -131,22 +152,17 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
       accessor === undefined &&
       Object.keys(new model()).length === 0,
     plainInserts,
-    plainUpdates: plainQueries && keeps('beforeUpdate') && inherits('$beforeUpdate', ...FORMATTING),
-    plainChanges:
-      plainQueries &&
-      keeps('beforeUpdate', 'afterUpdate', 'fromDatabaseJson') &&
-      inherits('$afterUpdate', ...FORMATTING),
+    plainUpdates: plainQueries && ownUpdates === undefined,
+    plainChanges: plainQueries && ownChanges === undefined,
     quietInserts: keeps('afterInsert') && inherits('$afterInsert'),
     quietUpdates,
     quietWrites: plainInserts && quietUpdates && keeps('beforeUpdate') && inherits('$beforeUpdate'),
-    plainBulkDeletes,
-    plainDeletes: plainQueries && plainBulkDeletes && keeps('beforeDelete', 'afterDelete'),
-    namedRows:
-      prepared &&
-      primaryKey.length > 0 &&
-      primaryKey.every((property) => columns.has(property)) &&
-      // knex takes a question mark for the place of a value, in names too
-      [...columns.values()].every(({ column }) => !column.includes('?')),
+    plainBulkDeletes: ownDeletes === undefined,
+    plainDeletes: plainQueries && deletion === undefined,
+    namedRows,
+    holdObstacle: rowObstacle ?? statementObstacle(undefined),
+    updateObstacle: statementObstacle(ownUpdates ?? ownChanges),
+    deleteObstacle: statementObstacle(deletion),
   }
 })
 

@@ -10,7 +10,6 @@ import { exactKey } from '../models/exact-key.js'
 import { copyTexts, exactTypes, RememberingTypes } from '../models/exact-types.js'
 import { keepJsonTexts } from '../models/json-texts.js'
 import type { Column } from '../models/model-description.js'
-import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { type PgAnswer, type RawRow, readsRawRows, runAsPg } from '../postgres/run-statement.js'
@@ -21,22 +20,11 @@ import { type AskedCondition, answerSql, forgetAnswers, noteAnswer } from './row
 /** How many texts are kept for a model: clients choose which columns change. */
 const MOST_TEXTS = 200
 
-/** True where `holdOne` does what the model's `query()` would. */
-export function holdsPlainly(model: ModelClass, knex: Queryable): boolean {
-  const { plainQueries, plainRows, namedRows } = traitsOf(model)
-  return plainQueries && plainRows && namedRows && readsRawRows(knex)
-}
-
-/** True where `updateOne` does what the object's `$query().patch()` would. */
-export function updatesPlainly(object: Model, knex: Queryable): boolean {
-  const { plainChanges, plainUpdates, namedRows } = traitsOf(modelOf(object))
-  return plainChanges && plainUpdates && namedRows && readsRawRows(knex) && hasKey(object)
-}
-
-/** True where `deleteOne` does what the object's `$query().delete()` would. */
-export function deletesPlainly(object: Model, knex: Queryable): boolean {
-  const { plainDeletes, namedRows } = traitsOf(modelOf(object))
-  return plainDeletes && namedRows && readsRawRows(knex) && hasKey(object)
+/** True for an object whose row `updateOne` and `deleteOne` can name; one that an application has made itself may have no key. */
+export function namesRow(object: Model, model: ModelClass, knex: Queryable): boolean {
+  return (
+    modelOf(object) === model && readsRawRows(knex) && [object.$id() as unknown].flat().every((value) => value != null)
+  )
 }
 
 /** How a row is locked: `no key update` leaves it free to be referred to. */
@@ -162,11 +150,6 @@ function keyOf(model: ModelClass): readonly string[] {
 
 function keyValues(object: Model): readonly unknown[] {
   return [exactKey(object)].flat()
-}
-
-/** An application's own object may have none. */
-function hasKey(object: Model): boolean {
-  return [object.$id() as unknown].flat().every((value) => value != null)
 }
 
 function sameKey(key: readonly string[]): SqlPart {

@@ -7,10 +7,11 @@ import { isLostOnUpdate } from '../models/column-names.js'
 import { byExactKey } from '../models/exact-key.js'
 import { showKept } from '../models/kept-values.js'
 import type { ModelDescription } from '../models/model-description.js'
-import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
+import { traitsOf } from '../models/model-traits.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { updateOne as updateRow, updatesPlainly } from '../queryset/one-row.js'
+import { namesRow, updateOne as updateRow } from '../queryset/one-row.js'
 import { ownRow } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { KeyName } from '../queryset/same-keys.js'
@@ -163,7 +164,8 @@ async function updateOne(
     return changed as Model
   }
   const patch = buildModel(model, columns, { patch: true })
-  if (updatesPlainly(instance, knex) && modelOf(instance) === model && !Object.values(columns).some(isExpression)) {
+  const isPlain = traitsOf(model).updateObstacle === null && namesRow(instance, model, knex)
+  if (isPlain && !Object.values(columns).some(isExpression)) {
     const values = databaseValues(model, patch)
     if (values.size === 0) return instance
     const asked = askedOfChange(context, description, Object.keys(columns))

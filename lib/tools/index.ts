@@ -4,6 +4,7 @@ export type {
   ExplainedPolicies,
   ExplainedReading,
   ExplainedStatement,
+  ExplainedWrite,
   Explanation,
 } from '../explain/explanation.js'
 export { formatExplanations } from '../explain/format-explanation.js'

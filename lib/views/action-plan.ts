@@ -4,6 +4,7 @@
  */
 
 import type { DatabaseScope } from '../http/database-role.js'
+import { decided } from '../kernel/once-per.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { insertObstacle } from '../rows/inserter.js'
@@ -20,6 +21,7 @@ import { policiesOf } from './policies.js'
 import type { Replicas } from './replicas.js'
 import { type Resource, resourceOf } from './resource.js'
 import type { HandledClass, ParentLink, ViewPolicies } from './view.js'
+import { WritingPlan } from './writing-plan.js'
 
 /** An action in its place: the class that answers, the other methods of the path, and what a router says of it. */
 export interface ActionRoute {
@@ -81,8 +83,6 @@ export class ActionPlan {
   readonly isStrict: boolean
   readonly #route: ActionRoute
   readonly #beside = new Map<string, ActionPlan>()
-  #parent: GenericPlan | undefined
-  #objectGuard: ActionPlan | undefined
 
   /**
    * @param permissions those in place of the class's
@@ -130,24 +130,21 @@ export class ActionPlan {
   get parent(): GenericPlan | undefined {
     const link = this.parents.at(-1)
     if (!link) return undefined
-    this.#parent ??= makePlan({
+    const plan = makePlan({
       view: actionClass(link.view, 'retrieve'),
       action: 'retrieve',
       actions: RETRIEVE,
       basename: link.basename,
       parents: this.parents.slice(0, -1),
       rules: this.rules,
-    }) as GenericPlan
-    return this.#parent
+    })
+    return decided(this, 'parent', plan as GenericPlan)
   }
 
   /** The same action, of which only the permissions are asked that look at objects. */
   get objectGuard(): ActionPlan {
-    this.#objectGuard ??= makePlan(
-      this.#route,
-      this.policies.permissions.filter((permission) => permission.guardsObjects()),
-    )
-    return this.#objectGuard
+    const asked = this.policies.permissions.filter((permission) => permission.guardsObjects())
+    return decided(this, 'objectGuard', makePlan(this.#route, asked))
   }
 }
 
@@ -173,8 +170,6 @@ export class GenericPlan extends ActionPlan {
   /** Rules, or view sets of related objects, say which rows callers see. */
   readonly limitsRows: boolean
   readonly #answers = new Map<RowAnswer, AnswerReadings>()
-  #inserting: Way<'statement' | 'serializer'> | undefined
-  #isPlain: boolean | undefined
 
   constructor(route: ActionRoute, permissions?: ViewPolicies['permissions']) {
     super(route, permissions)
@@ -247,13 +242,15 @@ export class GenericPlan extends ActionPlan {
     return this.limitsRows || this.keepsQueryset
   }
 
+  /** How the action holds, changes and deletes rows. */
+  get writing(): WritingPlan {
+    return decided(this, 'writing', new WritingPlan(this.resource, this.action))
+  }
+
   /** How the action inserts, as far as classes say: by one statement, or by `serializer.save()`. */
   get inserting(): Way<'statement' | 'serializer'> {
-    if (!this.#inserting) {
-      const because = this.#insertObstacle()
-      this.#inserting = { way: because === null ? 'statement' : 'serializer', because }
-    }
-    return this.#inserting
+    const because = this.#insertObstacle()
+    return decided(this, 'inserting', { way: because === null ? 'statement' : 'serializer', because } as const)
   }
 
   #insertObstacle(): string | null {
@@ -272,14 +269,10 @@ export class GenericPlan extends ActionPlan {
 
   /** One query, the same for every request, says whether an object of the path, and those before it, are there. */
   get isPlain(): boolean {
-    this.#isPlain ??= this.#findsPlainly()
-    return this.#isPlain
-  }
-
-  #findsPlainly(): boolean {
     const { resource, viewClass, parent } = this
     const isAlone = !resource.needsObject && resource.isWholeTable && traitsOf(viewClass.modelClass()).plainRows
-    return isAlone && (!parent || (viewClass.parentLookupField !== undefined && parent.isPlain))
+    const isPlain = isAlone && (!parent || (viewClass.parentLookupField !== undefined && parent.isPlain))
+    return decided(this, 'isPlain', isPlain)
   }
 
   #overridden(methods: readonly string[]): string | null {

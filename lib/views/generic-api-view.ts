@@ -46,10 +46,10 @@ import { refusesInserted } from './steps/insert-guard.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
-import { writesUnseen } from './steps/unseen-writes.js'
 import { addConditions, filteredQuery } from './steps/visible-query.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
 import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
+import { writesUnseen } from './writing-plan.js'
 
 /**
  * A view over a model: queryset, lookup, serializer, filters and pagination.

@@ -223,9 +223,18 @@ export class Resource {
 
   /** The view's queryset is all rows of its model, or those of the object that it is nested in. */
   get isWholeTable(): boolean {
-    const isWhole =
-      !this.overrides.queryset && this.view.queryset === null && traitsOf(this.view.modelClass()).plainQueries
-    return decided(this, 'isWholeTable', isWhole)
+    return decided(this, 'isWholeTable', this.queryObstacle === null)
+  }
+
+  /** Why it is not, as a sentence; null where it is. */
+  get queryObstacle(): string | null {
+    const { name, queryset } = this.view
+    const own = queryset === null ? null : `${name} has a queryset of its own`
+    const model = this.view.modelClass()
+    const isPlain = traitsOf(model).plainQueries
+    const obstacle =
+      this.#overridden(['getQueryset']) ?? own ?? (isPlain ? null : `${modelName(model)} has queries of its own`)
+    return decided(this, 'queryObstacle', obstacle)
   }
 
   /** The model and the filter backends say all there is to know of a list's SQL. */

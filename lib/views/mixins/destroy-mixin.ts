@@ -5,7 +5,7 @@ import { ROW_VERSION } from '../../caching/entity-tags.js'
 import { described } from '../../kernel/declarations.js'
 import { byExactKey } from '../../models/exact-key.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { deleteOne, deletesPlainly } from '../../queryset/one-row.js'
+import { deleteOne, namesRow } from '../../queryset/one-row.js'
 import { ownRow } from '../../queryset/own-row.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
@@ -21,9 +21,10 @@ import { loadShown, represent, representFound } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** @returns how many rows were deleted, or what the model's own hooks make of it */
-function deleteRow(object: Model, knex: Queryable | undefined): Promise<unknown> {
+function deleteRow({ plan }: GenericView, object: Model, knex: Queryable | undefined): Promise<unknown> {
   const rowMark = markOf(object)
-  if (rowMark === undefined && knex && deletesPlainly(object, knex)) return deleteOne(object, knex)
+  const isPlain = plan.writing.deleting.way === 'statement' && rowMark === undefined
+  if (isPlain && knex && namesRow(object, plan.resource.model.model, knex)) return deleteOne(object, knex)
   return byExactKey(object, () => {
     const query = ownRow(object, knex).delete()
     return rowMark === undefined ? query : query.whereRaw('xmin::text = ?', [rowMark])
@@ -32,7 +33,7 @@ function deleteRow(object: Model, knex: Queryable | undefined): Promise<unknown>
 
 async function deleteObject(view: GenericView, object: Model): Promise<unknown> {
   const knex = view.trx ?? view.knex
-  const deleted: unknown = await deleteRow(object, knex)
+  const deleted: unknown = await deleteRow(view, object, knex)
   const kept = deleted === 0 ? await whyKept(view, object, 'delete') : undefined
   if (kept) throw kept
   const taking = declaredInput(view.viewClass)

@@ -33,11 +33,11 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
+import { writesUnseen } from '../writing-plan.js'
 import { checkRowWrite } from './check-row-write.js'
 import { markAllDeleted } from './delete-softly.js'
 import { holdRows } from './hold-rows.js'
 import { ownClass } from './selection.js'
-import { writesUnseen } from './unseen-writes.js'
 import { visibleQuery } from './visible-query.js'
 
 /**
@@ -245,7 +245,7 @@ async function findObjects(view: GenericView, keys: readonly KeyValues[]): Promi
   if (keys.length === 0) return []
   try {
     const { lookup: key } = view.plan.resource
-    if (describeModel(view.plan.viewClass.modelClass()).lockable) return (await holdRows(view, { key, keys })).objects
+    if (view.plan.writing.holding.way !== 'none') return (await holdRows(view, { key, keys })).objects
     return (await readExactly(whereAnyKey(visibleQuery(view), key.columns, keys))) as Model[]
   } catch (error) {
     throw readingError(error)

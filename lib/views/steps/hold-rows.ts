@@ -15,14 +15,14 @@ import { describeModel } from '../../models/describe-model.js'
 import type { Column } from '../../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
-import { type RawRow, runStatement, statementOf } from '../../postgres/run-statement.js'
+import { type RawRow, readsRawRows, runStatement, statementOf } from '../../postgres/run-statement.js'
 import { conditionKey } from '../../queryset/condition-key.js'
 import { hasContextHooks } from '../../queryset/context-hooks.js'
 import { isShaped } from '../../queryset/count-rows.js'
 import { hasOwn, watchConditions } from '../../queryset/group-conditions.js'
 import { noteHeld } from '../../queryset/held-rows.js'
 import { positionColumn } from '../../queryset/keyset.js'
-import { type HeldKey, holdOne, holdsPlainly } from '../../queryset/one-row.js'
+import { type HeldKey, holdOne } from '../../queryset/one-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { askedOf, readsOwnRow } from '../../queryset/row-answers.js'
 import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
@@ -30,7 +30,6 @@ import { isOneOf } from '../../queryset/where-keys.js'
 import { allowsRows } from '../../serializers/check-written.js'
 import type { GenericView } from '../generic-view.js'
 import { confirmParentsAgain } from '../request/parents.js'
-import { rowWriteOf } from './check-row-write.js'
 import { visibleQuery } from './visible-query.js'
 
 /** The rows to hold: by one key, or by several. */
@@ -59,10 +58,10 @@ const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
 export async function holdRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
   const { model, columns, secured, isView } = view.plan.resource.model
   const knex = knexOf(view)
-  const only = secured || isView ? undefined : oneOfAll(view, wanted, knex)
+  const only = oneOfAll(view, wanted, knex)
   if (only) {
     const { visibleRows } = view
-    const write = rowWriteOf(view)
+    const write = view.plan.writing.does
     const row = await holdOne(model, wanted.key.columns, {
       values: wanted.keys[0] as KeyValues,
       terms: (wanted.terms ?? []).map(({ property }) => columns.get(property) as Column),
@@ -103,10 +102,10 @@ interface OneOfAll extends Pick<HeldKey, 'where'> {
 }
 
 /** Undefined for other rows. */
-function oneOfAll(view: GenericView, { key, keys }: WantedRows, knex: Queryable): OneOfAll | undefined {
-  const { isWholeTable, model } = view.plan.resource
-  if (keys.length !== 1 || !key.unique || !isWholeTable || !holdsPlainly(model.model, knex)) return undefined
-  const where = view.scope()?.(new PathStart(model.model.tableName))
+function oneOfAll(view: GenericView, { keys }: WantedRows, knex: Queryable): OneOfAll | undefined {
+  const { writing, resource } = view.plan
+  if (writing.holding.way !== 'statement' || keys.length !== 1 || !readsRawRows(knex)) return undefined
+  const where = view.scope()?.(new PathStart(resource.model.model.tableName))
   if (!where) return { where: undefined, readsOwnRow: true }
   const own = conditionKey([where])
   const isOwn = readsOwnRow(where)

@@ -107,15 +107,15 @@ async function readObjects(lookup: ObjectLookup): Promise<readonly Model[]> {
 /** @throws PermissionDenied the caller sees the row, and the database does not let it be written */
 async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   const { key, values } = lookup
-  const { lockable, secured } = view.plan.resource.model
+  const { writing, resource } = view.plan
   if (refusesLocks(view)) return unheldObjects(view, lookup)
-  if (!lockable) return readVersioned(view, lookup)
-  const terms = key.unique ? view.plan.resource.versionTerms : []
+  if (writing.holding.way === 'none') return readVersioned(view, lookup)
+  const terms = key.unique ? resource.versionTerms : []
   const { objects, count, texts } = await holdRows(view, { key, keys: [values], terms }).catch((error: unknown) => {
     throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE ? new LockRefused(error) : error
   })
   if (texts && texts.length > 0) ROW_VERSION.set(view.ctx, versionOf(view, texts))
-  if (count > 0 || !secured) return objects
+  if (count > 0 || !resource.model.secured) return objects
   // the table's policies for updates hide rows from locks, too
   return unheldObjects(view, lookup)
 }

@@ -17,7 +17,6 @@ import type { RowAnswer, WritingAction } from '../overrides.js'
 import { versionOf } from './concurrency.js'
 import { lookupAny, lookupBy } from './read-object.js'
 import { answerClass, isRowOf, rowAccess } from './selection.js'
-import { savesUnseen } from './unseen-writes.js'
 
 /** How objects are read that were written. */
 export interface SavedRows {
@@ -28,13 +27,13 @@ export interface SavedRows {
 
 /** Undefined where RETURNING has all that is shown, or where code of the application shows it. */
 export function savedRows(view: GenericView): SavedRows | undefined {
-  const { resource, action } = view.plan
+  const { resource, action, writing } = view.plan
   const { writes, runs = action } = actionNamed(action) ?? {}
   if (!(writes === 'insert' || writes === 'update') || !resource.lookup.unique) return undefined
   const isList = takesMany(action)
   if (isList && !resource.lookup.columns.every(isSpelledOnce)) return undefined
   const shown = answerClass(view)
-  const isUnseen = savesUnseen(view)
+  const isUnseen = writing.saved.way === 'unseen'
   const isReturned =
     (isList || resource.versionTerms.length === 0) &&
     resource.stored(runs as WritingAction, inputClassOf(view)).because === null &&

@@ -124,6 +124,107 @@ it.each<[string, ViewSet, string, string]>([
   expect(inserting.because === null ? inserting.way : `${inserting.way}: ${inserting.because}`).toBe(way)
 })
 
+class Secured extends Model {
+  static override tableName = 'secured'
+}
+class Viewed extends Model {
+  static override tableName = 'viewed'
+}
+class Hooked extends Model {
+  static override tableName = 'hooked'
+  override $beforeUpdate(): void {}
+  override $beforeDelete(): void {}
+}
+class Counted extends Model {
+  static override tableName = 'counted'
+  override $afterUpdate(): void {}
+}
+const COLUMNS = { id: 'int4', title: 'text' } as const
+describeTable(Secured, COLUMNS, { secured: true })
+describeTable(Viewed, COLUMNS, { isView: true, lockable: false })
+for (const model of [Hooked, Counted]) describeTable(model, COLUMNS)
+
+const over = (model: typeof Model, statics: object = {}): ViewSet => {
+  class Serializer extends ModelSerializer {
+    static override model = model
+    static override fields = ['id', 'title']
+  }
+  return books({ model, serializerClass: Serializer, ...statics })
+}
+
+class Narrowed extends Books {
+  override getQueryset() {
+    return super.getQueryset().where('title', '<>', '')
+  }
+}
+class Looks extends Books {
+  override async checkObjectPermissions(): Promise<void> {}
+}
+class Stamps extends Books {
+  override async performUpdate(): Promise<unknown> {
+    return undefined
+  }
+}
+class Loads extends Books {
+  override async loadRelated(): Promise<void> {}
+}
+
+it.each<[string, ViewSet, 'holding' | 'changing' | 'deleting' | 'before' | 'saved', string, string?]>([
+  ['holds a row by one statement', books(), 'holding', 'statement'],
+  ['holds by a queryset of its own', Narrowed, 'holding', 'queryset: Narrowed overrides getQueryset()'],
+  [
+    'holds by a static queryset',
+    books({ queryset: () => Book.query() }),
+    'holding',
+    'queryset: View has a queryset of its own',
+  ],
+  ['holds by policies', over(Secured), 'holding', 'queryset: "secured" has row level security'],
+  ['holds no row of a view', over(Viewed), 'holding', 'none: PostgreSQL locks no rows of "viewed"'],
+  [
+    'holds by a key that is not unique',
+    books({ lookupField: 'title' }),
+    'holding',
+    'queryset: View: lookupField is not unique',
+  ],
+  ['changes by one statement', books(), 'changing', 'statement'],
+  ['changes by hooks of the model', over(Hooked), 'changing', 'model: Hooked overrides $beforeUpdate()'],
+  ['changes by hooks that run afterwards', over(Counted), 'changing', 'model: Counted overrides $afterUpdate()'],
+  ['deletes by one statement', books(), 'deleting', 'statement', 'destroy'],
+  ['deletes by hooks of the model', over(Hooked), 'deleting', 'model: Hooked overrides $beforeDelete()', 'destroy'],
+  ['deletes by a mark', books({ softDelete: 'title' }), 'deleting', 'mark', 'destroy'],
+  ['deletes the row where a mark is purged', books({ softDelete: 'title' }), 'deleting', 'statement', 'purgeDeleted'],
+  ['loads nothing before a write that nobody sees', books(), 'before', 'unseen'],
+  ['loads before for a permission', books(owned), 'before', 'loaded: ObjectPermission is asked about each object'],
+  ['loads before for a check of its own', Looks, 'before', 'loaded: Looks overrides checkObjectPermissions()'],
+  ['loads before for a hook', Stamps, 'before', 'loaded: Stamps overrides performUpdate()'],
+  [
+    'loads before for nested objects',
+    books({ serializerClass: WritesAuthor }),
+    'before',
+    'loaded: WritesAuthor takes nested objects',
+  ],
+  ['loads before for hooks of the model', over(Hooked), 'before', 'loaded: Hooked has hooks or methods of its own'],
+  [
+    'loads before a deletion for its hooks',
+    over(Hooked),
+    'before',
+    'loaded: Hooked has hooks or methods of its own',
+    'destroy',
+  ],
+  ['loads nothing once it is saved', books(), 'saved', 'unseen'],
+  ['loads what is saved in its own way', Loads, 'saved', 'loaded: Loads overrides loadRelated()'],
+  ['loads for an action of its own', books(), 'saved', "loaded: publish() is the application's own", 'publish'],
+])('%s', (_, view, what, expected, action = 'partialUpdate') => {
+  const { way, because } = planned(view, action).writing[what]
+  expect(because === null ? way : `${way}: ${because}`).toBe(expected)
+})
+
+it('knows what rules are asked of the rows that an action names', () => {
+  expect(planned(books(), 'partialUpdate').writing.does).toBe('update')
+  expect(planned(books(), 'bulkDestroy').writing.does).toBe('delete')
+  expect(planned(books(), 'restoreDeleted').writing.does).toBe('delete')
+})
+
 it('knows what of a request is checked before a transaction begins', () => {
   const checks = (view: ViewSet, action: string) => {
     const { isOurs, isBulk, hasKey } = planned(view, action)

@@ -1,0 +1,103 @@
+/** How an action holds, changes and deletes rows, and whether code of the application looks at objects around it: decided of its class. */
+
+import { traitsOf } from '../models/model-traits.js'
+import { modelName } from '../models/objection.js'
+import type { RowWrite } from '../queryset/visible-rows.js'
+import { ownCode } from '../rows/own-code.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { actionsOf } from './action-options.js'
+import type { Way } from './action-plan.js'
+import { actionNamed } from './actions.js'
+import type { GenericView } from './generic-view.js'
+import { declaredInput } from './input-class.js'
+import { INPUT } from './overrides.js'
+import type { Resource } from './resource.js'
+
+/** Methods that are given what is saved, or decide on who is. */
+const SHOWING = ['loadRelated', 'getSerializer', ...INPUT]
+/** Methods that are given an object before, or decide on who is. */
+const LOOKING = ['getObject', 'getObjectToWrite', 'checkObjectPermissions']
+const DELETING: ReadonlySet<string> = new Set(['destroy', 'bulkDestroy', 'restoreDeleted', 'purgeDeleted'])
+
+/** @internal A request only reads it; what depends on its connection and its caller is asked besides. */
+export class WritingPlan {
+  /** What it does to the rows that it names, as rules call it. */
+  readonly does: RowWrite | 'read'
+  /** The rows that it names are locked by a statement of ours, by the view's queryset, or not at all. */
+  readonly holding: Way<'statement' | 'queryset' | 'none'>
+  /** A row is changed by a statement of ours, or by the model's `$query().patch()`. */
+  readonly changing: Way<'statement' | 'model'>
+  /** A row is deleted by a statement of ours, or by the model's `$query().delete()`; or it is marked as deleted. */
+  readonly deleting: Way<'statement' | 'model' | 'mark'>
+  /** What is related to an object is loaded before it is written, because code of the application may look at it. */
+  readonly before: Way<'unseen' | 'loaded'>
+  /** The same of an object that was saved. */
+  readonly saved: Way<'unseen' | 'loaded'>
+
+  constructor(resource: Resource, action: string) {
+    const { view } = resource
+    const { updateObstacle, deleteObstacle } = traitsOf(resource.model.model)
+    const marks = view.softDelete !== null && action !== 'purgeDeleted'
+    this.does = actionsOf(view).get(action)?.rule ?? (DELETING.has(action) ? 'delete' : 'update')
+    this.holding = holdingOf(resource)
+    this.changing = wayOf('statement', 'model', updateObstacle)
+    this.deleting = marks ? { way: 'mark', because: null } : wayOf('statement', 'model', deleteObstacle)
+    const { before, saved } = whyLoaded(resource, action)
+    this.before = wayOf('unseen', 'loaded', before)
+    this.saved = wayOf('unseen', 'loaded', saved)
+  }
+}
+
+function wayOf<Fast extends string, General extends string>(
+  fast: Fast,
+  general: General,
+  because: string | null,
+): Way<Fast | General> {
+  return { way: because === null ? fast : general, because }
+}
+
+function holdingOf({ view, model, lookup, queryObstacle }: Resource): WritingPlan['holding'] {
+  const { tableName } = model.model
+  if (!model.lockable) return { way: 'none', because: `PostgreSQL locks no rows of "${tableName}"` }
+  const because =
+    (lookup.unique ? null : `${view.name}: lookupField is not unique`) ??
+    queryObstacle ??
+    (model.isView ? `"${tableName}" is a view` : null) ??
+    (model.secured ? `"${tableName}" has row level security` : null) ??
+    traitsOf(model.model).holdObstacle
+  return wayOf('statement', 'queryset', because)
+}
+
+/** Why what is related is loaded before an object is written, and once it is saved; null where nobody looks at it. */
+function whyLoaded(resource: Resource, action: string): Readonly<Record<'before' | 'saved', string | null>> {
+  const { view, overrides } = resource
+  const { writes } = actionNamed(action) ?? {}
+  const overridden = (methods: readonly string[]) => {
+    const method = overrides.first(methods)
+    return method === undefined ? null : `${view.name} overrides ${method}()`
+  }
+  const always = (because: string) => ({ before: because, saved: because })
+  if (!writes || overrides.hasPartOf(action)) return always(`${action}() is the application's own`)
+  const seen = resource.ownHook(action) ?? overridden(SHOWING)
+  if (seen !== null) return always(seen)
+  const looks = overridden(LOOKING) ?? resource.objectObstacle
+  const { plainUpdates, plainDeletes } = traitsOf(resource.model.model)
+  const hooks = (isPlain: boolean) =>
+    isPlain ? null : `${modelName(resource.model.model)} has hooks or methods of its own`
+  if (writes === 'delete') return { before: looks ?? hooks(plainDeletes), saved: 'nothing is saved' }
+  const serializerClass = declaredInput(view)
+  const own = serializerClass ? ownCode(serializerClass, writes) : `${view.name} has no serializerClass`
+  if (!serializerClass || own !== null) return always(own as string)
+  // objects in the input are compared with those that are nested in the object
+  const nests = serializerPlan(serializerClass).nesting.some(({ input }) => input === 'objects')
+  const nested = nests ? `${serializerClass.name} takes nested objects` : null
+  return { before: looks ?? nested ?? hooks(plainUpdates), saved: null }
+}
+
+/** True for a request that writes an object at which nothing but the package looks before. */
+export function writesUnseen({ ctx, body, plan }: GenericView): boolean {
+  // a condition may be about all that is shown, and operations are applied to it
+  return (
+    plan.writing.before.way === 'unseen' && ctx.headers['if-none-match'] === undefined && body.patch !== 'operations'
+  )
+}
