@@ -1,7 +1,7 @@
 /** Query parameters of aggregates and facets: `?group_by=country_id&aggregate=total&ordering=-total`. */
 import { lastValueOf, type ParameterDescription, type QueryParameters } from '../filters/filter.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
-import { unknownName } from '../kernel/unknown-names.js'
+import { unknownAmong } from '../kernel/unknown-names.js'
 import type { AggregatePlan, Facet } from './aggregate-plan.js'
 import type { Figure } from './figure.js'
 
@@ -66,7 +66,8 @@ function readNames<T>(
   const names = namesIn(query, parameter, known.size)
   if (!names) return undefined
   const found = names.flatMap((name) => known.get(name) ?? [])
-  if (found.length < names.length) errors[parameter] = [unknownName(known.keys())]
+  const unknown = unknownAmong(names, known.keys())
+  if (unknown !== undefined) errors[parameter] = [unknown]
   else if (new Set(names).size < names.length) errors[parameter] = [REPEATED]
   return found
 }
@@ -75,10 +76,15 @@ function readOrder(query: QueryParameters, figures: readonly Figure[], errors: E
   const positions = new Map(figures.map(({ name }, position) => [name, position]))
   const terms = (namesIn(query, ORDERING, figures.length) ?? []).map((term) => {
     const descending = term.startsWith('-')
-    return { position: positions.get(descending ? term.slice(1) : term), descending }
+    const name = descending ? term.slice(1) : term
+    return { name, position: positions.get(name), descending }
   })
-  const known = terms.filter((term): term is FigureOrder => term.position !== undefined)
-  if (known.length < terms.length) errors[ORDERING] = [unknownName(positions.keys())]
+  const known = terms.filter((term): term is FigureOrder & { name: string } => term.position !== undefined)
+  const unknown = unknownAmong(
+    terms.map(({ name }) => name),
+    positions.keys(),
+  )
+  if (unknown !== undefined) errors[ORDERING] = [unknown]
   else if (new Set(known.map(({ position }) => position)).size < known.length) errors[ORDERING] = [REPEATED]
   return known
 }

@@ -1,6 +1,8 @@
 /** The command `koa-viewsets`. */
+
 import { createRequire } from 'node:module'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { didYouMean } from '../kernel/near-miss.js'
 import { collectstatic } from './collectstatic.js'
 import { type Command, type Terminal, UsageError, type Values } from './command.js'
 import { explain } from './explain.js'
@@ -40,7 +42,9 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   }
   const command = commands.get(name)
   if (!command) {
-    stderr.write(`koa-viewsets: there is no command ${JSON.stringify(name)}\n\n${overview()}`)
+    stderr.write(
+      `koa-viewsets: there is no command ${JSON.stringify(name)}${didYouMean(name, commands.keys())}\n\n${overview()}`,
+    )
     return EXIT.usage
   }
   try {
@@ -66,7 +70,9 @@ function readOptions({ options, positionals }: Command, args: string[]): Given {
   try {
     return parseArgs(config)
   } catch (error) {
-    throw new UsageError(messageOf(error), { cause: error })
+    const [, unknown] = /^Unknown option '--?([^']+)'/.exec(messageOf(error)) ?? []
+    const near = unknown === undefined ? '' : didYouMean(unknown, Object.keys(config.options as object))
+    throw new UsageError(messageOf(error) + near, { cause: error })
   }
 }
 

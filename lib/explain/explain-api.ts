@@ -1,5 +1,7 @@
 /** Explains a router's paths: all, those of a name, or the one that a request is for. */
+
 import type { Context } from '../http/context.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import type { Endpoint } from '../views/endpoint.js'
 import { explainOperation } from './explain.js'
 import type { Explanation } from './explanation.js'
@@ -22,8 +24,10 @@ export async function explainEndpoints(
   )
   const named = all.filter((one) => name === undefined || one.operation.name === name || one.endpoint.basename === name)
   if (named.length === 0 && name !== undefined) {
-    const names = [...new Set(all.map(({ operation }) => operation.name))].join(', ')
-    throw new Error(`APIRouter: there is no route or basename "${name}"; there are ${names}`)
+    const names = new Set(all.map(({ operation }) => operation.name))
+    const basenames = all.map(({ endpoint }) => endpoint.basename ?? '')
+    const fix = didYouMean(name, [...basenames, ...names]) || `; there are ${[...names].join(', ')}`
+    throw new Error(`APIRouter: there is no route or basename "${name}"${fix}`)
   }
   const explanations: Explanation[] = []
   for (const one of named) explanations.push(await explainOperation(one))

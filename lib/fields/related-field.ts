@@ -2,6 +2,7 @@
 
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
@@ -310,7 +311,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const column = describeModel(model).columns.get(this.shownProperty(model))
     if (!column) {
       throw new ConfigurationError(
-        `${this.constructor.name}: ${modelName(model)} has no property "${this.keyProperty(model)}"; correct slugField or queryset`,
+        `${this.constructor.name}: ${modelName(model)} has no property "${this.keyProperty(model)}"${didYouMean(this.keyProperty(model), describeModel(model).columns.keys()) || '; correct slugField or queryset'}`,
       )
     }
     if (this.#key?.column !== column) {

@@ -13,7 +13,7 @@ import {
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
-import { type Condition, declaredField, type Filterset, filtersetOf, unknownLookup } from './filterset.js'
+import { type Condition, declaredField, type Filterset, filtersetOf, UnknownLookups } from './filterset.js'
 import { placedInBody } from './group-of-json.js'
 import { type GroupLimits, LONGEST_GROUP, parseGroup } from './parse-group.js'
 import { type ReadGroup, readGroup } from './read-group.js'
@@ -113,7 +113,7 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     const { filters } = filterset
     const found: Condition[] = []
     let count = 0
-    const listed = new Set<string>()
+    const lookups = new UnknownLookups()
     for (const name of Object.keys(query)) {
       const filter = filters.get(name)
       const field = filter ? undefined : declaredField(name, filterset)
@@ -122,8 +122,7 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
       if (!filter) {
         // what a client calls a lookup is repeated only where it is a plain word
         const key = PLAIN.test(name) ? name : (field as string)
-        errors[key] = [listed.has(field as string) ? 'Unknown lookup.' : unknownLookup(filterset, field as string)]
-        listed.add(field as string)
+        errors[key] = [lookups.message(name, field as string, filterset)]
         continue
       }
       try {

@@ -66,6 +66,8 @@ export interface ParameterDescription {
   readonly explode?: false
   /** A request without it is refused. @default false */
   readonly required?: boolean
+  /** What its schema's list does not name is ignored, but for `strictParams` and `Prefer: handling=strict`. @default false */
+  readonly ignoresUnknown?: boolean
 }
 
 /** What a request asks of one backend. */

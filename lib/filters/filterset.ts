@@ -3,6 +3,7 @@
 import type { IDContext } from '../ids/codec.js'
 import { ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
+import { UnknownNames } from '../kernel/unknown-names.js'
 import type { FieldPath } from './field-path.js'
 import type { FilterSettings, ParameterDescription } from './filter.js'
 import { LOOKUPS, type Lookup, Operand } from './lookups.js'
@@ -48,9 +49,18 @@ export function declaredField(name: string, { fields, longestField: longest }: F
   return undefined
 }
 
-/** What a client is told of a lookup that the field does not have. */
-export function unknownLookup({ fields }: Filterset, field: string): string {
-  return `Unknown lookup. Use one of: ${(fields.get(field) as string[]).join(', ')}.`
+/** What a client is told of lookups that fields do not have: what there are of each field once. */
+export class UnknownLookups {
+  readonly #told = new Map<string, UnknownNames>()
+
+  /** @param name the parameter, of a declared field and a lookup */
+  message(name: string, field: string, { fields }: Filterset): string {
+    const unknown = this.#told.get(field) ?? new UnknownNames('lookup')
+    this.#told.set(field, unknown)
+    const lookup = name.slice(field.length + SEPARATOR.length)
+    // one that other columns have is not misspelt
+    return unknown.message(LOOKUPS.has(lookup) ? '' : lookup, () => fields.get(field) as readonly string[])
+  }
 }
 
 /** What a view's clients may ask, the same for as long as its catalogue is. @throws {ConfigurationError} */

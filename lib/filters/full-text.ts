@@ -1,6 +1,7 @@
 /** The SQL of full-text search, for the filter and for the ranking (promises C12, C13, C15). */
 
 import { BadRequest, ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runRaw } from '../postgres/type-parsers.js'
@@ -106,7 +107,7 @@ export function readerOf(name: string, searchType: string): string {
   const reader = READERS.get(searchType)
   if (reader !== undefined) return reader
   throw new ConfigurationError(
-    `${name}: searchType "${searchType}" is unknown; set it to one of ${[...READERS.keys()].join(', ')}`,
+    `${name}: searchType "${searchType}" is unknown${didYouMean(searchType, READERS.keys()) || `; set it to one of ${[...READERS.keys()].join(', ')}`}`,
   )
 }
 
@@ -119,10 +120,10 @@ export async function checkFullText(settings: FilterSettings, knex: Queryable | 
   if (rows.some(({ name, qualified, visible }) => qualified === searchConfig || (visible && name === searchConfig))) {
     return
   }
-  const names = rows.map(({ name, qualified, visible }) => (visible ? name : qualified))
+  const names = [...new Set(rows.map(({ name, qualified, visible }) => (visible ? name : qualified)))].sort()
+  const fix = didYouMean(searchConfig, names) || `; use one of ${names.join(', ')}`
   throw new ConfigurationError(
-    `${settings.name}: searchConfig "${searchConfig}" is no text search configuration of the database; use one of ` +
-      [...new Set(names)].sort().join(', '),
+    `${settings.name}: searchConfig "${searchConfig}" is no text search configuration of the database${fix}`,
   )
 }
 

@@ -1,6 +1,7 @@
 /** Orders a list as the client asks: `?ordering=-price,author__name` (promise C9). */
 
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { modelName } from '../models/objection.js'
@@ -75,6 +76,7 @@ export class OrderingFilter extends BaseFilter {
         description: 'Fields to order by; a hyphen turns the order.',
         schema: { type: 'array', items: { type: 'string', enum: terms } },
         explode: false,
+        ignoresUnknown: true,
       },
     ]
   }
@@ -85,7 +87,7 @@ export class OrderingFilter extends BaseFilter {
     const unknown: string[] = []
     for (const field of orderingFields) {
       const column = allowed.get(field)?.related?.column ?? model.columns.get(field)
-      if (!column) unknown.push(`"${field}"`)
+      if (!column) unknown.push(field)
       else if (!column.isOrdered) {
         throw new ConfigurationError(
           `${name}: orderingFields names "${field}" of type ${column.sqlType}, whose values have no order; leave it out`,
@@ -93,8 +95,10 @@ export class OrderingFilter extends BaseFilter {
       }
     }
     if (unknown.length === 0) return
+    const [first = ''] = unknown
+    const near = first.startsWith('-') ? '' : didYouMean(first, model.columns.keys())
     throw new ConfigurationError(
-      `${name}: orderingFields names ${unknown.join(', ')}, which is no column of ${modelName(model.model)}; name its own columns, or paths to columns of one related object, without "-"`,
+      `${name}: orderingFields names ${unknown.map((one) => `"${one}"`).join(', ')}, which is no column of ${modelName(model.model)}${near || '; name its own columns, or paths to columns of one related object, without "-"'}`,
     )
   }
 }

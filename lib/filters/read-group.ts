@@ -1,10 +1,11 @@
 /** What a group of conditions asks of a list: each of them read as the parameter of its name is, and the SQL of them all. */
 
 import { ValidationError } from '../kernel/errors.js'
+import { UnknownNames } from '../kernel/unknown-names.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { PathStart } from './field-path.js'
 import type { FilterCaller, FilterSettings } from './filter.js'
-import { declaredField, type Filterset, filtersetOf, unknownLookup } from './filterset.js'
+import { declaredField, filtersetOf, UnknownLookups } from './filterset.js'
 import {
   type AnyQuestion,
   type CountQuestion,
@@ -41,7 +42,9 @@ export function readGroup(
 class GroupReader {
   readonly errors: string[] = []
   expensive = false
-  readonly #listed = new Set<string>()
+  readonly #fields = new UnknownNames('field')
+  readonly #relations = new UnknownNames('relation')
+  readonly #lookups = new UnknownLookups()
   readonly #text: string
   readonly #caller: FilterCaller
 
@@ -68,8 +71,8 @@ class GroupReader {
       this.#refuse(
         nameAt,
         field === undefined
-          ? `Unknown field.${this.#names(filterset.fields.keys())}`
-          : this.#unknownLookup(filterset, field),
+          ? this.#fields.message(name, () => filterset.fields.keys(), this.errors.length === 0)
+          : this.#lookups.message(name, field, filterset),
       )
       return NOTHING
     }
@@ -83,7 +86,10 @@ class GroupReader {
     const relations = askedRelationsOf(settings)
     const asked = relations.get(question.relation)
     if (!asked) {
-      this.#refuse(question.relationAt, `Unknown relation.${this.#names(relations.keys())}`)
+      this.#refuse(
+        question.relationAt,
+        this.#relations.message(question.relation, () => relations.keys(), this.errors.length === 0),
+      )
       return NOTHING
     }
     // a query of another table for each row
@@ -140,19 +146,6 @@ class GroupReader {
       for (const message of Array.isArray(messages) ? messages : ['Invalid value.']) this.#refuse(at, message)
       return undefined
     }
-  }
-
-  /** The lookups of a field once. */
-  #unknownLookup(filterset: Filterset, field: string): string {
-    if (this.#listed.has(field)) return 'Unknown lookup.'
-    this.#listed.add(field)
-    return unknownLookup(filterset, field)
-  }
-
-  /** All names once: fifty times would be a long answer. */
-  #names(names: Iterable<string>): string {
-    const list = this.errors.length > 0 ? '' : [...names].join(', ')
-    return list === '' ? '' : ` Use one of: ${list}.`
   }
 
   #refuse(at: number, message: string): void {

@@ -1,6 +1,8 @@
 /** External ids of a model: what its objects are called outside. */
+
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
@@ -76,7 +78,7 @@ export class ExternalIds {
     const column = describeModel(this.model).columns.get(this.property)
     if (column) return column
     throw new ConfigurationError(
-      `${modelName(this.model)}: has no column "${this.property}" to make external ids of; add it`,
+      `${modelName(this.model)}: has no column "${this.property}" to make external ids of${didYouMean(this.property, describeModel(this.model).columns.keys()) || '; add it'}`,
     )
   }
 

@@ -1,5 +1,7 @@
 /** `idConfig`: how a model's external ids are configured, and what can be wrong with that (wire format, section 4; promise E15). */
+
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { RANDOM_ALPHABET, randomWidth } from './new-public-id.js'
 
 /** Configuration of `IDMixin`. */
@@ -161,7 +163,8 @@ class Check {
     if (typeof config !== 'object' || config === null)
       throw new ConfigurationError(`${this.#where} is missing; set it to ${example}`)
     const unknown = Object.keys(config).find((name) => !known.includes(name))
-    if (unknown !== undefined) throw this.#mistake(unknown, `is no option; take one of ${known.join(', ')}`)
+    if (unknown !== undefined)
+      throw this.#mistake(unknown, `is no option${didYouMean(unknown, known) || `; take one of ${known.join(', ')}`}`)
     return config
   }
 

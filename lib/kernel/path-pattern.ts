@@ -1,5 +1,7 @@
 /** Path patterns such as `/books/{id:int}/reviews/{slug}`: read, matched and written back. */
+
 import { ConfigurationError } from './errors.js'
+import { didYouMean } from './near-miss.js'
 
 /** What a path parameter may hold. */
 export interface PathHint {
@@ -114,7 +116,10 @@ function parseSegment(text: string, pattern: string): Segment {
   if (parameter) {
     const [, name = '', hint = 'str'] = parameter
     if (isHint(hint)) return { kind: 'param', name, hint }
-    throw mistake(pattern, `unknown hint "${hint}" of "${name}"; use one of ${Object.keys(pathHints).join(', ')}`)
+    throw mistake(
+      pattern,
+      `unknown hint "${hint}" of "${name}"${didYouMean(hint, Object.keys(pathHints)) || `; use one of ${Object.keys(pathHints).join(', ')}`}`,
+    )
   }
   if (text === '') throw mistake(pattern, 'an empty segment; write one slash')
   if (NO_LITERAL.test(text)) {

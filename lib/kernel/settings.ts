@@ -2,8 +2,10 @@
  * The settings of the service, from code or from the environment (wire format, sections 1 and 8).
  * Secrets have no fallback.
  */
+
 import { ConfigurationError, type ErrorMessages } from './errors.js'
 import { type Messages, readMessages } from './message-settings.js'
+import { didYouMean } from './near-miss.js'
 import {
   MINIMUM_LENGTH,
   type MismatchAction,
@@ -197,9 +199,8 @@ function checkName(name: string): void {
   if (Object.hasOwn(kinds, name)) return
   const names = Object.keys(kinds) as Name[]
   const meant = names.find((one) => (kinds[one] as Kind<unknown>).variable === name)
-  throw new ConfigurationError(
-    `configure({ ${name} }) is no setting: ${meant ? `write ${meant}` : `give some of ${names.join(', ')}`}`,
-  )
+  const fix = meant ? `: write ${meant}` : didYouMean(name, names) || `: give some of ${names.join(', ')}`
+  throw new ConfigurationError(`configure({ ${name} }) is no setting${fix}`)
 }
 
 /** What `configure()` was last given. Another object after each call, so that what was computed from it can be kept. */

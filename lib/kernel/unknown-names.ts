@@ -7,7 +7,7 @@ import { nearestTo } from './near-miss.js'
 const MOST_NAMES = 20
 /** How many of them are compared with the names that there are. */
 const MOST_COMPARED = 5
-/** Of more names, the one that was meant is told in place of all. */
+/** The most names that are listed where none is near. */
 const MOST_LISTED = 30
 
 /** A name of a query that is shown again: characters that can be seen. */
@@ -15,14 +15,18 @@ const PLAIN = /^[^\p{C}\p{Z}]{1,64}$/u
 /** How much of a name that stands where a field might is shown again. */
 const MOST_CHARACTERS = 64
 
-/** What is unknown, and whether a near miss takes the place of the list: agents read no long lists. */
+/** What is unknown, and how the names that there are begin where none is near. Bodies get no list: it is the document's. */
 const KINDS = {
-  argument: { list: '; there are ', nearFirst: true },
-  field: undefined,
-  filter: { list: '. Use ', nearFirst: false },
-  member: { list: '. Use ', nearFirst: false },
-  name: { list: '. Use ', nearFirst: false },
-  parameter: { list: '. Use ', nearFirst: false },
+  argument: { noun: 'argument', list: '; there are ' },
+  body: { noun: 'field', list: undefined },
+  field: { noun: 'field', list: '. Use one of: ' },
+  filter: { noun: 'filter', list: '. Use ' },
+  lookup: { noun: 'lookup', list: '. Use one of: ' },
+  member: { noun: 'member', list: '. Use ' },
+  name: { noun: 'name', list: '. Use ' },
+  operation: { noun: 'operation', list: '. Use one of: ' },
+  parameter: { noun: 'parameter', list: '. Use ' },
+  relation: { noun: 'relation', list: '. Use one of: ' },
 } as const
 
 const MEMBER = { enumerable: true, configurable: true, writable: true }
@@ -30,14 +34,11 @@ const MEMBER = { enumerable: true, configurable: true, writable: true }
 /** Notes the unknown names of one request. */
 export class UnknownNames {
   readonly #kind: keyof typeof KINDS
-  readonly #known: () => Iterable<string>
   #told = 0
   #isListed = false
 
-  /** @param known the names that there are, asked for once a name is unknown; those of fields are not told */
-  constructor(kind: keyof typeof KINDS, known: () => Iterable<string> = () => []) {
+  constructor(kind: keyof typeof KINDS) {
     this.#kind = kind
-    this.#known = known
   }
 
   /** No more are told. */
@@ -46,35 +47,36 @@ export class UnknownNames {
   }
 
   /** Puts what is told of the name under its place. */
-  note(name: string, errors: ErrorMessages): void {
+  note(name: string, known: () => Iterable<string>, errors: ErrorMessages): void {
     if (this.isFull) return
-    const value = [this.message(name)]
-    const place = this.#kind === 'field' ? name.slice(0, MOST_CHARACTERS).toWellFormed() : shownName(name)
+    const value = [this.message(name, known)]
+    const place = this.#kind === 'body' ? name.slice(0, MOST_CHARACTERS).toWellFormed() : shownName(name)
     // a name may be that of a member of all objects, or __proto__
     if (!Object.hasOwn(errors, place)) Object.defineProperty(errors, place, { ...MEMBER, value })
-    this.#told++
   }
 
-  /** What is told of the name, wherever it stands. */
-  message(name: string): string {
-    const told = `Unknown ${this.#kind}`
-    const kind = KINDS[this.#kind]
-    if (!kind || (this.#isListed && this.#told >= MOST_COMPARED)) return `${told}.`
-    const known = [...this.#known()]
-    const isNearFirst = kind.nearFirst || this.#isListed || known.length > MOST_LISTED
-    const near = isNearFirst && this.#told < MOST_COMPARED ? nearestTo(name, known) : undefined
+  /** What is told of the name, wherever it stands: the one that was meant, or else all there are, once. */
+  message(name: string, known: () => Iterable<string>, mayList = true): string {
+    const { noun, list } = KINDS[this.#kind]
+    const told = `Unknown ${noun}`
+    const isCompared = this.#told++ < MOST_COMPARED
+    const lists = mayList && list !== undefined && !this.#isListed
+    if (!(isCompared || lists)) return `${told}.`
+    const names = [...known()]
+    const near = isCompared ? nearestTo(name, names) : undefined
     if (near !== undefined) return `${told}; did you mean "${near}"?`
-    if (this.#isListed) return `${told}.`
+    if (!lists || names.length === 0) return `${told}.`
     this.#isListed = true
-    const rest = known.length - MOST_LISTED
-    const listed = known.slice(0, MOST_LISTED).join(', ') || 'none'
-    return `${told}${kind.list}${listed}${rest > 0 ? `, and ${rest} more` : ''}.`
+    const rest = names.length - MOST_LISTED
+    return `${told}${list}${names.slice(0, MOST_LISTED).join(', ')}${rest > 0 ? `, and ${rest} more` : ''}.`
   }
 }
 
-/** What is told of names in one parameter. */
-export function unknownName(known: Iterable<string>): string {
-  return new UnknownNames('name', () => known).message('')
+/** What is told of the first of several names that is unknown; undefined where all are known. */
+export function unknownAmong(names: Iterable<string>, known: Iterable<string>): string | undefined {
+  const all = new Set(known)
+  for (const name of names) if (!all.has(name)) return new UnknownNames('name').message(name, () => all)
+  return undefined
 }
 
 /** Where what is wrong with a name of a query stands. */

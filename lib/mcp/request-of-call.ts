@@ -38,11 +38,11 @@ export function requestOfCall(
   const headers: Record<string, string> = { accept: acceptOf(apiVersion) }
   if (idempotencyKey !== undefined && takesKey(call)) headers['idempotency-key'] = idempotencyKey
   let body: string | undefined
-  const unknown = new UnknownNames('argument', () => call.places.keys())
+  const unknown = new UnknownNames('argument')
   for (const name of Object.keys(given)) {
     const place = call.places.get(name)
     if (!place) {
-      unknown.note(name, errors)
+      unknown.note(name, () => call.places.keys(), errors)
       continue
     }
     // models write null for what they leave out; in a body it is a value

@@ -4,6 +4,7 @@ import { STATUS_CODES } from 'node:http'
 import { answerError } from '../http/answer-error.js'
 import type { Context, Middleware } from '../http/context.js'
 import { ApiError, AuthenticationFailed } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { quote } from '../kernel/quote.js'
 import { isRecord } from '../kernel/records.js'
 import type { Steps } from '../kernel/turns.js'
@@ -152,7 +153,14 @@ export class ToolServer {
     const name = own(params, 'name')
     const given = own(params, 'arguments') ?? {}
     const tool = typeof name === 'string' ? this.#tools.get(name) : undefined
-    if (!tool) throw new ProtocolError(CODES.invalidParams, `Unknown tool: ${quote(name)}`, { status: 200 })
+    if (!tool) {
+      const permitted = await new Caller(ctx).permitted(this.#tools.values())
+      const near = didYouMean(
+        String(name),
+        permitted.map((one) => one.tool.name),
+      )
+      throw new ProtocolError(CODES.invalidParams, `Unknown tool: ${quote(name)}${near}`, { status: 200 })
+    }
     if (!isRecord(given))
       throw new ProtocolError(CODES.invalidParams, 'Expected arguments to be an object', { status: 200 })
     const { apiVersion, maxResultBytes } = this.#options

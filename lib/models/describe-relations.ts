@@ -1,6 +1,8 @@
 /** The relations that a model declares in its `relationMappings`. */
+
 import type { Relation } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { comparedSql, type JoinTable, type ModelDescription, type RelationDescription } from './model-description.js'
 import { type ModelClass, modelName, relationKind } from './objection.js'
 import { deletionOf } from './soft-deletes.js'
@@ -105,8 +107,9 @@ export function checkEnds(owner: ModelDescription, relation: RelationDescription
       )
     }
     if (typeof missing !== 'string') continue
+    const known = [...columns.values()].map(({ column }) => column)
     throw new ConfigurationError(
-      `${mapping}: the table "${model.tableName}" has no column "${missing}"; correct the join`,
+      `${mapping}: the table "${model.tableName}" has no column "${missing}"${didYouMean(missing, known) || '; correct the join'}`,
     )
   }
 }

@@ -1,6 +1,7 @@
 /** JSON patches (RFC 6902): operations on a JSON value, one after the other, all or none. */
 
 import { ApiError, ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { childAt, indexIn, type Pointer, valueAt } from './json-pointer.js'
 import { finished, isEqual, isJsonObject, setMember, sizeOf, workingCopy } from './json-values.js'
 import { type Operation, readOperations } from './read-operations.js'
@@ -67,11 +68,21 @@ export interface Problem {
   readonly status: 400 | 409
 }
 
-const missing = (member: 'path' | 'from'): Problem => ({
-  member,
-  message: 'There is nothing at this place.',
-  status: 409,
-})
+/** The most members among which a near name is looked for. */
+const MOST_COMPARED = 200
+
+function missing(member: 'path' | 'from', { root }: Document, pointer: Pointer): Problem {
+  let at = root
+  let step: string | undefined
+  for (step of pointer) {
+    const found = childAt(at, step)
+    if (!found) break
+    at = found.value
+  }
+  const names = isJsonObject(at) ? Object.keys(at).slice(0, MOST_COMPARED) : []
+  return { member, message: `There is nothing at this place${didYouMean(step ?? '', names) || '.'}`, status: 409 }
+}
+
 const DIFFERENT: Problem = { member: 'value', message: 'The value is another one.', status: 409 }
 const WHOLE: Problem = { member: 'path', message: 'The whole cannot be removed.', status: 400 }
 
@@ -79,12 +90,12 @@ const APPLY: Readonly<Record<Operation['op'], (document: Document, operation: Op
   add: (document, { path, value }) => tooDeep(document, path, value) ?? add(document, path, workingCopy(value)),
   remove: (document, { path }) => remove(document, path, 'path'),
   replace(document, { path, value }) {
-    if (!valueAt(document.root, path)) return missing('path')
+    if (!valueAt(document.root, path)) return missing('path', document, path)
     return tooDeep(document, path, value) ?? replace(document, path, workingCopy(value))
   },
   move(document, { path, from }) {
     const found = valueAt(document.root, from)
-    if (!found) return missing('from')
+    if (!found) return missing('from', document, from)
     // to where it is already
     if (from.length === path.length && from.every((step, index) => step === path[index])) return undefined
     return (
@@ -95,16 +106,16 @@ const APPLY: Readonly<Record<Operation['op'], (document: Document, operation: Op
   },
   copy(document, { path, from }) {
     const found = valueAt(document.root, from)
-    if (!found) return missing('from')
+    if (!found) return missing('from', document, from)
     document.copied += sizeOf(found.value, document.maxCopied - document.copied)
     if (document.copied > document.maxCopied) {
       return { member: 'from', message: `Copy at most ${document.maxCopied} characters.`, status: 400 }
     }
     return tooDeep(document, path, found.value, document.depth) ?? add(document, path, workingCopy(found.value))
   },
-  test({ root }, { path, value }) {
-    const found = valueAt(root, path)
-    if (!found) return missing('path')
+  test(document, { path, value }) {
+    const found = valueAt(document.root, path)
+    if (!found) return missing('path', document, path)
     return isEqual(found.value, value) ? undefined : DIFFERENT
   },
 }
@@ -136,10 +147,10 @@ function add(document: Document, path: Pointer, value: unknown): Problem | undef
   if (step === undefined) document.root = value
   else if (Array.isArray(parent?.value)) {
     const index = step === '-' ? parent.value.length : indexIn(step, parent.value.length + 1)
-    if (index === undefined) return missing('path')
+    if (index === undefined) return missing('path', document, path)
     parent.value.splice(index, 0, value)
   } else if (isJsonObject(parent?.value)) setMember(parent.value, step, value)
-  else return missing('path')
+  else return missing('path', document, path)
   return undefined
 }
 
@@ -157,7 +168,7 @@ function remove(document: Document, path: Pointer, member: 'path' | 'from'): Pro
   const step = path.at(-1)
   if (step === undefined) return WHOLE
   const parent = valueAt(document.root, path.slice(0, -1))?.value
-  if (!childAt(parent, step)) return missing(member)
+  if (!childAt(parent, step)) return missing(member, document, path)
   if (Array.isArray(parent)) parent.splice(Number(step), 1)
   else delete (parent as Record<string, unknown>)[step]
   return undefined

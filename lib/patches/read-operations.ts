@@ -2,6 +2,7 @@
 
 import { type ErrorMessages, MOST_MESSAGES, ValidationError } from '../kernel/errors.js'
 import { memberOf } from '../kernel/json-numerals.js'
+import { UnknownNames } from '../kernel/unknown-names.js'
 import { isInside, type Pointer, parsePointer } from './json-pointer.js'
 import { isJsonObject, type JsonObject, workingCopy } from './json-values.js'
 
@@ -43,7 +44,7 @@ function readOperation(given: JsonObject): Operation | { readonly errors: ErrorM
   const errors: ErrorMessages = {}
   const op = own(given, 'op')
   if (op === undefined) errors['op'] = ['This field is required.']
-  else if (!isName(op)) errors['op'] = [`Unknown operation. Use one of: ${NAMES.join(', ')}.`]
+  else if (!isName(op)) errors['op'] = [unknownOperation(op)]
   const path = readPointer(given, 'path', errors)
   const from = WITH_FROM.has(op) ? readPointer(given, 'from', errors) : []
   if (WITH_VALUE.has(op) && !Object.hasOwn(given, 'value')) errors['value'] = ['This field is required.']
@@ -52,6 +53,10 @@ function readOperation(given: JsonObject): Operation | { readonly errors: ErrorM
   }
   if (!isName(op) || Object.keys(errors).length > 0) return { errors }
   return { op, path, from, value: WITH_VALUE.has(op) ? workingCopy(memberOf(given, 'value')) : undefined }
+}
+
+function unknownOperation(op: unknown): string {
+  return new UnknownNames('operation').message(typeof op === 'string' ? op : '', () => NAMES)
 }
 
 function readPointer(given: JsonObject, name: string, errors: ErrorMessages): Pointer {

@@ -1,4 +1,5 @@
 /** Routes view sets under a prefix and mounts them on an application. */
+
 import type { Knex } from 'knex'
 import type { Explanation } from '../explain/explanation.js'
 import type { Readiness } from '../health/readiness.js'
@@ -7,6 +8,7 @@ import { type Context, guardSuffix, type Middleware, pathOf } from '../http/cont
 import { publicPath } from '../http/public-url.js'
 import { stopSweeping } from '../idempotency/table.js'
 import { ConfigurationError, MethodNotAllowed } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { atOnce, inTurns, type Steps } from '../kernel/turns.js'
 import type { PreparedDatabase } from '../models/describe-model.js'
@@ -175,6 +177,13 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     this.#served.table = undefined
   }
 
+  /** @internal The prefixes of view sets of this router or of one nested in it. */
+  prefixesOf({ nesting }: RouteParent): readonly string[] {
+    return this.#registrations.flatMap((one) =>
+      one.parent === nesting ? writePattern(one.prefix).replace(/^\//, '') : [],
+    )
+  }
+
   /** @internal The view set that is registered under a prefix of this router or of one nested in it. */
   registrationOf({ nesting }: RouteParent, prefix: string): Registration | undefined {
     const path = writePattern(parsePattern(prefix))
@@ -268,8 +277,9 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * @throws {Error} there is no such route, or a parameter is missing or does not fit
    */
   url(name: string, params: Readonly<Record<string, unknown>> = {}): string {
-    const endpoint = this.#routes().named(name)
-    if (!endpoint) throw new Error(`APIRouter: there is no route "${name}"`)
+    const routes = this.#routes()
+    const endpoint = routes.named(name)
+    if (!endpoint) throw new Error(`APIRouter: there is no route "${name}"${didYouMean(name, routes.names)}`)
     const path = buildPath(endpoint.segments, params)
     return publicPath(endpoint.segments.at(-1)?.kind === 'param' ? guardSuffix(path, endpoint.formats) : path)
   }

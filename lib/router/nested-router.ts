@@ -1,6 +1,8 @@
 /** Routes view sets below the objects of another. */
+
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { parsePattern } from '../kernel/path-pattern.js'
 import type { APIRouter, RouteParent } from './api-router.js'
@@ -53,7 +55,10 @@ export class NestedRouter<
     const { lookup, lookupType } = options
     const registration = parent.root.registrationOf(parent, parentPrefix)
     if (!registration) {
-      throw new ConfigurationError(`${where}: the parent router has no view set under this prefix; register it first`)
+      const known = parent.root.prefixesOf(parent)
+      throw new ConfigurationError(
+        `${where}: the parent router has no view set under this prefix${didYouMean(parentPrefix, known) || '; register it first'}`,
+      )
     }
     if (!isGeneric(registration.view)) {
       throw new ConfigurationError(

@@ -159,6 +159,11 @@ export class RouteTable<Endpoint extends Routable> {
     return whole && { endpoint: whole.value, params: whole.params }
   }
 
+  /** The names of all routes. */
+  get names(): Iterable<string> {
+    return this.#byName.keys()
+  }
+
   /** The path that a route of this name is on. */
   named(name: string): Endpoint | undefined {
     return this.#byName.get(name)

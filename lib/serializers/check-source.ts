@@ -1,5 +1,7 @@
 /** Whether the source of a field leads somewhere, as far as the models on its way say. */
+
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
 import { checkEnds } from '../models/describe-relations.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -62,8 +64,13 @@ function wrongStep(
   return new ConfigurationError(
     isMethod
       ? `${serializer.name}: field "${name}" has no source: "${step}" is a method of ${owner}; make it a getter, list it in static virtualAttributes, or declare a SerializerMethodField`
-      : `${serializer.name}: field "${name}" has no source: ${owner} has no column, relation or attribute "${step}"; correct the name, set option source, or list in its static virtualAttributes what the queryset selects`,
+      : `${serializer.name}: field "${name}" has no source: ${owner} has no column, relation or attribute "${step}"${didYouMean(step, namesIn(model)) || '; correct the name'}, set option source, or list in its static virtualAttributes what the queryset selects`,
   )
+}
+
+/** What a step of a source, or a field by its own name, may lead to. */
+export function namesIn(model: ModelDescription): readonly string[] {
+  return [...model.columns.keys(), ...model.relations.keys(), ...attributesOf(model)]
 }
 
 /** What a class or one above it says of a name; what all objects have is nobody's. */

@@ -2,6 +2,7 @@
 
 import { IntegerField } from '../fields/integer-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
 
@@ -43,7 +44,7 @@ export function countedBy(
   const owner = model ? modelName(model.model) : 'a serializer without a model'
   if (!relation) {
     throw new ConfigurationError(
-      `${where} counts "${field.relation}", which is no relation of ${owner}; correct the name`,
+      `${where} counts "${field.relation}", which is no relation of ${owner}${didYouMean(field.relation, model?.relations.keys() ?? []) || '; correct the name'}`,
     )
   }
   if (!relation.single) return relation

@@ -21,7 +21,7 @@ import {
 import { modelName } from '../models/objection.js'
 import { visibleNames } from '../models/visibility.js'
 import { checkContradictions } from './check-serializer.js'
-import { hasAttribute } from './check-source.js'
+import { hasAttribute, namesIn } from './check-source.js'
 
 /**
  * Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns, but for those that
@@ -113,12 +113,14 @@ export function checkNames(serializer: FieldsDeclaration, declared: ReadonlyMap<
     }
     checkKinds(`${serializer.name}: extraKwargs.${name}`, serializer.extraKwargs[name], { kinds: GENERATED_OPTIONS })
     if (Array.isArray(fields) && !fields.includes(name)) {
-      throw new ConfigurationError(`${serializer.name}: extraKwargs.${name} names no field; add "${name}" to fields`)
+      const fix = didYouMean(name, fields) || `; add "${name}" to fields`
+      throw new ConfigurationError(`${serializer.name}: extraKwargs.${name} names no field${fix}`)
     }
   }
   for (const name of serializer.readOnlyFields) {
     if (Array.isArray(fields) && !fields.includes(name) && !declared.has(name)) {
-      throw new ConfigurationError(`${serializer.name}: readOnlyFields names no field "${name}"; add it to fields`)
+      const fix = didYouMean(name, [...fields, ...declared.keys()]) || '; add it to fields'
+      throw new ConfigurationError(`${serializer.name}: readOnlyFields names no field "${name}"${fix}`)
     }
   }
 }
@@ -155,7 +157,7 @@ function generateField(serializer: FieldsDeclaration, { model, nest }: ModelSour
   throw new ConfigurationError(
     `${serializer.name}: fields names "${name}", which is no column, relation or attribute of ${modelName(model.model)}` +
       `${model.prepared ? '' : ' as far as its jsonSchema tells (await api.prepare() reads the database)'}` +
-      `; correct the name, or declare the field`,
+      `${didYouMean(source, namesIn(model)) || '; correct the name, or declare the field'}`,
   )
 }
 

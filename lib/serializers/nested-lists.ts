@@ -19,6 +19,8 @@ interface Placed {
   readonly name: string
   readonly field: SerializerField
   readonly relation: RelationDescription | undefined
+  /** The names of the model's relations. */
+  readonly relations: Iterable<string>
   readonly readOnly: boolean
 }
 
@@ -26,7 +28,7 @@ interface Placed {
  * The list that a field shows in an order or in part; undefined where it has no such option.
  * @throws {ConfigurationError} the options are of no list, or name what there is not
  */
-export function listOf({ serializer, name, field, relation, readOnly }: Placed): RelatedList | undefined {
+export function listOf({ serializer, name, field, relation, relations, readOnly }: Placed): RelatedList | undefined {
   if (!(field instanceof NestedSerializer)) return undefined
   const { orderBy = [], modify = [], limit } = field.options
   const given = OPTIONS.find((option) => field.options[option] !== undefined)
@@ -34,7 +36,9 @@ export function listOf({ serializer, name, field, relation, readOnly }: Placed):
   const fail = (problem: string) => new ConfigurationError(`${serializer.name}: field "${name}" ${problem}`)
   if (!field.many) throw fail(`has ${given}, which is for lists; set many: true, or leave it out`)
   if (!relation || relation.single) {
-    throw fail(`has ${given}, and the model has no relation of that name to many objects; correct its source`)
+    throw fail(
+      `has ${given}, and the model has no relation of that name to many objects${didYouMean(field.options.source ?? name, relations) || '; correct its source'}`,
+    )
   }
   const { model } = relation
   const modifiers = [modify].flat()

@@ -16,6 +16,7 @@ import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import { columnProblem, isLostOnUpdate } from '../models/column-names.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
@@ -137,7 +138,7 @@ function checkReadable(serializer: SerializerClass, { name, column }: BoundField
 /** What a client may write must have somewhere to go, unless the class writes in its own way. */
 function checkWritable(
   serializer: SerializerClass,
-  { name, field, column, relation }: BoundField,
+  { name, field, column, relation, source }: BoundField,
   model: ModelDescription,
   writesRows: boolean,
 ): void {
@@ -184,12 +185,17 @@ function checkWritable(
   if (!model.prepared || !writesRows || field instanceof HiddenField) return
   const override = 'set readOnly: true, or override create() and update()'
   if (field instanceof NestedSerializer) {
-    if (!relation) fail(`is nested, and ${modelName(model.model)} has no relation of that name; ${override}`)
+    if (!relation)
+      fail(
+        `is nested, and ${modelName(model.model)} has no relation of that name${didYouMean(source[0] as string, model.relations.keys())}; ${override}`,
+      )
   } else if (field instanceof RelatedField && field.many) {
     if (relation?.kind !== 'many-to-many') fail(`is a list of keys without a many-to-many relation; ${override}`)
     if (relation && field.compositeOf(relation.model)) fail(`is a list of keys of several columns; ${override}`)
   } else if (!column) {
-    fail(`is no column of ${modelName(model.model)}, so it cannot be written; ${override}`)
+    fail(
+      `is no column of ${modelName(model.model)}, so it cannot be written${didYouMean(source[0] as string, model.columns.keys())}; ${override}`,
+    )
   }
 }
 
@@ -236,7 +242,7 @@ function bind(
     column,
     relation,
     counted,
-    list: listOf({ serializer, name, field, relation, readOnly: !writable }),
+    list: listOf({ serializer, name, field, relation, relations: model?.relations.keys() ?? [], readOnly: !writable }),
     ids,
     key:
       field instanceof RelatedField && relation && describeModel(relation.model).prepared

@@ -2,6 +2,7 @@
 
 import type { SerializerField } from '../fields/field.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { nameColumns } from '../renderers/renderer.js'
@@ -121,13 +122,17 @@ function expandField(
   const own = expandedBy(declared) ?? nested?.serializerClass
   if (!own || !(relation || field instanceof NestedSerializer)) {
     throw new ConfigurationError(
-      `expandable names "${head}", which is no relation of ${serializer.name}'s model; correct the name, or add the relation`,
+      `expandable names "${head}", which is no relation of ${serializer.name}'s model${didYouMean(head, relationNames(serializer)) || '; correct the name, or add the relation'}`,
     )
   }
   const inner = new Set([...expand].filter((name) => headOf(name) === head && name !== head).map(tailOf))
   const shown = selectFields(own, insideOf(expandable, head), { fields: undefined, expand: inner })
   if (nested) return new NestedSerializer(shown, { ...(nested.options as object), readOnly: true })
   return new NestedSerializer(shown, { readOnly: true, many: relation?.single === false })
+}
+
+function relationNames(serializer: SerializerClass): readonly string[] {
+  return [...(serializerPlan(serializer).model?.relations.keys() ?? [])]
 }
 
 /** True when a name of `expandable` leads somewhere from this serializer. */

@@ -2,6 +2,7 @@
 
 import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -90,7 +91,11 @@ export function propertyOf(serializer: AnySerializer, name: string): string {
   const bound = plan.byName.get(name)
   const property = bound?.column?.property ?? (bound?.source.length === 1 ? bound.source[0] : undefined) ?? name
   if (plan.model?.columns.has(property)) return property
-  throw unwritable(serializer, name, 'is neither a field nor a column of the model')
+  throw unwritable(
+    serializer,
+    name,
+    `is neither a field nor a column of the model${didYouMean(name, [...plan.byName.keys(), ...(plan.model?.columns.keys() ?? [])])}`,
+  )
 }
 
 function unwritable(serializer: AnySerializer, name: string, reason: string): ConfigurationError {

@@ -1,6 +1,8 @@
 /** Lifecycle headers of a version: Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288). */
+
 import type { Context } from '../http/context.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 
 /** The life of one version. Dates are a Date or ISO 8601 text; links are a path or a URL. */
 export interface VersionLifecycle {
@@ -58,7 +60,8 @@ export function readLifecycles(where: string, versions: Readonly<Record<string, 
 
 function read(where: string, lifecycle: VersionLifecycle): Announcement {
   const unknown = Object.keys(lifecycle).find((key) => !KEYS.has(key))
-  if (unknown !== undefined) throw new ConfigurationError(`${where}.${unknown}: there is no such option`)
+  if (unknown !== undefined)
+    throw new ConfigurationError(`${where}.${unknown}: there is no such option${didYouMean(unknown, KEYS)}`)
   const deprecated = readMoment(`${where}.deprecated`, lifecycle.deprecated)
   const sunset = readMoment(`${where}.sunset`, lifecycle.sunset)
   if (deprecated && sunset && sunset < deprecated) {

@@ -110,7 +110,9 @@ export class ActionPlan {
     this.isStrict =
       isGeneric(view) &&
       ((view.strictBody !== false && (this.inputSerializer ?? actionNamed(action)) !== undefined) ||
-        (view.strictParams && hasModel(view) && (action === 'retrieve' || querySerializer !== undefined)))
+        (view.strictParams &&
+          hasModel(view) &&
+          (querySerializer !== undefined || (action !== 'list' && actionNamed(action)?.shows !== undefined))))
     this.#route = route
   }
 

@@ -150,7 +150,11 @@ describe('handling=strict', () => {
     expect(refused.json).toEqual({
       detail: 'Validation failed',
       status: 400,
-      errors: { titel: ['Unknown field.'], 'a b': ['Unknown field.'], author: { nom: ['Unknown field.'] } },
+      errors: {
+        titel: ['Unknown field; did you mean "title"?'],
+        'a b': ['Unknown field.'],
+        author: { nom: ['Unknown field.'] },
+      },
     })
     const words = [
       'first-name',

@@ -602,7 +602,7 @@ describe('[I23] a mistake of the programmer is a ConfigurationError with class, 
     [
       'an unknown name',
       broken({ fields: ['titel'] }),
-      'fields names "titel", which is no column, relation or attribute of Book; correct the name, or declare the field',
+      'fields names "titel", which is no column, relation or attribute of Book; did you mean "title"?',
     ],
     [
       'unknown extraKwargs',

@@ -1,5 +1,7 @@
 /** Reads the tables and views of schemas for the commands, and says what is left out. */
+
 import type { Knex } from 'knex'
+import { didYouMean } from '../../kernel/near-miss.js'
 import {
   describeTables,
   type FoundTable,
@@ -35,7 +37,12 @@ export async function readSchema(trx: Knex.Transaction, { schemas, tables }: Sch
   const isCalled = (row: FoundTable, table: string) => row.name === table || `${row.schema}.${row.name}` === table
   const missing = tables?.filter((table) => !rows.some((row) => isCalled(row, table))) ?? []
   if (missing.length > 0) {
-    throw new Error(missing.map((table) => `there is no table or view ${quoted(table)} in ${where}`).join('\n'))
+    const known = rows.map(({ name }) => name)
+    throw new Error(
+      missing
+        .map((table) => `there is no table or view ${quoted(table)} in ${where}${didYouMean(table, known)}`)
+        .join('\n'),
+    )
   }
   const chosen = rows.filter((row) =>
     tables ? tables.some((table) => isCalled(row, table)) : !BOOKKEEPING.has(row.name),

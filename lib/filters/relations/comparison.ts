@@ -2,6 +2,7 @@
 
 import { IntegerField } from '../../fields/integer-field.js'
 import { ValidationError } from '../../kernel/errors.js'
+import { UnknownNames } from '../../kernel/unknown-names.js'
 import { SEPARATOR } from '../json-key.js'
 
 const OPERATORS: ReadonlyMap<string, string> = new Map([
@@ -20,7 +21,8 @@ export function operatorOf(lookup: string): string {
   const isNamed = lookup.startsWith(SEPARATOR)
   const operator = lookup === '' ? '=' : isNamed ? OPERATORS.get(lookup.slice(SEPARATOR.length)) : undefined
   if (operator !== undefined) return operator
-  throw new ValidationError(`Unknown lookup. Use one of: ${[...OPERATORS.keys()].join(', ')}.`)
+  const name = isNamed ? lookup.slice(SEPARATOR.length) : ''
+  throw new ValidationError(new UnknownNames('lookup').message(name, () => OPERATORS.keys()))
 }
 
 /** A number of objects. @throws ValidationError it is none */

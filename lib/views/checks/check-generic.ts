@@ -55,9 +55,9 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
   }
   const unknown = view.withoutActions.find((name) => actionNamed(name) === undefined)
   if (unknown !== undefined) {
-    throw new ConfigurationError(
-      `${view.name}: withoutActions names "${unknown}"; name actions that come with the package: ${ACTIONS.map(({ name }) => name).join(', ')}`,
-    )
+    const known = ACTIONS.map(({ name }) => name)
+    const fix = didYouMean(unknown, known) || `; name actions that come with the package: ${known.join(', ')}`
+    throw new ConfigurationError(`${view.name}: withoutActions names "${unknown}"${fix}`)
   }
   if (![true, false, 'writable'].includes(view.strictBody)) {
     throw new ConfigurationError(
@@ -211,9 +211,9 @@ function checkStatuses({ name, statuses }: CheckedClass): void {
   for (const [action, status] of Object.entries(statuses)) {
     const known = STATUSES[action]
     if (!known) {
-      throw new ConfigurationError(
-        `${name}: statuses has no action "${action}"; take ${Object.keys(STATUSES).join(' or ')}`,
-      )
+      const names = Object.keys(STATUSES)
+      const fix = didYouMean(action, names) || `; take ${names.join(' or ')}`
+      throw new ConfigurationError(`${name}: statuses has no action "${action}"${fix}`)
     }
     if (!known.includes(status as number)) {
       throw new ConfigurationError(`${name}: statuses.${action} is ${String(status)}; give ${known.join(' or ')}`)

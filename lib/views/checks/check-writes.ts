@@ -1,5 +1,7 @@
 /** What the catalogue says of a view's table that its writing actions cannot do (promise I23). */
+
 import { ConfigurationError } from '../../kernel/errors.js'
+import { didYouMean } from '../../kernel/near-miss.js'
 import { describeModel } from '../../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
@@ -92,7 +94,10 @@ function checkKey(view: GenericViewClass, model: ModelDescription, action: strin
   if (missing === undefined && isCounted(model, primaryKey)) warnOfHeirs(view, model)
   else if (missing !== undefined || !isKnown) {
     const heirs = model.hasHeirs ? ', as tables inherit from it whose rows are its own, too' : ''
-    const problem = missing === undefined ? `is not unique${heirs}` : `is no column of "${model.model.tableName}"`
+    const problem =
+      missing === undefined
+        ? `is not unique${heirs}`
+        : `is no column of "${model.model.tableName}"${didYouMean(missing, columns.keys())}`
     throw new ConfigurationError(
       `${view.name}: ${action}() writes by the key "${primaryKey.join()}" of ${modelName(model.model)}, which ${problem}; ` +
         'add a primary key to the table, set static idColumn of the model to what is unique, or extend ReadOnlyModelViewSet',

@@ -1,5 +1,7 @@
 /** By which columns the objects of a nested view set belong to those of the view set it is nested in. */
+
 import { ConfigurationError } from '../../kernel/errors.js'
+import { didYouMean } from '../../kernel/near-miss.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../../models/describe-model.js'
 import { type Column, type ModelDescription, type Reference, relationOfKey } from '../../models/model-description.js'
@@ -54,7 +56,9 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const property = named?.kind === 'belongs-to-one' ? named.ownerProperties[0] : field
   const column = model.columns.get(property ?? '')
   if (!column) {
-    throw wrong(`is no column of ${modelName(model.model)}; name the foreign key to ${parent.tableName}`)
+    throw wrong(
+      `is no column of ${modelName(model.model)}${didYouMean(field, [...model.columns.keys(), ...model.relations.keys()]) || `; name the foreign key to ${parent.tableName}`}`,
+    )
   }
   const relation = named ?? relationOfKey(model, column.property)
   const foreign = model.foreignKeys.get(column.property)

@@ -11,9 +11,11 @@ import { rendererOf } from './respond.js'
 /** Refuses what would be ignored, as the class declares or the client prefers. @throws ValidationError */
 export function handleStrictly(view: GenericView, isPreferred: boolean): void {
   const { action, querySerializer, viewClass } = view.plan
-  // lists check them where they read them
   const isRead = action === 'retrieve' || querySerializer !== undefined
-  if (isPreferred || (viewClass.strictParams && isRead)) refuseUnknownParameters(view)
+  // lists check them where they read them
+  if (isPreferred || (viewClass.strictParams && action !== 'list')) {
+    refuseUnknownParameters(view, !(isPreferred || isRead))
+  }
   refuseUnknownNames(view)
   if (isPreferred) view.ctx.append('Preference-Applied', 'handling=strict')
 }

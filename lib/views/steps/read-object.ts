@@ -4,6 +4,7 @@ import { ROW_VERSION } from '../../caching/entity-tags.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { PathStart } from '../../filters/field-path.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
+import { didYouMean } from '../../kernel/near-miss.js'
 import { readingError, toApiError } from '../../postgres/database-errors.js'
 import { type ConditionKey, conditionKey } from '../../queryset/condition-key.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
@@ -63,9 +64,11 @@ export function keyOnPath(view: GenericView): KeyValues {
   const { ctx } = view
   const { viewClass } = view.plan
   const kwarg = viewClass.lookupUrlKwarg ?? viewClass.lookupField
-  const text = (ctx['params'] as Record<string, string> | undefined)?.[kwarg]
+  const params = (ctx['params'] ?? {}) as Record<string, string>
+  const text = params[kwarg]
   if (text === undefined) {
-    throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
+    const fix = didYouMean(kwarg, Object.keys(params)) || '; set static lookupUrlKwarg'
+    throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"${fix}`)
   }
   const values = view.plan.resource.lookup.fromText(text, { user: ctx.state['user'], ctx })
   // whom a file's key is shown to is asked of the object that has it, and nobody guesses one

@@ -70,12 +70,13 @@ function parametersOf(body: Body, { members, selecting }: Readable, errors: Erro
   const asked = Object.create(null) as Asked
   let selection: readonly string[] | undefined
   const selected = () => (selection ??= selecting())
-  const unknown = new UnknownNames('member', () => [...filtered, ...others.keys(), ...selected()])
+  const unknown = new UnknownNames('member')
+  const known = () => [...filtered, ...others.keys(), ...selected()]
   for (const name of Object.keys(body)) {
     const parameter = others.get(name)?.name ?? selected().find((one) => one === name)
     if (parameter !== undefined) keep(asked, parameter, { errors, read: () => parameterText(body, name) })
     else if (filtered.includes(name)) readFilter(body, members, { asked, errors })
-    else unknown.note(name, errors)
+    else unknown.note(name, known, errors)
   }
   return asked
 }
@@ -96,12 +97,12 @@ function readFilter(
     return
   }
   const tree: Record<string, unknown> = {}
-  const unknown = new UnknownNames('filter', () => fieldsAmong(filters))
+  const unknown = new UnknownNames('filter')
   for (const name of Object.keys(filter)) {
     if (filters.has(name)) keep(asked, name, { errors, read: () => parameterText(filter, name) })
     else if (group !== undefined && (GROUP_NAMES.has(name) || name.includes('('))) {
       tree[name] = (filter as Body)[name]
-    } else unknown.note(name, errors)
+    } else unknown.note(name, () => fieldsAmong(filters), errors)
   }
   if (group !== undefined && Object.keys(tree).length > 0) {
     keep(asked, group, {

@@ -3,7 +3,7 @@
 import { readForm } from '../../fields/json-text.js'
 import { type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { UnknownNames } from '../../kernel/unknown-names.js'
-import type { SerializerClass } from '../../serializers/contract.js'
+import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { schemaOf } from '../../serializers/schema-serializer.js'
@@ -29,7 +29,7 @@ export function refuseUnknownNames(view: GenericView): void {
     isList: takesMany(action),
     textual: view.body.textual,
     isWritten: strictBody === 'writable',
-    unknown: new UnknownNames('field'),
+    unknown: new UnknownNames('body'),
   })
   if (errors) throw new ValidationError(errors)
 }
@@ -60,6 +60,11 @@ function unknownIn(serializer: SerializerClass, value: unknown, search: Search):
   return Object.keys(errors).length > 0 ? errors : undefined
 }
 
+/** The names that a client may send, or sees. */
+function shownNames(byName: SerializerPlan['byName'], { isWritten }: Search): readonly string[] {
+  return [...byName.values()].filter((one) => one.writable || (one.readable && !isWritten)).map(({ name }) => name)
+}
+
 function unknownInObject(serializer: SerializerClass, value: unknown, search: Search): ErrorMessages | undefined {
   // a schema of another library is as strict as it says
   if (typeof value !== 'object' || value === null || Array.isArray(value) || schemaOf(serializer)) return undefined
@@ -72,7 +77,7 @@ function unknownInObject(serializer: SerializerClass, value: unknown, search: Se
     if (!bound || isHidden || (search.isWritten && !bound.writable)) {
       if (search.keys?.includes(name) || (search.isNested && (bound?.column?.primary || bound?.ids))) continue
       if (bound && !isHidden) errors[name] = ['This field is read-only.']
-      else search.unknown.note(name, errors)
+      else search.unknown.note(name, () => shownNames(byName, search), errors)
     } else if (bound.writable && bound.field instanceof NestedSerializer) {
       const { serializerClass, many } = bound.field
       const value = search.textual ? readForm(bound.field, inner) : inner

@@ -2,9 +2,8 @@
 
 import { lastValueOf, type ParameterDescription, type QueryParameters } from '../../filters/filter.js'
 import { queryOf } from '../../http/context.js'
-import { ConfigurationError, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
+import { ConfigurationError } from '../../kernel/errors.js'
 import { oncePer, RecentMap } from '../../kernel/once-per.js'
-import { unknownName } from '../../kernel/unknown-names.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -24,7 +23,6 @@ import { actionNamed } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import type { RowAnswer } from '../overrides.js'
-import { heededPreferences } from '../request/heeded-preferences.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf, writesJson } from '../request/respond.js'
 import { resourceOf } from '../resource.js'
@@ -39,7 +37,6 @@ const ALL = '*'
 /**
  * What the request asks for; undefined for whole objects. Names that are no fields of the view are ignored, and when none
  * is left all fields are shown. Only actions as they come with the package select: code of the application's sees whole objects.
- * @throws ValidationError with `strictParams`, for a name that the view does not have
  */
 export function selectionOf(view: GenericView): Selection | undefined {
   const { ctx } = view
@@ -70,41 +67,30 @@ const selectionsOf = oncePer((_plan: ActionPlan) =>
 function readSelection(view: GenericView, query: QueryParameters): Selection | undefined {
   const { plan } = view
   const { viewClass } = plan
-  const isStrict = viewClass.strictParams || heededPreferences(view)?.strict === true
   const asked = [FIELDS, viewClass.expandParam].map((parameter) => lastValueOf(query, parameter) ?? '')
   const known = selectionsOf(plan)(ownClass(view))
-  const key = JSON.stringify([isStrict, ...asked])
+  const key = JSON.stringify(asked)
   let selection = known.get(key)
   if (selection === undefined) {
-    selection = selectionFor(view, { isStrict, asked }) ?? null
+    selection = selectionFor(view, asked) ?? null
     if (key.length <= LONGEST_SELECTION) known.set(key, selection)
   }
   return selection ?? undefined
 }
 
-interface AskedSelection {
-  readonly isStrict: boolean
-  /** The values of the two parameters. */
-  readonly asked: readonly string[]
-}
-
-function selectionFor(view: GenericView, { isStrict, asked: texts }: AskedSelection): Selection | undefined {
+/** @param texts the values of the two parameters */
+function selectionFor(view: GenericView, texts: readonly string[]): Selection | undefined {
   const { viewClass } = view.plan
   const names = namesOf(view, view.getSerializerClass())
-  const errors: ErrorMessages = {}
   const read = (parameter: string, text = ''): ReadonlySet<string> => {
     const allowed = names.get(parameter)
     const asked = text.split(',').map((name) => name.trim())
     if (!allowed) return new Set()
-    if (isStrict && asked.some((name) => name !== '' && !allowed.has(name))) {
-      errors[parameter] = [unknownName(allowed)]
-    }
     if (allowed.has(ALL) && asked.includes(ALL)) return new Set([...allowed].filter((name) => name !== ALL))
     return new Set(asked.filter((name) => allowed.has(name)))
   }
   const fields = read(FIELDS, texts[0])
   const expand = read(viewClass.expandParam, texts[1])
-  if (Object.keys(errors).length > 0) throw new ValidationError(errors)
   return fields.size + expand.size === 0 ? undefined : { fields: fields.size > 0 ? fields : undefined, expand }
 }
 
@@ -151,6 +137,7 @@ export function selectionParameters(
     description: name === FIELDS ? 'Fields to show; the others are left out.' : 'Related objects to show in full.',
     schema: { type: 'array', items: { type: 'string', enum: [...values] } },
     explode: false,
+    ignoresUnknown: true,
   }))
 }
 

@@ -47,7 +47,7 @@ it('writes JSON', async () => {
 it('refuses what it cannot do', async () => {
   expect(await run('--route', 'clocks')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('there is no route or basename "clocks"; there are api-root, clock-list'),
+    stderr: expect.stringContaining('there is no route or basename "clocks"; did you mean "clock"?'),
   })
   expect(await run('--route', '')).toMatchObject({ code: 2 })
   expect(await run('other.js')).toMatchObject({ code: 2, stderr: expect.stringContaining('name one module') })

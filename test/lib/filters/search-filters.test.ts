@@ -144,6 +144,7 @@ describe('OrderingFilter', () => {
         description: 'Fields to order by; a hyphen turns the order.',
         schema: { type: 'array', items: { type: 'string', enum: ['title', '-title', 'n', '-n'] } },
         explode: false,
+        ignoresUnknown: true,
       },
     ])
     expect(new OrderingFilter().parameters(viewOf({}))).toEqual([])

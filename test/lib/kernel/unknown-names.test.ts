@@ -3,10 +3,10 @@ import { UnknownNames } from '../../../lib/kernel/unknown-names.js'
 
 it('tells the near one of many names, and no list of all', () => {
   const known = Array.from({ length: 125 }, (_, index) => `column_${index}`).concat('born_on')
-  expect(new UnknownNames('parameter', () => known).message('bornOn')).toBe(
+  expect(new UnknownNames('parameter').message('bornOn', () => known)).toBe(
     'Unknown parameter; did you mean "born_on"?',
   )
-  const told = new UnknownNames('filter', () => known).message('elephant')
+  const told = new UnknownNames('filter').message('elephant', () => known)
   expect(told).toContain('column_29, and 96 more.')
   expect(told).not.toContain('column_30')
 })
