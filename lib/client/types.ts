@@ -100,7 +100,7 @@ interface Methods<View> {
   ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
   update<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     key: Key<View>,
-    data: Enclosed<View, Kept<Taken<View>>>,
+    data: Enclosed<View, Kept<StaticOf<View, 'partialPut', boolean> extends true ? Patch<View> : Taken<View>>>,
     options?: WriteOptions & Showing<View, F, E>,
   ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
   partialUpdate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(

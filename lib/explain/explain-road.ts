@@ -36,6 +36,7 @@ import { explainedList } from '../views/steps/read-list.js'
 import { objectRow } from '../views/steps/read-object.js'
 import { readSavedRows, savedRows } from '../views/steps/saved-row.js'
 import { rowAccess } from '../views/steps/selection.js'
+import { takesPart } from '../views/takes-part.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
 
@@ -168,6 +169,8 @@ class RoadBook {
     const asked = isDecided(this.#subject, ...CHOOSING, ...finding) || isDecidedOutside(this.#subject)
     const own = this.#overridden(name, runs)
     if (own) return { ...NOTHING, transaction }
+    if (name === 'update' && takesPart(view.plan))
+      this.#subject.notes.push('fields that the body leaves out stay as they are (partialPut)')
     const isChange = writes === 'update' && name !== 'restoreDeleted'
     const ways = takesMany(name) ? {} : this.#ways(writes === 'delete')
     if (asked) return { ...NOTHING, ...ways, transaction }

@@ -20,6 +20,7 @@ type PlainName =
   | 'maxNestedObjects'
   | 'metadataClass'
   | 'paginationClass'
+  | 'partialPut'
   | 'parserClasses'
   | 'permissionClasses'
   | 'queryParameters'

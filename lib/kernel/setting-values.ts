@@ -1,5 +1,7 @@
 /** Values of settings, read as code gives them or as texts of the environment. Undefined counts as not set. */
+import { FORM_SHAPES, type FormShape } from './error-shapes.js'
 import { ConfigurationError } from './errors.js'
+import type { ErrorShape } from './settings.js'
 
 /** What a page does when its version is not the server's. */
 export type MismatchAction = 'reload' | 'warn' | 'ignore'
@@ -101,15 +103,15 @@ export function readTypes(value: unknown, where: string): Readonly<Record<number
   )
 }
 
-/** A function that makes bodies, and their schema. */
-export function readErrorShape(
-  value: unknown,
-  where: string,
-): { readonly body: (...given: never[]) => object; readonly schema?: Readonly<Record<string, unknown>> } | undefined {
+/** A function that makes bodies, and their schema; of a front end, its preset. */
+export function readErrorShape(value: unknown, where: string): ErrorShape | undefined {
   if (value === undefined) return undefined
+  if (typeof value === 'string' && Object.hasOwn(FORM_SHAPES, value)) return FORM_SHAPES[value as FormShape]
   const { body, schema = {} } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
   if (typeof body === 'function' && typeof schema === 'object' && schema !== null) return value as never
-  throw new ConfigurationError(`${where}: give { body: (error) => ({ … }), schema: { … } }`)
+  throw new ConfigurationError(
+    `${where}: give { body: (error) => ({ … }), schema: { … } }, or one of ${Object.keys(FORM_SHAPES).join(', ')}`,
+  )
 }
 
 /** A wrong value for a message: as JSON, so that it is one line, and not at length. */

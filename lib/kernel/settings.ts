@@ -2,7 +2,7 @@
  * The settings of the service, from code or from the environment (wire format, sections 1 and 8).
  * Secrets have no fallback.
  */
-
+import type { FormShape } from './error-shapes.js'
 import { ConfigurationError, type ErrorMessages } from './errors.js'
 import { type Messages, readMessages } from './message-settings.js'
 import { didYouMean } from './near-miss.js'
@@ -109,10 +109,10 @@ export interface Settings {
   readonly problemTypes?: Readonly<Record<number, string>> | undefined
   /**
    * The shape of errors, but for those that are problems: what stands for the package's own body, and its JSON Schema for the
-   * OpenAPI document. @see docs/reference/envelopes.md
+   * OpenAPI document; or `'react-admin'` or `'refine'`, whose forms show them by field. @see docs/reference/envelopes.md
    * @example { body: ({ detail, errors }) => ({ errors: errors ?? { body: [detail] } }), schema: { type: 'object' } }
    */
-  readonly errorShape?: ErrorShape | undefined
+  readonly errorShape?: ErrorShape | FormShape | undefined
 }
 
 /** An error as the package would answer it. */
@@ -259,6 +259,7 @@ export function forwardedPrefix(): string {
  * The value of a setting, from code or from the environment, looked up anew at each call; undefined where it is not set.
  * @throws ConfigurationError the environment has a value that it cannot have
  */
+export function setting(name: 'errorShape'): ErrorShape | undefined
 export function setting<N extends Name>(name: N): Settings[N]
 export function setting(name: Name): unknown {
   const { variable, read }: Kind<unknown> = kinds[name]

@@ -14,6 +14,8 @@ export interface DescribedView {
   readonly allowed: readonly string[]
   /** The fields of the serializer that POST, PUT or PATCH takes; undefined where the path takes none of them. */
   readonly input: SerializerPlan | undefined
+  /** What the body leaves out stays as it is: no field is required. */
+  readonly partial?: boolean | undefined
   /** The names that parameters of aggregates and facets take, by parameter; undefined on other paths. */
   readonly names?: Readonly<Record<string, readonly string[]>> | undefined
 }

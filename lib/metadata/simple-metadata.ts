@@ -27,25 +27,28 @@ interface FieldMetadata {
  * the type of the key and no choices; hidden fields are left out.
  */
 export class SimpleMetadata extends BaseMetadata {
-  override determineMetadata(_ctx: Context, { name, description, allowed, input, names }: DescribedView): unknown {
+  override determineMetadata(
+    _ctx: Context,
+    { name, description, allowed, input, partial, names }: DescribedView,
+  ): unknown {
     return {
       name,
       description,
       allowed_methods: allowed.map((method) => method.toLowerCase()),
-      ...(input && { actions: { fields: describeFields(input) } }),
+      ...(input && { actions: { fields: describeFields(input, partial) } }),
       ...(names && { parameters: names }),
     }
   }
 }
 
-function describeFields({ fields }: SerializerPlan): Record<string, FieldMetadata> {
+function describeFields({ fields }: SerializerPlan, partial = false): Record<string, FieldMetadata> {
   const shown = fields.filter(
     ({ field, readable, writable }) => (readable || writable) && !(field instanceof HiddenField),
   )
-  return Object.fromEntries(shown.map((bound) => [bound.name, describeField(bound)]))
+  return Object.fromEntries(shown.map((bound) => [bound.name, describeField(bound, partial)]))
 }
 
-function describeField({ field, required, rivals, writable }: BoundField): FieldMetadata {
+function describeField({ field, required, rivals, writable }: BoundField, partial: boolean): FieldMetadata {
   const { label, helpText, validators } = field.options
   const schema: FieldSchema = { ...narrowed(field.schema(), validators), ...field.options.schema }
   const [number = schema] = (schema['anyOf'] ?? []) as readonly FieldSchema[]
@@ -59,7 +62,7 @@ function describeField({ field, required, rivals, writable }: BoundField): Field
     choices: schema.enum ?? schema.items?.enum,
   }
   const declared = Object.entries(described).filter(([, value]) => value !== undefined)
-  const isAsked = required && rivals.length === 0
+  const isAsked = required && rivals.length === 0 && !partial
   return { type: typeOf(schema), required: isAsked, read_only: !writable, ...Object.fromEntries(declared) }
 }
 

@@ -1,6 +1,7 @@
 /** One method of a path as a document describes it (wire format, section 13). */
 import { hasContent, isSafeMethod } from '../http/context.js'
 import { needsKey } from '../idempotency/rule.js'
+import { isRange } from '../pagination/counted-page.js'
 import { actionNamed, isRead, showsObject, showsWritten } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { isCacheable } from '../views/cacheable.js'
@@ -8,6 +9,7 @@ import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { hasObjectPaths } from '../views/mixins/create-mixin.js'
 import { resourceOf } from '../views/resource.js'
+import { takesPart } from '../views/takes-part.js'
 import { pageDescription } from './aggregate-schema.js'
 import { enclosedAnswer } from './envelope-schema.js'
 import { pathParameters, queryParameters, toParameter } from './parameters.js'
@@ -17,7 +19,7 @@ import { securityOf } from './security.js'
 import { STANDARD, type Standard, statusOf } from './standard-actions.js'
 import { isConditional, refusesAnonymous, statusesOf } from './statuses.js'
 import { type OperationOptions, type Subject, subjectOf } from './subject.js'
-import type { Operation, Parameter, Response, Schema } from './types.js'
+import type { Header, Operation, Parameter, Reference, Response, Schema } from './types.js'
 import { nounOf, phraseOf, sentence } from './words.js'
 
 /** Describes an operation. @throws {ConfigurationError} two of its parts have one name */
@@ -25,7 +27,9 @@ export function describeOperation(options: OperationOptions): Operation {
   const subject = subjectOf(options)
   const { endpoint, operation, components, view } = subject
   if (endpoint.kind === 'root') return describeRoot(subject)
-  const named = actionNamed(operation.action) && STANDARD[operation.action]
+  // a PUT of a part is a PATCH
+  const isPatch = operation.action === 'update' && takesPart(view.plan)
+  const named = actionNamed(operation.action) && STANDARD[isPatch ? 'partialUpdate' : operation.action]
   // what a view without a model answers, only its own code knows
   const standard = view instanceof GenericAPIView ? named : undefined
   const body = requestBody(subject, standard)
@@ -142,7 +146,7 @@ function showsWhatItWrote({ operation, view }: Subject): boolean {
 /** The answers that succeed. */
 function successes(subject: Subject, standard: Standard | undefined): Record<string, Response> {
   const { operation, components, view } = subject
-  const headers = headersOf(components, successHeaders(subject))
+  const headers = { ...headersOf(components, successHeaders(subject)), ...countHeader(subject) }
   const described = (schema: Schema | undefined) => ({ headers, ...contentOf(mediaTypes(view), schema) })
   if (!standard) {
     const { outputSerializer, outputsList } = operation
@@ -170,6 +174,17 @@ function isValidated({ endpoint, operation, view }: Subject): boolean {
   if (operation.action === 'retrieve' && view.viewClass.concurrency !== null) return true
   if (operation.action === 'list' && resourceOf(view.viewClass).keepsConnections) return false
   return isRead(operation.action) && isCacheable(view.viewClass)
+}
+
+/** The header that has the count of a list. */
+function countHeader({ operation, view, components }: Subject): Record<string, Reference> {
+  if (!(view instanceof GenericAPIView && hasModel(view.viewClass))) return {}
+  const name = pageDescription(view.viewClass, operation.action)?.countHeader
+  if (name === undefined) return {}
+  const header: Header = isRange(name)
+    ? { description: 'Which objects of how many these are: `items 0-9/30`.', schema: { type: 'string' } }
+    : { description: 'The number of objects on all pages.', schema: { type: 'integer', minimum: 0 } }
+  return { [name]: components.header(name, header) }
 }
 
 function successHeaders(subject: Subject): readonly HeaderName[] {

@@ -19,12 +19,15 @@ export interface CountOptions {
   readonly countLimit?: number
   /**
    * Answers the bare list, as clients of other APIs want it: its count stands in this header, such as `X-Total-Count`, and where
-   * other pages are in `Link`. @default none; an object with `count`, `next`, `previous` and `results`
+   * other pages are in `Link`. `Content-Range` says which objects they are, too: `items 0-9/30`. @default none; an object with `count`, `next`, `previous` and `results`
    */
   readonly countHeader?: string
 }
 
 export interface CountedPage {
+  /** How many objects are before it, and on it. */
+  readonly offset: number
+  readonly length: number
   /** The rows; undefined where the list ends before the page. */
   readonly rows: Rows | undefined
   readonly count: number | null
@@ -63,9 +66,12 @@ export function checkCount(
 export function describeCounted(
   item: Readonly<Record<string, unknown>>,
   { count, countHeader }: { readonly count: string; readonly countHeader: string | undefined },
-): Pick<PageDescription, 'suffix' | 'schema'> {
+): Pick<PageDescription, 'suffix' | 'schema' | 'countHeader'> {
   const isCounted = count !== 'none'
-  if (countHeader !== undefined) return { suffix: 'List', schema: { type: 'array', items: item } }
+  if (countHeader !== undefined) {
+    const isSent = isCounted || isRange(countHeader)
+    return { suffix: 'List', schema: { type: 'array', items: item }, ...(isSent && { countHeader }) }
+  }
   const schema = envelopeSchema({
     count: isCounted
       ? { type: 'integer', minimum: 0, description: 'The number of objects on all pages.' }
@@ -81,11 +87,23 @@ export function describeCounted(
 export function answerPage(
   ctx: Context,
   countHeader: string | undefined,
-  page: { readonly count: number | null; next: string | null; previous: string | null; readonly results: unknown },
+  { found, next, previous }: { readonly found: CountedPage; next: string | null; previous: string | null },
 ): object {
-  if (countHeader === undefined) return page
-  if (page.count !== null) ctx.set(countHeader, String(page.count))
-  return page.results as object
+  const { count, offset, length } = found
+  const results = found.results()
+  if (countHeader === undefined) return { count, next, previous, results }
+  if (isRange(countHeader)) ctx.set(countHeader, rangeOf(offset, length, count))
+  else if (count !== null) ctx.set(countHeader, String(count))
+  return results as object
+}
+
+/** True of the header that says which objects of how many these are (RFC 9110 section 14.4). */
+export function isRange(countHeader: string): boolean {
+  return countHeader.toLowerCase() === 'content-range'
+}
+
+function rangeOf(offset: number, length: number, count: number | null): string {
+  return `items ${length === 0 ? '*' : `${offset}-${offset + length - 1}`}/${count ?? '*'}`
 }
 
 /** Which page to read, and how the list is counted. */
@@ -108,6 +126,8 @@ async function readExact(source: ListSource, { size, offset }: AskedPage): Promi
   return {
     rows: isPast ? undefined : rows,
     count,
+    offset,
+    length: rows.length,
     hasNext: offset + size < count,
     results: () => rows.results(0, rows.length),
   }
@@ -123,6 +143,8 @@ async function readAhead(source: ListSource, page: AskedPage): Promise<CountedPa
   return {
     rows: isPast ? undefined : rows,
     count: await countBy(source, { ...page, hasNext, isPast, length }),
+    offset,
+    length,
     hasNext,
     results: () => rows.results(0, length),
   }

@@ -92,7 +92,7 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
         last: last === undefined ? undefined : link(last),
       })
     }
-    return answerPage(request.ctx, this.countHeader, { count: found.count, next, previous, results: found.results() })
+    return answerPage(request.ctx, this.countHeader, { found, next, previous })
   }
 }
 

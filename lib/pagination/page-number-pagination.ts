@@ -99,7 +99,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
         last: last === undefined ? undefined : link(last),
       })
     }
-    return answerPage(request.ctx, this.countHeader, { count: found.count, next, previous, results: found.results() })
+    return answerPage(request.ctx, this.countHeader, { found, next, previous })
   }
 
   #page(request: PageRequest): number {

@@ -25,6 +25,8 @@ export interface PageDescription {
   readonly statuses?: readonly number[]
   /** Its links are sent as `Link`, too. @default false */
   readonly hasLinks?: boolean
+  /** The header that says how many objects there are. @default none */
+  readonly countHeader?: string
 }
 
 /** The schema of an envelope: all members are always there. */

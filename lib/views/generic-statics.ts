@@ -144,6 +144,11 @@ export class GenericStatics extends APIView {
    * @default null
    */
   static envelope: Envelope = null
+  /**
+   * PUT leaves fields that the body leaves out as they are, as PATCH does, in place of asking for all that are required.
+   * @default false
+   */
+  static partialPut = false
   /** Answers POST by 200 in place of 201, and DELETE by 200 and the object in place of 204. @default {} */
   static statuses: Statuses = {}
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
@@ -182,5 +187,6 @@ described(GenericStatics, {
   ordering: 'names',
   softDelete: 'any',
   envelope: 'any',
+  partialPut: 'boolean',
   statuses: 'record',
 } satisfies Record<GenericStatic, Kind>)

@@ -10,7 +10,9 @@ import {
   JSONRenderer,
   modelSerializer,
   modelViewSet,
+  NestedSerializer,
   PageNumberPagination,
+  ValidationError,
 } from '../../lib/index.js'
 import { validateResponse } from '../../lib/testing/index.js'
 import { serveApp } from '../support/client.js'
@@ -192,12 +194,69 @@ describe('the shape of errors', () => {
     expect(await answered('GET', '/articles/99')).toEqual({ errors: { body: ['Not found'] } })
   })
 
+  it.each(['react-admin', 'refine'] as const)(
+    'is what the forms of %s show: a message for each path',
+    async (front) => {
+      configure({ errorShape: front })
+      class Tasks extends bulkModelViewSet(Task, {
+        serializerClass: class extends modelSerializer(Task, {
+          fields: ['id', 'title', 'project'],
+          declaredFields: { project: new NestedSerializer(ProjectSerializer) },
+        }) {
+          override validate(data: { title?: string }) {
+            if (data.title === 'none') throw new ValidationError({ non_field_errors: ['Not this', 'nor that'] })
+            return data as never
+          }
+        },
+      }) {}
+      const { port, api } = await serveViews({ tasks: Tasks })
+      const document = api.getSchema()
+      const status = front === 'refine' ? { statusCode: 400 } : {}
+      const failed = { message: 'Validation failed', ...status }
+      const answers = async (path: string, body: unknown, expected: object) => {
+        const method = body === undefined ? 'GET' : 'POST'
+        const headers = { 'content-type': 'application/json' }
+        const sent = body === undefined ? {} : { headers, body: JSON.stringify(body) }
+        const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, ...sent })
+        const shown = await answer.json()
+        expect(shown).toEqual(expected)
+        const exchange = {
+          method,
+          path,
+          status: answer.status,
+          headers: Object.fromEntries(answer.headers),
+          body: shown,
+        }
+        expect(validateResponse(document, exchange)).toEqual([])
+      }
+      await answers(
+        '/tasks',
+        { project: {} },
+        { ...failed, errors: { title: 'This field is required.', 'project.name': 'This field is required.' } },
+      )
+      await answers('/tasks', { title: 'a', project: 7 }, { ...failed, errors: { project: 'Expected an object.' } })
+      await answers('/tasks/bulk', [{ title: 'a', project: { name: 'b' } }, { title: 'c' }], {
+        ...failed,
+        errors: { '1.project': 'This field is required.' },
+      })
+      await answers(
+        '/tasks',
+        { title: 'none', project: { name: 'b' } },
+        front === 'refine'
+          ? { message: 'Not this nor that', ...status, errors: {} }
+          : { ...failed, errors: { 'root.serverError': 'Not this nor that' } },
+      )
+      await answers('/tasks/99', undefined, { message: 'Not found', ...(front === 'refine' && { statusCode: 404 }) })
+    },
+  )
+
   it('is the own one where the hook fails, which is reported', async () => {
     configure({ errorShape: { body: () => undefined as never } })
     const { get, reported } = await serveViews({ articles: ArticleViewSet })
     expect((await get('/articles/99')).status).toBe(404)
     expect(String(reported[0])).toContain('body() has returned no object')
     expect(() => configure({ errorShape: { schema: {} } as never })).toThrow('configure({ errorShape }): give { body:')
+    expect(() => configure({ errorShape: 'vue' as never })).toThrow('or one of react-admin, refine')
   })
 })
 

@@ -175,7 +175,20 @@ describe('bare lists with countHeader', () => {
     const { paths } = api.getSchema({ title: 'Books', version: '1' })
     expect(paths['/api/books']?.get?.responses['200']).toMatchObject({
       content: { 'application/json': { schema: { type: 'array' } } },
+      headers: { 'X-Total-Count': { $ref: '#/components/headers/X-Total-Count' } },
     })
+  })
+
+  it.each([
+    [new PageNumberPagination({ countHeader: 'Content-Range' }), '?page_size=5&page=2', 'items 5-9/23'],
+    [new LimitOffsetPagination({ countHeader: 'content-range' }), '?limit=9&offset=20', 'items 20-22/23'],
+    [new LimitOffsetPagination({ countHeader: 'Content-Range' }), '?offset=40', 'items */23'],
+    [new LimitOffsetPagination({ countHeader: 'Content-Range', count: 'none' }), '?limit=5', 'items 0-4/*'],
+  ])('say in Content-Range which objects they are, and that the document says so', async (paginator, query, range) => {
+    const { client, api } = await served(paginator)
+    expect((await client.get(`/api/books${query}`)).headers['content-range']).toBe(range)
+    const { components } = api.getSchema()
+    expect(components.headers).toMatchObject({ [paginator.countHeader as string]: { schema: { type: 'string' } } })
   })
 
   it('are lists for a typed client, too, which walks over none', async () => {
@@ -195,7 +208,8 @@ describe('bare lists with countHeader', () => {
   })
 
   it('say no count that nobody has counted, and refuse what is no header', async () => {
-    const { client } = await served(new LimitOffsetPagination({ count: 'none', countHeader: 'X-Total-Count' }))
+    const { client, api } = await served(new LimitOffsetPagination({ count: 'none', countHeader: 'X-Total-Count' }))
+    expect(api.getSchema().components.headers).not.toHaveProperty('X-Total-Count')
     expect((await client.get('/api/books')).headers).not.toHaveProperty('x-total-count')
     await expect(served(new PageNumberPagination({ countHeader: 'a b' }))).rejects.toThrow(
       'PageNumberPagination: countHeader "a b" is no name of a header',

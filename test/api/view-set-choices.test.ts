@@ -170,6 +170,69 @@ describe('an action that a view set leaves out', () => {
   })
 })
 
+describe('a PUT of a part, partialPut', () => {
+  class PartViewSet extends modelViewSet(Book, { serializerClass: BookSerializer, partialPut: true }) {}
+  class InputViewSet extends modelViewSet(Book, {
+    serializerClass: BookOutput,
+    inputSerializerClass: BookInput,
+    partialPut: true,
+  }) {}
+  class WholeViewSet extends PartViewSet {
+    override update() {
+      return super.update({ partial: false })
+    }
+  }
+  class PatchViewSet extends modelViewSet(Book, { serializerClass: BookSerializer, withoutActions: ['update'] }) {}
+
+  it('is what PATCH is, and POST asks for the whole', async () => {
+    const api = new APIRouter().register('part', PartViewSet, 'part').register('input', InputViewSet, 'input')
+    await api.prepare()
+    const client = await serveApp(api.routes())
+    const made = await client.send('POST', '/part', { title: 'a', pages: 3, author_id: 1 })
+    const { id } = made.json
+    for (const path of ['part', 'input']) {
+      for (const body of [
+        {},
+        { pages: 4 },
+        { author_id: 2 },
+        { title: '' },
+        { title: 'b', nothing: 1 },
+        { author_id: 9 },
+        [],
+      ]) {
+        const [put, patch] = [
+          await client.send('PUT', `/${path}/${id}`, body),
+          await client.send('PATCH', `/${path}/${id}`, body),
+        ]
+        expect([put.status, put.json]).toEqual([patch.status, patch.json])
+      }
+    }
+    expect((await client.get(`/part/${id}`)).json).toEqual({ id, title: 'b', pages: 4, author_id: 2 })
+    expect((await client.send('POST', '/part', {})).json.errors).toEqual({ title: ['This field is required.'] })
+  })
+
+  it('is told by the document, OPTIONS and explain(), and an own update() has the last word', async () => {
+    const api = new APIRouter()
+      .register('part', PartViewSet, 'part')
+      .register('whole', WholeViewSet, 'whole')
+      .register('patch', PatchViewSet, 'patch')
+    await api.prepare()
+    const client = await serveApp(api.routes())
+    const { put, patch } = api.getSchema().paths['/part/{id}'] ?? {}
+    expect(put?.requestBody).toEqual(patch?.requestBody)
+    expect(put?.summary).toBe(patch?.summary)
+    const required = async (path: string) => (await client.send('OPTIONS', path)).json.actions.fields.title.required
+    const told = [await required('/part'), await required('/part/1'), await required('/patch/1')]
+    expect(told).toEqual([true, false, false])
+    expect((await api.explain('part-update'))[0]?.notes).toContain(
+      'fields that the body leaves out stay as they are (partialPut)',
+    )
+    expect((await api.explain('patch-partial_update'))[0]?.notes.join()).not.toContain('partialPut')
+    const { json } = await client.send('POST', '/whole', { title: 'a' })
+    expect((await client.send('PUT', `/whole/${json.id}`, {})).status).toBe(400)
+  })
+})
+
 describe('unknown names', () => {
   const strict = (statics: object) =>
     Object.assign(

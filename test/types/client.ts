@@ -219,3 +219,18 @@ export async function callChosen(): Promise<void> {
   const cleared = await books.call('DELETE', '')
   if (cleared.ok) is<Equal<typeof cleared.data, { deleted: number }>>()
 }
+
+/** A PUT of a part takes what PATCH takes; one of the whole asks for all. */
+class PartBooks extends modelViewSet(Book, { serializerClass: BookSerializer, partialPut: true }) {}
+class PartBooksByStatic extends ModelViewSet<Book, BookSerializer> {
+  static override serializerClass = BookSerializer
+  static override partialPut = true as const
+}
+const parts = new APIRouter().register('parts', PartBooks).register('others', PartBooksByStatic)
+export async function callParts(): Promise<void> {
+  const client = createClient<typeof parts>('https://example.org')
+  await client.parts.update(1, {})
+  await client.others.update(1, {})
+  // @ts-expect-error a new one needs its title
+  await client.parts.create({})
+}

@@ -13,10 +13,10 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     /**
      * Answers PUT: holds the row, validates the body, stores it by `performUpdate()`, and shows the object. With
-     * `partial` missing fields stay as they are.
+     * `partial` missing fields stay as they are. @default partial: the static `partialPut`
      */
     update(options: { partial?: boolean } = {}): Promise<unknown> {
-      return change(this, options.partial ?? false)
+      return change(this, options.partial ?? this.viewClass.partialPut)
     }
 
     /** Answers PATCH: `update({ partial: true })`. */

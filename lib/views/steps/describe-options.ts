@@ -6,6 +6,7 @@ import { ALL_METHODS } from '../../kernel/methods.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import type { ActionPlan } from '../action-plan.js'
 import type { ActionMap } from '../actions.js'
+import { takesPart } from '../takes-part.js'
 import type { View } from '../view.js'
 import { patchedTypes } from '../view-handler.js'
 
@@ -32,7 +33,8 @@ export async function describeOptions(view: DescribedPath): Promise<unknown> {
   if (patched.length > 0) ctx.set('Accept-Patch', patched.join(', '))
   const { name, description } = view.constructor as Function & { readonly description: string }
   const names = declaredNames(view.constructor, plan.actions)
-  return metadata.determineMetadata(ctx, { name, description, allowed, input: taking?.describeInput(), names })
+  const partial = taking && takesPart(taking.plan)
+  return metadata.determineMetadata(ctx, { name, description, allowed, input: taking?.describeInput(), partial, names })
 }
 
 /** A view of the first of POST, PUT and PATCH that the caller may use on this path, as far as that is not about an object. */

@@ -177,7 +177,7 @@ const STATICS_BY_PAGE: Readonly<Record<string, string>> = {
   'reference/row-level-security': 'databaseRole databaseSettings',
   'reference/errors': 'exposeTriggerMessages',
   'reference/limits': 'maxNestedObjects',
-  'how-to/view-sets': 'actions model serializerClass inputSerializerClass strictBody withoutActions',
+  'how-to/view-sets': 'actions model serializerClass inputSerializerClass partialPut strictBody withoutActions',
   'how-to/own-sql': 'queryset',
   'how-to/external-ids': 'lookupField',
   'how-to/nested-routes': 'lookupUrlKwarg parentLookupField',
