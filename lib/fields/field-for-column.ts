@@ -81,7 +81,7 @@ export function fieldForColumn(column: Column, options: GeneratedOptions): Seria
   const make = FIELDS[column.type]
   if (make) return make(column, options)
   // any other type of PostgreSQL is read and shown as its text; a type that is not known yet is not judged
-  return column.sqlType === undefined ? new SerializerField(options) : text(column, options)
+  return column.sqlType === undefined ? new SerializerField(options) : other(column, options)
 }
 
 const text: Make = (column, options) => {
@@ -180,6 +180,11 @@ const oneByte = unless((value) => /^[\u0001-\u007f]?$/.test(value), 'Ensure this
 const wholeText = unless((value) => /^\s*(?:0|[1-9]\d*)\s*$/.test(value), 'A valid integer is required.')
 /** Amounts have two places at most. */
 const money = unless((value) => !/\.\d{3}/.test(value), 'Ensure that there are no more than 2 decimal places.')
+/** Entities stand for texts of any length, which PostgreSQL writes out: by nobody who could stop it. */
+const xml = unless((value) => {
+  const type = value.indexOf('<!DOCTYPE')
+  return type === -1 || !value.includes('<!ENTITY', type)
+}, 'Entities are not allowed.')
 const COORDINATE = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/gi
 const shape = (make: Make) =>
   unless(
@@ -190,6 +195,16 @@ const shape = (make: Make) =>
     'Ensure that its numbers have no more digits than are stored.',
     make,
   )
+/** A number that stands by itself in a text, as `numeric` takes it: each is tried from its first digit on. */
+const POWER = /(?<![\w.])(?:[\d_]+(?:\.[\d_]*)?|\.[\d_]+)e([+-]?[\d_]+)/gi
+/** What a JSON value may have, too. */
+const MOST_ZEROS = 1_000
+/** Numbers within a text of another type, as of a `jsonpath` or a composite type, are written with all digits by PostgreSQL. */
+const other = unless((value) => {
+  let zeros = 0
+  for (const [, exponent = ''] of value.matchAll(POWER)) zeros += Math.abs(Number(exponent.replaceAll('_', '')))
+  return zeros <= MOST_ZEROS
+}, `Ensure that the exponents of its numbers add up to no more than ${MOST_ZEROS}.`)
 const geometry: Make = shape((_, options) => new GeometryField(options))
 const figure: Make = shape(text)
 
@@ -246,6 +261,7 @@ const FIELDS: Readonly<Record<string, Make>> = {
   xid8: wholeText,
   cid: wholeText,
   money,
+  xml,
   point: geometry,
   circle: geometry,
   ...Object.fromEntries(['line', 'lseg', 'box', 'path', 'polygon'].map((type) => [type, figure])),

@@ -1,15 +1,24 @@
 /** The only place that writes an error to the client: the JSON envelope and what a 401 asks for (wire format, section 6). */
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
-import { ApiError, boundedErrors, ClientGone, type ErrorMessages, NotFound } from '../kernel/errors.js'
+import {
+  ApiError,
+  boundedErrors,
+  ClientGone,
+  type ErrorMessages,
+  NotFound,
+  ServiceUnavailable,
+} from '../kernel/errors.js'
 import { escapeControls } from '../kernel/quote.js'
 import { setting } from '../kernel/settings.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { isValidationGap, toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
+import { isTimeout } from '../postgres/guarded.js'
 import { nativeError } from '../postgres/native-error.js'
-import { type Context, isTargetError, RequestSlot } from './context.js'
+import { type Context, isSafeMethod, isTargetError, RequestSlot } from './context.js'
 import { PROBLEM_TYPE, prefersProblem, problemOf } from './problem.js'
+import { isGone } from './response-end.js'
 import { shownDetail, shownErrors } from './shown-errors.js'
 
 /** What of an error reaches the client. */
@@ -69,7 +78,7 @@ const ENTITY_HEADERS = [
  * @param challenge `WWW-Authenticate` of a 401 that brings none itself; by default that of the schemes that were tried
  */
 export function answerError(ctx: Context, error: unknown, challenge?: string): void {
-  if (error instanceof ClientGone) {
+  if (error instanceof ClientGone || isAbandoned(ctx, error)) {
     // for the application's log: nginx says it so
     ctx.status = CLIENT_CLOSED_REQUEST
     return
@@ -85,6 +94,11 @@ export function answerError(ctx: Context, error: unknown, challenge?: string): v
   if (error instanceof ApiError && isValidationGap(error)) warnOfGap(ctx, error.cause as Error)
   if (ctx.writable) write(ctx, answer, challenge)
   if (answer.status >= 500) reportError(ctx, error)
+}
+
+/** True for a statement of a stream or a cursor that was cancelled since nobody waits for it any more. */
+function isAbandoned(ctx: Context, error: unknown): boolean {
+  return isSafeMethod(ctx.method) && isGone(ctx) && isTimeout(error instanceof ServiceUnavailable ? error.cause : error)
 }
 
 function write(ctx: Context, answer: Answer, challenge: string | undefined): void {

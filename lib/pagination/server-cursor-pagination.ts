@@ -5,7 +5,7 @@ import type { ParameterDescription } from '../filters/filter.js'
 import { callerOf } from '../http/caller.js'
 import type { Context } from '../http/context.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'
-import { ConfigurationError } from '../kernel/errors.js'
+import { ClientGone, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { getCursorSecret } from '../kernel/settings.js'
 import { frame } from '../kernel/signing.js'
@@ -209,11 +209,16 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
   }
 
   async #read(held: HeldCursor, { ctx, id, text }: { ctx: Context; id: string; text: string }): Promise<Used<object>> {
+    let isFetching = true
     whenResponseEnds(ctx, () => {
       // the client went away without its page: it cannot go on from here
-      if (!ctx.res.writableFinished) void this.#cursors.abandon(id, held)
+      if (isFetching) void held.cursor.cancel?.()
+      else if (!ctx.res.writableFinished) void this.#cursors.abandon(id, held)
     })
-    const rows = await held.cursor.fetch(this.pageSize)
+    if (isGone(ctx)) throw new ClientGone()
+    const rows = await held.cursor.fetch(this.pageSize).finally(() => {
+      isFetching = false
+    })
     const exhausted = rows.length < this.pageSize
     const result = { cursor_id: exhausted ? null : text, results: rows.results(0, rows.length), exhausted }
     // nobody gets the id of a HEAD

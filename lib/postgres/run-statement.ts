@@ -6,7 +6,14 @@ import { preparesStatements } from '../kernel/settings.js'
 import { cancelStatement } from './cancel-statement.js'
 import { type ConnectionQueue, queueOf, refusalOf } from './connection-queue.js'
 import type { LocalSettings } from './local-settings.js'
-import { type AnswerField, clientOf, type PgConnection, type Queryable, type TypeParsers } from './pg-types.js'
+import {
+  type AnswerField,
+  clientOf,
+  type KnexClient,
+  type PgConnection,
+  type Queryable,
+  type TypeParsers,
+} from './pg-types.js'
 import { sendsPlainly } from './plain-queries.js'
 import { type RawRow, type RowFormat, TEXTS } from './row-stream.js'
 import { type KnexScope, scopeOf } from './scoped-knex.js'
@@ -250,6 +257,41 @@ export interface StatementClient {
   readonly destroyed: boolean
 }
 
+/** A builder of knex, before it is run. */
+interface Unsent {
+  client: KnexClient
+  on(event: 'query-error', listener: () => void): unknown
+}
+
+/**
+ * Stops a statement that knex itself runs once the recipient is gone, as those of ours are: not inside a transaction. Its
+ * error is then a `ClientGone`.
+ */
+export function stopWith(recipient: StatementClient | undefined, knex: Queryable, builder: Unsent): void {
+  if (!recipient || knex.isTransaction) return
+  const { client } = builder
+  let running: RunningStatement | undefined
+  // knex gives a connection back by the client of the builder
+  builder.client = Object.assign(Object.create(client) as KnexClient, {
+    async acquireConnection(): Promise<PgConnection> {
+      const connection = await client.acquireConnection()
+      if (recipient.destroyed) {
+        await client.releaseConnection(connection)
+        throw new ClientGone()
+      }
+      running = new RunningStatement(knex, connection, recipient)
+      return connection
+    },
+    async releaseConnection(connection: PgConnection): Promise<void> {
+      await running?.end()?.catch((failure) => dispose(connection, failure))
+      return client.releaseConnection(connection)
+    },
+  })
+  builder.on('query-error', () => {
+    if (running?.isStopping) throw new ClientGone()
+  })
+}
+
 /** How often we look after those who wait for rows, in milliseconds: a statement that is shorter costs no more than being noted. */
 const INTERVAL = 100
 
@@ -277,6 +319,10 @@ class RunningStatement {
   end(): Promise<void> | undefined {
     running.delete(this)
     return this.#stopping
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping !== undefined
   }
 
   stopIfAbandoned(): void {

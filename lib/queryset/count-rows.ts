@@ -4,11 +4,13 @@ import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
-import { readsRawRows, runStatement } from '../postgres/run-statement.js'
+import { readsRawRows, runStatement, stopWith } from '../postgres/run-statement.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
 import { hasContextHooks } from './context-hooks.js'
 import { hasOwn } from './group-conditions.js'
 import { readsBelow } from './read-columns.js'
+import { readExactly } from './read-exactly.js'
+import { recipientOf } from './recipient.js'
 
 const SHAPED = /^(groupBy|having|distinct|union|limit|offset|with\w*Recursive|with$)/
 
@@ -21,15 +23,15 @@ const USUAL_LIMIT = 10_000
 export async function countRows(query: AnyQueryBuilder, kind: Kind = 'exact', limit = USUAL_LIMIT): Promise<number> {
   if (kind === 'estimated' && readsTable(query)) return estimateRows(query)
   if (kind === 'estimated' || kind === 'capped') return countUpTo(query, limit)
-  if (isShaped(query)) return Number(await query.clone().resultSize())
+  if (isShaped(query)) return countAll(query.clone().clear(/^(orderBy|offset|limit)/))
   const counting = countQuery(query)
   if (!readsBelow(counting)) {
-    const [row] = await counting.castTo<{ count: string | number }[]>()
+    const [row] = await readExactly(counting).castTo<{ count: string | number }[]>()
     return Number(row?.count ?? 0)
   }
   // a number is no object, which hooks of the model would take it for
   const { text, values } = nativeSql(counting.toKnexQuery())
-  const [row] = await runStatement(query.knex() as Queryable, { text, name: undefined }, values)
+  const [row] = await runStatement(query.knex() as Queryable, { text, name: undefined }, values, recipientOf(query))
   return Number(row?.[0] ?? 0)
 }
 
@@ -58,7 +60,7 @@ async function estimateRows(query: AnyQueryBuilder): Promise<number> {
   const { text, values } = nativeSql(explained)
   const statement = { text: `explain (format json) ${text}`, name: undefined }
   // raw: whatever an application does to names and to JSON
-  const [row] = await runStatement(knex, statement, values)
+  const [row] = await runStatement(knex, statement, values, recipientOf(query))
   const [plan] = JSON.parse(row?.[0] ?? '[]') as Explained
   return plan?.Plan['Plan Rows'] ?? 0
 }
@@ -67,9 +69,16 @@ async function countUpTo(query: AnyQueryBuilder, limit: number): Promise<number>
   const capped = unordered(query)
   if (!isShaped(query)) void capped.clearSelect().select(query.modelClass().raw('1'))
   if (!query.has('limit')) void capped.limit(limit)
+  return Math.min(await countAll(capped), limit)
+}
+
+/** The number of rows of a query as it is. */
+async function countAll(query: AnyQueryBuilder): Promise<number> {
   const knex = query.knex() as Queryable
-  const { rows } = await knex.raw<Counted>('select count(*) as count from ? as counted', [capped.toKnexQuery()])
-  return Math.min(Number(rows[0]?.count ?? 0), limit)
+  const counting = knex.raw<Counted>('select count(*) as count from ? as counted', [query.toKnexQuery()])
+  stopWith(recipientOf(query), knex, counting as never)
+  const { rows } = await counting
+  return Number(rows[0]?.count ?? 0)
 }
 
 type Explained = readonly { readonly Plan: { readonly 'Plan Rows': number } }[]

@@ -6,7 +6,9 @@ import { keepJsonTexts } from '../models/json-texts.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { refusalOfUid } from '../postgres/connection-queue.js'
 import type { AnswerField } from '../postgres/pg-types.js'
+import { stopWith } from '../postgres/run-statement.js'
 import { quietHooks } from './context-hooks.js'
+import { recipientOf } from './recipient.js'
 
 type OnBuild = (this: AnyQueryBuilder, builder: AnyQueryBuilder) => void
 
@@ -37,6 +39,7 @@ function readTexts(knexQuery: Knex.QueryBuilder, builder: AnyQueryBuilder): void
   const model = builder.modelClass() as ModelClass
   const types = new RememberingTypes(knex)
   knexQuery.options({ types })
+  if (builder.isFind()) stopWith(recipientOf(builder), knex, knexQuery as never)
   knexQuery.on('query-response', (rows: unknown, { response, __knexUid }: Answered) => {
     const refusal = refusalOfUid(knex, __knexUid)
     if (refusal) throw refusal

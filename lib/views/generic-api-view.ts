@@ -46,7 +46,7 @@ import { refusesInserted } from './steps/insert-guard.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
-import { addConditions, filteredQuery } from './steps/visible-query.js'
+import { addConditions, filteredQuery, querysetOf } from './steps/visible-query.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
 import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
 import { writesUnseen } from './writing-plan.js'
@@ -269,7 +269,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const own = serializerPlan(shown).relations
     // what nested objects of a body change, too
     const relations = taken === shown ? own : merge(own, serializerPlan(taken).relations)
-    const parent = seenBy(this.getQueryset() as unknown as AnyQueryBuilder, this.visibleRows)
+    const parent = querysetOf(this)
     await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent })
     if (this.visibleFields) await findReadable(shown, objects, { context: this.getSerializerContext() })
   }

@@ -3,7 +3,17 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
-import { APIRouter, FullTextSearchFilter, ModelSerializer, ModelViewSet } from 'koa-viewsets'
+import {
+  APIRouter,
+  configure,
+  FullTextSearchFilter,
+  ModelSerializer,
+  ModelViewSet,
+  modelSerializer,
+  NestedSerializer,
+  PageNumberPagination,
+  ServerCursorPagination,
+} from 'koa-viewsets'
 import { max } from 'koa-viewsets/views'
 import { Model, type QueryBuilder } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -12,7 +22,10 @@ import { exchange, serve, type TestServer } from '../support/server.js'
 
 const SCHEMA = `
   create table naps (id int primary key, seconds float8 not null, name text default 'a nap');
-  insert into naps values (1, 30), (2, 0.1), (3, 0);`
+  insert into naps values (1, 30), (2, 0.1), (3, 0);
+  create table sleepers (id int primary key);
+  insert into sleepers values (1);
+  create view slow_naps as select id from naps where pg_sleep(seconds) is not null;`
 
 class Nap extends Model {
   static override tableName = 'naps'
@@ -43,6 +56,61 @@ class NapViewSet extends ModelViewSet<Nap> {
   }
 }
 
+/** The same as instances, whose related rows are slow, too. */
+class ReadNapViewSet extends NapViewSet {
+  static override serializerClass = class ReadNapSerializer extends NapSerializer {
+    override toRepresentation(nap: Nap): unknown {
+      return super.toRepresentation(nap)
+    }
+  }
+  static override paginationClass = PageNumberPagination
+}
+
+/** Each nap once: what is counted is a query of its own. */
+class DistinctNapViewSet extends ReadNapViewSet {
+  override getQueryset(): QueryBuilder<Nap> {
+    return super.getQueryset().distinct('naps.*')
+  }
+}
+
+class CappedNapViewSet extends NapViewSet {
+  static override paginationClass = new PageNumberPagination({ count: 'capped' })
+}
+
+class HeldNapViewSet extends NapViewSet {
+  static override paginationClass = ServerCursorPagination
+}
+
+/** Naps whose own rows are read at once, and those that are related by a view that sleeps. */
+class Sleeper extends Model {
+  static override tableName = 'sleepers'
+  static override relationMappings = () => ({
+    naps: {
+      relation: Model.HasManyRelation,
+      modelClass: Slow,
+      join: { from: 'sleepers.id', to: 'slow_naps.id' },
+    },
+  })
+}
+
+class Slow extends Model {
+  static override tableName = 'slow_naps'
+}
+
+const SlowSerializer = modelSerializer(Slow, { fields: ['id'] })
+
+class SleeperViewSet extends ModelViewSet<Sleeper> {
+  static override model = Sleeper
+  static override serializerClass = class SleeperSerializer extends modelSerializer(Sleeper, {
+    fields: ['id', 'naps'],
+    declaredFields: { naps: new NestedSerializer(SlowSerializer, { many: true, readOnly: true }) },
+  }) {
+    override toRepresentation(object: Sleeper): unknown {
+      return super.toRepresentation(object)
+    }
+  }
+}
+
 let database: TestDatabase
 let knex: Knex
 let server: TestServer
@@ -53,16 +121,22 @@ let gone = 0
 const statements: string[] = []
 
 beforeAll(async () => {
+  configure({ secretKey: 'a secret of the clients that leave' })
   database = await createDatabase({ schema: SCHEMA })
   knex = knexLibrary({
     client: 'pg',
     connection: { ...(database.connection as Knex.PgConnectionConfig) },
     pool: { min: 0, max: 2 },
   })
-  Nap.knex(knex)
+  for (const model of [Nap, Sleeper, Slow]) model.knex(knex)
   knex.on('query', ({ sql }: { sql: string }) => statements.push(sql))
   const api = new APIRouter()
   api.register('naps', NapViewSet)
+  api.register('read', ReadNapViewSet, 'read')
+  api.register('distinct', DistinctNapViewSet, 'distinct')
+  api.register('capped', CappedNapViewSet, 'capped')
+  api.register('held', HeldNapViewSet, 'held')
+  api.register('sleepers', SleeperViewSet)
   await api.prepare()
   const app = new Koa()
   app.on('error', (error) => faults.push(error))
@@ -95,7 +169,7 @@ function begin(head: string, body = ''): () => void {
 async function untilSleeping(count: number): Promise<void> {
   await vi.waitFor(async () => {
     const { rows } = await database.knex.raw(
-      `select 1 from pg_stat_activity where datname = current_database() and query like '%pg_sleep(seconds)%'
+      `select 1 from pg_stat_activity where datname = current_database() and (query like '%pg_sleep(seconds)%' or query ~ 'slow_naps|fetch forward')
         and state = 'active' and pid <> pg_backend_pid()`,
     )
     expect(rows).toHaveLength(count)
@@ -113,20 +187,30 @@ async function nextConnection(): Promise<unknown> {
 }
 
 describe('a client that goes away', () => {
-  it.each(['/naps', '/naps/1', '/naps/aggregate', '/naps/aggregate?group_by=name', '/naps/facets', '/naps?search=nap'])(
-    'takes the statement of %s with it',
-    async (path) => {
-      const before = await nextConnection()
-      const leave = begin(`GET ${path}`)
-      await untilSleeping(1)
-      leave()
-      await untilSleeping(0)
-      await vi.waitFor(() => expect(statuses).toEqual([499]))
-      // the connection is as good as it was
-      expect(await nextConnection()).toBe(before)
-      expect(faults).toEqual([])
-    },
-  )
+  it.each([
+    ...['/naps', '/naps/1', '/naps/aggregate', '/naps/aggregate?group_by=name', '/naps/facets', '/naps?search=nap'],
+    ...[
+      '/read',
+      '/read/1',
+      '/read?page=2',
+      '/distinct',
+      '/distinct?page=2',
+      '/capped?page=2',
+      '/sleepers',
+      '/sleepers/1',
+    ],
+    '/held',
+  ])('takes the statement of %s with it', async (path) => {
+    const before = await nextConnection()
+    const leave = begin(`GET ${path}`)
+    await untilSleeping(1)
+    leave()
+    await untilSleeping(0)
+    await vi.waitFor(() => expect(statuses).toEqual([499]))
+    // the connection is as good as it was
+    expect(await nextConnection()).toBe(before)
+    expect(faults).toEqual([])
+  })
 
   it('has no statement begun that still waits for a connection', async () => {
     const holding = [begin('GET /naps/1'), begin('GET /naps/1')]

@@ -465,3 +465,32 @@ describe('digits', () => {
     expect(user / 1_000).toBeLessThan(5_000)
   })
 })
+
+describe('texts that PostgreSQL writes out', () => {
+  const Text = tableOf('written_texts')
+  const fields = ['id', 'path', 'paths', 'pair', 'xml', 'note']
+
+  beforeAll(async () => {
+    await database.knex.raw(`
+      create type pair as (a numeric, b text);
+      create table written_texts (id serial primary key, path jsonpath, paths jsonpath[], pair pair, xml xml, note text)`)
+    Text.knex(database.knex)
+  })
+
+  it.each<[string, unknown, number]>([
+    ['path', '$ ? (@ > 1e130000)', 400],
+    ['path', `$ ? (${Array(20).fill('@ > 1e300').join(' || ')})`, 400],
+    ['path', '$ ? (@ > 1e+1_001)', 400],
+    ['path', '$ ? (@ > .5e-1001)', 400],
+    ['path', '$ ? (@ > 1e20 || @ < 1.5e-20)', 201],
+    ['paths', ['$ ? (@ > 1e130000)'], 400],
+    ['pair', '(1e130000,x)', 400],
+    ['pair', '(1e9,a1e130000)', 201],
+    ['note', '1e130000', 201],
+    ['xml', `<!DOCTYPE a [<!ENTITY x "${'y'.repeat(99)}">]><a>${'&x;'.repeat(99)}</a>`, 400],
+  ])('are refused where a short one would be long, or cost long: %s of %s is %i', async (name, value, expected) => {
+    const { send } = await serveViews({ texts: viewOf(Text, serializerOf(Text, fields)) })
+    const { status, json } = await send('POST', '/texts', { [name]: value })
+    expect([status, Object.keys(json.errors ?? {})]).toEqual([expected, expected === 400 ? [name] : []])
+  })
+})

@@ -3,7 +3,7 @@
 import { describeModel } from '../../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
-import { runStatement } from '../../postgres/run-statement.js'
+import { runStatement, type StatementClient } from '../../postgres/run-statement.js'
 import { keyRows, PLACE, valuesOf } from '../../queryset/key-rows.js'
 import type { SqlPart } from '../../queryset/keyset.js'
 import type { VisibleRows } from '../../queryset/visible-rows.js'
@@ -24,6 +24,8 @@ export interface ObjectsToCount {
   readonly relatedSchema: (() => string | undefined) | undefined
   /** Whose rows are counted. */
   readonly visible: VisibleRows | undefined
+  /** Who waits for the numbers. */
+  readonly recipient: StatementClient | undefined
 }
 
 /** Names of no table and no column of the application's. */
@@ -32,7 +34,7 @@ const COUNTED = 'koa_viewsets_counted'
 
 /** How many related objects each owner has, in the order of the owners: by one statement. */
 export async function countObjects(asked: ObjectsToCount): Promise<readonly number[]> {
-  const { model, relation, owners, knex } = asked
+  const { model, relation, owners, knex, recipient } = asked
   const description = describeModel(model)
   const count = countSql(asked, KEYS)
   const properties = description.relations.get(relation)?.ownerProperties ?? []
@@ -41,7 +43,7 @@ export async function countObjects(asked: ObjectsToCount): Promise<readonly numb
   const rows = keyRows({ columns, values, table: KEYS, names: count.columns })
   const sql = `select ${count.sql} from ${rows.sql} order by ??`
   const compiled = nativeSql(knex.raw(sql, [...count.bindings, ...rows.bindings, PLACE] as never))
-  const found = await runStatement(knex, { text: compiled.text, name: undefined }, compiled.values)
+  const found = await runStatement(knex, { text: compiled.text, name: undefined }, compiled.values, recipient)
   return found.map(([number]) => Number(number))
 }
 

@@ -5,6 +5,7 @@ import { countObjects, countSql, type ObjectsToCount } from '../../filters/relat
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import type { Counter, Counting } from '../../queryset/load-relations.js'
+import { recipientOf } from '../../queryset/recipient.js'
 import { schemaOf } from '../../queryset/schema-of.js'
 import type { CountSql } from '../../rows/list-sql.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
@@ -39,6 +40,7 @@ function toCount(
     schema: () => schemaOf(parent),
     rows,
     visible: view.visibleRows,
+    recipient: recipientOf(parent),
     relatedSchema: shown && (() => rows && schemaOf(rows)),
   }
 }

@@ -2,11 +2,12 @@
 
 import type { Where } from '../../filters/field-path.js'
 import { addWhere, type FilterSettings, isDescribed } from '../../filters/filter.js'
-import type { Context } from '../../http/context.js'
+import { type Context, isSafeMethod } from '../../http/context.js'
 import { NotFound } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { addApart, groupConditions } from '../../queryset/group-conditions.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
+import { readFor } from '../../queryset/recipient.js'
 import { computedColumns, shownRows } from '../../queryset/shown-rows.js'
 import { leaveOutOfGraph, seenBy } from '../../queryset/visible-rows.js'
 import { checkQueryset } from '../checks/check-queryset.js'
@@ -45,13 +46,14 @@ export function addConditions(
   })
 }
 
-/** The view's queryset, which remembers for whom it reads. */
+/** The view's queryset, which remembers for whom it reads, and who waits for it. */
 export function querysetOf(view: GenericView): AnyQueryBuilder {
-  const { visibleRows } = view
+  const { visibleRows, ctx } = view
   const query = view.getQueryset() as AnyQueryBuilder
   // a graph is the application's
   if (visibleRows && !view.plan.resource.isWholeTable) leaveOutOfGraph(query, visibleRows)
-  return seenBy(query, visibleRows)
+  // what an action does that writes goes on
+  return seenBy(readFor(query, isSafeMethod(ctx.method) ? ctx.req.socket : undefined), visibleRows)
 }
 
 /** What of a list's conditions is known already. */
