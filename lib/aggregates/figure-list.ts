@@ -6,6 +6,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { standardExact, standardValue } from '../models/exact-types.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, modelName } from '../models/objection.js'
+import { bareName } from '../models/table-reference.js'
 import type { ListPool, ListSource, RowCursor } from '../pagination/list-source.js'
 import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
 import { sqlStateOf } from '../postgres/database-errors.js'
@@ -196,7 +197,7 @@ function unreadable(query: AnyQueryBuilder): ConfigurationError {
 
 /** The query itself, of groups in place of objects. */
 function grouped(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage): AnyQueryBuilder {
-  const columns = columnsOf(query, asked)
+  const columns = columnsOf(PathStart.of(query), asked)
   void query.select(query.modelClass().raw(columns.sql, columns.bindings as never))
   cut(query, asked, page)
   return query
@@ -204,8 +205,8 @@ function grouped(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage):
 
 /** A query of the rows that the application's own selects and groups make, in the place of the table. */
 function aroundRows(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage): CompiledSql {
-  const { table } = PathStart.of(query)
-  const columns = columnsOf(query, asked)
+  const table = bareName(query.tableRefFor(query.modelClass()))
+  const columns = columnsOf(PathStart.of(query, table), asked)
   const knex = query.knex() as Queryable
   const built = knex
     .queryBuilder()
@@ -233,8 +234,7 @@ function cut(query: Grouping, asked: AskedFigures, { limit, offset }: FigurePage
   if (offset) query.offset(offset)
 }
 
-function columnsOf(query: AnyQueryBuilder, { figures }: AskedFigures): SqlPart {
-  const start = PathStart.of(query)
+function columnsOf(start: PathStart, { figures }: AskedFigures): SqlPart {
   const parts = figures.map((figure) => figure.sql(start))
   return {
     sql: parts.map(({ sql }) => `${sql} as ??`).join(', '),

@@ -32,14 +32,14 @@ export class PathStart {
     this.#schema = schema
   }
 
-  /** The table of a query. To know its schema the query is built. */
-  static of(query: AnyQueryBuilder): PathStart {
+  /** The table of a query, by the name that it has there. To know its schema the query is built. */
+  static of(query: AnyQueryBuilder, table = query.tableRefFor(query.modelClass())): PathStart {
     let known: { schema: string | undefined } | undefined
     const schema = () => {
       known ??= { schema: schemaOf(query) }
       return known.schema
     }
-    return new PathStart(query.tableRefFor(query.modelClass()), { schema, visible: visibleRowsOf(query) })
+    return new PathStart(table, { schema, visible: visibleRowsOf(query) })
   }
 
   get schema(): string | undefined {

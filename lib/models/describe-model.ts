@@ -13,7 +13,7 @@ import { describeColumn } from './describe-column.js'
 import { describeRelations } from './describe-relations.js'
 import type { ModelDescription } from './model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
-import { toReference } from './table-reference.js'
+import { bareName, toReference } from './table-reference.js'
 
 /** What is known of a model. */
 interface Known {
@@ -269,7 +269,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
   const declared = names.filter((name) => primaryKey.includes(name) || schema.properties.has(name))
   return {
     model,
-    nativeName: catalogue?.nativeName ?? (model.tableName.split('.').at(-1) as string),
+    nativeName: catalogue?.nativeName ?? bareName(model.tableName),
     partitions: new Set(table.partitions),
     columns,
     declared: schema.properties.size > 0 ? declared : names,

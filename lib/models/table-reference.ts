@@ -25,3 +25,8 @@ function written(knex: Queryable, name: string, quote: (native: string) => strin
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
+
+/** The name of a table without its schema, as an alias has it. */
+export function bareName(table: string): string {
+  return table.slice(table.lastIndexOf('.') + 1)
+}

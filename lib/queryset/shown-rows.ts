@@ -8,7 +8,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import { quoteIdentifier, toReference } from '../models/table-reference.js'
+import { bareName, quoteIdentifier, toReference } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { isShaped } from './count-rows.js'
 import type { SqlPart } from './keyset.js'
@@ -70,7 +70,7 @@ const NULL = /^\(*null\)*$/i
 /** The query itself, with other rows in the place of its table. */
 function around(query: AnyQueryBuilder, rows: Building, names: readonly string[]): AnyQueryBuilder {
   const model = query.modelClass()
-  const table = query.tableRefFor(model).split('.').at(-1) as string
+  const table = bareName(query.tableRefFor(model))
   const outer = query.clone().clear(INSIDE).alias(table)
   const selected = names.map((name) => columnOf(outer, name).sql)
   return outer.from(model.raw('? as ??', [rows as never, table]) as never).select(model.raw(selected.join(', ')))

@@ -6,6 +6,7 @@
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { bareName } from '../models/table-reference.js'
 import { addApart } from './group-conditions.js'
 import type { SqlPart } from './keyset.js'
 import { schemaOf } from './schema-of.js'
@@ -79,7 +80,7 @@ export function leaveOutUnseen(query: AnyQueryBuilder, seen: SeenRows | undefine
   const model = query.modelClass()
   const reference = query.tableRefFor(model)
   if ('query' in seen) {
-    const table = lastPart(reference)
+    const table = bareName(reference)
     void query.alias(table).from(model.raw('? as ??', [seen.query().toKnexQuery() as never, table]) as never)
   } else addCondition(query, seen, reference)
 }
@@ -105,13 +106,9 @@ function addCondition(query: AnyQueryBuilder, condition: RowCondition, table: st
 /** A table in FROM, of which only those rows are there that the caller sees. */
 export function seenTable(model: ModelClass, condition: RowCondition, schema: string | undefined): SqlPart {
   const name = schema === undefined ? model.tableName : `${schema}.${model.tableName}`
-  const table = lastPart(model.tableName)
+  const table = bareName(model.tableName)
   const { sql, bindings } = condition.where(table, () => schema)
   return { sql: `(select * from ?? as ?? where ${sql})`, bindings: [name, table, ...bindings] }
-}
-
-function lastPart(name: string): string {
-  return name.split('.').at(-1) as string
 }
 
 /** Leaves out what the caller does not see of what a query loads with its rows by a graph of its own. */

@@ -13,6 +13,7 @@ import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
+import { bareName } from '../models/table-reference.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { RowCondition } from '../queryset/visible-rows.js'
 import { CallerSetting, NotSaid } from './caller-setting.js'
@@ -129,7 +130,7 @@ function compileAlone(raw: RawCondition, { model }: ModelDescription): Certain {
       `has ${value.path} in SQL without a type; write \${${value.path}}::int, or the type that it is of`,
     )
   })
-  const name = model.tableName.split('.').at(-1) as string
+  const name = bareName(model.tableName)
   const where: RowCondition['where'] = (table) => ({
     sql: `exists (select 1 from (select ??.*) as ?? where ${textOf(raw)})`,
     bindings: [table, name, ...typed],

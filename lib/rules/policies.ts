@@ -5,6 +5,7 @@ import { isNarrowed } from '../filters/step.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
+import { bareName } from '../models/table-reference.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { alongRelation } from '../queryset/visible-fields.js'
 import type { RowCondition } from '../queryset/visible-rows.js'
@@ -133,9 +134,9 @@ class PolicyPrinter {
     try {
       const condition = this.#condition(model, action)
       const isPlain = this.#isPlain(condition, model, model)
-      const held = this.#rows(model, condition, { where, isPlain })?.where(tableOf(model))
+      const held = this.#rows(model, condition, { where, isPlain })?.where(bareName(model.tableName))
       const said = held ?? { sql: 'true', bindings: [] }
-      const asked = isPlain ? said : { sql: `${policy}(??.*)`, bindings: [tableOf(model)] }
+      const asked = isPlain ? said : { sql: `${policy}(??.*)`, bindings: [bareName(model.tableName)] }
       const made = clauses.map((clause) => `${clause} (${asked.sql})`).join(' ')
       return [
         dropped,
@@ -297,11 +298,7 @@ function settingsIn(value: unknown): readonly CallerSetting[] {
 /** A function with the rights of its owner, whom no policy stops: it sees the rows that a condition is about. */
 function definer(name: string, model: ModelClass, { sql, bindings }: SqlPart): SqlPart {
   const head = `CREATE OR REPLACE FUNCTION ${name}(?? ??) RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER`
-  return { sql: `${head} RETURN ${sql}`, bindings: [tableOf(model), model.tableName, ...bindings] }
-}
-
-function tableOf({ tableName }: ModelClass): string {
-  return tableName.split('.').at(-1) as string
+  return { sql: `${head} RETURN ${sql}`, bindings: [bareName(model.tableName), model.tableName, ...bindings] }
 }
 
 function part(sql: string, { tableName }: ModelClass): SqlPart {

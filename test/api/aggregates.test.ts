@@ -1,4 +1,5 @@
 /** What view sets compute of all objects of a list: `GET /orders/aggregate`. */
+import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
@@ -23,6 +24,7 @@ import { avg, count, countDistinct, max, min, sum } from '../../lib/views/index.
 import { Book, createBooks } from '../lib/filters/books.js'
 import { type Client, serving } from '../support/client.js'
 import type { TestDatabase } from '../support/database.js'
+import { serializerOf } from '../support/views.js'
 
 let database: TestDatabase
 let client: Client
@@ -129,7 +131,23 @@ class Joined extends Books {
   }
 }
 
+class BookOfSchema extends Model {
+  static override tableName = 'public.books'
+}
+
+class OfSchema extends Books {
+  static override model = BookOfSchema as never
+  static override serializerClass = serializerOf(BookOfSchema, ['id', 'n', 'state']) as never
+  static override filtersetFields = ['n'] as never
+  static override aggregates = { books: count(), total: sum('n') } as never
+  static override groupBy = ['state'] as never
+  override getQueryset() {
+    return super.getQueryset().select('id', 'n', 'state').distinct()
+  }
+}
+
 const VIEWS = {
+  of_schema: OfSchema,
   books: Books,
   numbered: Numbered,
   sliced: Sliced,
@@ -149,6 +167,7 @@ const VIEWS = {
 beforeAll(async () => {
   configure({ secretKey: 'a secret of the tests' })
   database = await createBooks()
+  BookOfSchema.knex(database.knex)
   await database.knex.raw(`
     insert into countries values ('de', 'Germany', 'Europe'), ('ke', 'Kenya', 'Africa');
     insert into people (name, country_code) values ('Ada', 'de'), ('Ben', 'ke'), ('Cleo', null);
@@ -341,6 +360,12 @@ describe('querysets of the application', () => {
       { state: 'draft', created__month: '2024-02-01', books: 1 },
     ])
     expect(await got('selected/aggregate?aggregate=books,name&author__name=Ada')).toEqual({ books: 2, name: 'Ada' })
+    expect(await got('of_schema/aggregate?aggregate=books,total')).toEqual(
+      await got('books/aggregate?aggregate=books,total'),
+    )
+    expect(await got('of_schema/aggregate?group_by=state&aggregate=total&n__gt=0')).toEqual(
+      await got('books/aggregate?group_by=state&aggregate=total&n__gt=0'),
+    )
     expect(await got('joined/aggregate?aggregate=books,name')).toEqual({ books: 2, name: 'Ada' })
     expect(await got('joined/aggregate?group_by=author__name&aggregate=total')).toEqual([
       { author__name: 'Ada', total: 3 },

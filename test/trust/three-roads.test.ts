@@ -208,6 +208,7 @@ function kinds(): readonly Kind[] {
       isMapped: false,
       by: 'rules',
       hasQuerysets: false,
+      saysOr: true,
       fields: randomFields(),
     },
     {
@@ -216,6 +217,7 @@ function kinds(): readonly Kind[] {
       isMapped: true,
       by: 'rules',
       hasQuerysets: true,
+      saysOr: true,
       fields: randomFields(),
     },
     {
@@ -224,6 +226,7 @@ function kinds(): readonly Kind[] {
       isMapped: true,
       by: 'related',
       hasQuerysets: true,
+      saysOr: true,
       fields: {},
     },
   ]

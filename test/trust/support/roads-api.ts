@@ -2,7 +2,7 @@
 import Koa from 'koa'
 import type { Context } from 'koa-viewsets'
 import { mcp } from 'koa-viewsets/mcp'
-import { Model, type RelationMappings, snakeCaseMappers } from 'objection'
+import { Model, QueryBuilder, type RelationMappings, snakeCaseMappers } from 'objection'
 import {
   APIRouter,
   BaseAuthentication,
@@ -113,6 +113,8 @@ export interface Kind {
   readonly by: 'rules' | 'related' | 'querysets'
   /** View sets have a `getQueryset()` of their own. */
   readonly hasQuerysets: boolean
+  /** Query builders, mappings of relations and querysets of the application say an OR, which lets in all that is there. */
+  readonly saysOr?: boolean
   /** What rules say of fields: the same for all callers. */
   readonly fields: Readonly<Partial<Record<TableName, Readonly<Record<string, FieldRule>>>>>
 }
@@ -145,7 +147,19 @@ type Models = Readonly<Record<TableName, typeof Model>>
 /** A name as properties have it. */
 export const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-function modelsOf({ schema, isMapped }: Kind): Models {
+/** A condition of all rows, of which a part that stands alone is a hole. */
+function orElse<Query>(query: Query): Query {
+  return (query as QueryBuilder<Model>).whereRaw('1 = 1').orWhereRaw('1 = 1') as Query
+}
+
+class SayingOr<M extends Model, R = M[]> extends QueryBuilder<M, R> {
+  constructor(...args: never[]) {
+    super(...(args as []))
+    void this.onBuild((query) => void (query.isFind() && orElse(query)))
+  }
+}
+
+function modelsOf({ schema, isMapped, by, saysOr }: Kind): Models {
   const at = (name: string) => (schema === 'public' ? name : `${schema}.${name}`)
   const models = {} as Record<TableName, typeof Model>
   const join = (from: string, to: string, columns: readonly [string, string][]) => ({
@@ -157,6 +171,7 @@ function modelsOf({ schema, isMapped }: Kind): Models {
     (from: TableName, to: TableName, ...columns: [string, string][]) => ({
       relation: kind,
       modelClass: models[to],
+      ...(saysOr && { modify: orElse }),
       join: join(from, to, columns),
     })
   const one = relation(Model.BelongsToOneRelation)
@@ -164,6 +179,7 @@ function modelsOf({ schema, isMapped }: Kind): Models {
   const linked = (from: TableName, to: TableName, own: string, other: string) => ({
     relation: Model.ManyToManyRelation,
     modelClass: models[to],
+    ...(saysOr && { modify: orElse }),
     join: {
       from: `${at(from)}.id`,
       through: {
@@ -213,6 +229,9 @@ function modelsOf({ schema, isMapped }: Kind): Models {
       static override idColumn: string | string[] = keys[name] ?? 'id'
       static override relationMappings = relations[name]
     }
+    // else it would be mixed with what the application itself says: a queryset, the mapping of `praise`, a joined table
+    const isAlone = by === 'rules' && name !== 'reviews' && (schema === 'public' || name !== 'book_genres')
+    if (saysOr && isAlone) Row.QueryBuilder = SayingOr as never
     if (isMapped) Row.columnNameMappers = snakeCaseMappers()
     models[name] = Object.defineProperty(Row, 'name', { value: name })
   }
@@ -253,7 +272,8 @@ export function applicationOf(kind: Kind, asked: Asked): Application {
     class Narrowed extends Plain {
       override getQueryset() {
         const query = super.getQueryset()
-        const rows = kind.by === 'rules' ? undefined : narrowing.of(this.ctx).rows(model, 'read')
+        if (kind.by === 'rules') return kind.saysOr ? orElse(query) : query
+        const rows = narrowing.of(this.ctx).rows(model, 'read')
         if (!rows) return query
         const { sql, bindings } = rows.where(model.tableName)
         return query.whereRaw(`(${sql})`, bindings)
