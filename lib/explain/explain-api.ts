@@ -1,11 +1,32 @@
 /** Explains a router's paths: all, those of a name, or the one that a request is for. */
 
-import type { Context } from '../http/context.js'
+import { type Context, isSafeMethod } from '../http/context.js'
+import type { IdempotencyRule } from '../idempotency/rule.js'
 import { didYouMean } from '../kernel/near-miss.js'
+import { heardChannels } from '../kernel/trace-channels.js'
+import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
+import { type ModelClass, modelName } from '../models/objection.js'
+import { reflectionOf } from '../models/table.js'
+import { queryParameters } from '../openapi/parameters.js'
+import { permissionName } from '../permissions/operators.js'
+import { nativeSql, type Queryable } from '../postgres/pg-types.js'
+import type { FieldUse, RowCondition, RowWrite } from '../queryset/visible-rows.js'
+import type { RuleAction } from '../rules/rule.js'
+import type { RelationGraph } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
+import type { ActionPlan } from '../views/action-plan.js'
+import { actionNamed, showsFigures } from '../views/actions.js'
+import { aggregatesOf, isAggregating } from '../views/aggregates.js'
+import type { APIView } from '../views/api-view.js'
 import type { Endpoint } from '../views/endpoint.js'
-import { explainOperation } from './explain.js'
-import type { Explanation } from './explanation.js'
-import type { ExplainOptions } from './subject.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import { hasModel } from '../views/generic-view-class.js'
+import { namedClass } from '../views/related-view-set.js'
+import { type Resource, resourceOf } from '../views/resource.js'
+import { explainRoad } from './explain-road.js'
+import type { ExplainedPolicies, Explanation } from './explanation.js'
+import { type ExplainOptions, openSubject, type Subject } from './subject.js'
 
 interface Asked {
   /** A route or a basename. @default all */
@@ -48,4 +69,169 @@ export async function explainRequest(
   const { method } = asked.ctx
   const operation = endpoint.operations.get(method === 'HEAD' ? 'GET' : method)
   return operation ? [await explainOperation({ endpoint, operation, tools, asked })] : []
+}
+
+/** @throws ApiError the request that is given is refused before its action */
+async function explainOperation(options: ExplainOptions): Promise<Explanation> {
+  const { endpoint, operation } = options
+  const subject = await openSubject(options)
+  const { view, notes } = subject
+  const { parsers, renderers } = view.policies
+  const generic = view instanceof GenericAPIView ? view : undefined
+  const { filters = [], paginator } = generic && hasModel(generic.viewClass) ? listOf(generic, operation.action) : {}
+  const road = generic
+    ? await explainRoad(subject as Subject<GenericAPIView>)
+    : { reading: null, insert: null, statements: [] }
+  if (!generic || !actionNamed(operation.action)) notes.push(`answered by ${view.constructor.name}.${view.action}()`)
+  return {
+    name: operation.name,
+    method: operation.method,
+    path: endpoint.path,
+    answeredBy: `${view.constructor.name}.${operation.action}`,
+    policies: policiesOf(view),
+    input: operation.inputSerializer?.name ?? null,
+    parsers: view.readsBody() ? parsers.map(nameOf) : [],
+    renderers: renderers.map(nameOf),
+    filters: filters.map(nameOf),
+    pagination: paginator ? nameOf(paginator) : null,
+    parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
+    relations: readsList(operation.action) && generic && hasModel(generic.viewClass) ? relationsOf(generic) : [],
+    ...(generic && isSafeMethod(operation.method) && foreignKeysOf(generic)),
+    ...(generic?.plan.limitsRows && { rules: explainRules(subject as Subject<GenericAPIView>) }),
+    ...road,
+    database: view.plan.database?.described ?? null,
+    idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
+    transaction: road.transaction ?? false,
+    replicas: isSafeMethod(operation.method) ? replicasOf(view.plan) : 0,
+    traced: heardChannels(),
+    tools: options.tools.get(operation.operationId) ?? [],
+    notes: [...new Set(notes)],
+  }
+}
+
+/** How many replicas it reads on: a server cursor stays on the primary. */
+function replicasOf({ replicas, resource }: ActionPlan): number {
+  return resource?.keepsConnections ? 0 : (replicas?.size ?? 0)
+}
+
+function readsList(action: string): boolean {
+  return action === 'list' || showsFigures(action)
+}
+
+/** What narrows the list that an action reads, and cuts it into pages; nothing of an action that reads none. */
+function listOf({ viewClass }: GenericAPIView, action: string): Partial<Pick<Resource, 'filters' | 'paginator'>> {
+  const { filters, paginator } = resourceOf(viewClass)
+  if (action === 'list') return { filters, paginator }
+  if (!showsFigures(action) || !isAggregating(viewClass)) return {}
+  return { filters, paginator: action === 'aggregate' ? aggregatesOf(resourceOf(viewClass)).paginator : undefined }
+}
+
+function parametersOf({ view }: Subject<GenericAPIView>): readonly string[] {
+  const { serializerClass } = view.viewClass
+  return queryParameters(view, serializerClass ?? undefined).map(({ name }) => name)
+}
+
+function relationsOf({ viewClass }: GenericAPIView): readonly string[] {
+  const named = Object.entries(viewClass.filterRelations)
+  return named.map(([relation, view]) => `${relation} (${namedClass(view)?.name})`)
+}
+
+/** `author: Author by author_id`; of a list, the foreign key is the other table's. */
+function foreignKeysOf({ viewClass }: GenericAPIView): Pick<Explanation, 'foreignKeys'> {
+  if (!hasModel(viewClass) || !reflectionOf(viewClass.modelClass())) return {}
+  const relations = [...describeModel(viewClass.modelClass()).relations.values()]
+  return { foreignKeys: relations.map((one) => `${one.name}: ${modelName(one.model)} by ${keyOf(one)}`) }
+}
+
+function keyOf({ kind, model, through, ownerProperties, relatedProperties }: RelationDescription): string {
+  if (kind === 'belongs-to-one') return ownerProperties.join(', ')
+  return through ? through.model.tableName : relatedProperties.map((name) => `${model.tableName}.${name}`).join(', ')
+}
+
+function policiesOf({ policies }: APIView): ExplainedPolicies {
+  const { versioning, authentication, permissions, throttles } = policies
+  return {
+    versioning: versioning ? nameOf(versioning) : null,
+    authentication: authentication.map(nameOf),
+    permissions: permissions.map(permissionName),
+    throttles: throttles.map(nameOf),
+  }
+}
+
+function describeRule(rule: IdempotencyRule | undefined): string | null {
+  if (!rule) return null
+  const caller = rule.scope ? 'idempotencyScope' : 'the id of ctx.state.user'
+  return `Idempotency-Key ${rule.isRequired ? 'required with POST and PATCH' : 'taken'}, one transaction with it; callers by ${caller}`
+}
+
+function nameOf(policy: object): string {
+  return policy.constructor.name
+}
+
+/** A sentence for each rule of the models that an action reads and writes, as they are for the caller; without a request, for those that ask none. */
+function explainRules({ view, isAsked }: Subject<GenericAPIView>): readonly string[] {
+  const { rules, viewClass, action } = view.plan
+  const own = viewClass.modelClass()
+  const { serializerClass, related } = viewClass
+  const relations = serializerClass ? serializerPlan(serializerClass).relations : {}
+  const told: string[] = []
+  const tell = (verb: string, model: ModelClass, action: RuleAction) => {
+    const condition = rules?.ruleOf(model)?.conditionOf(action)
+    if (!rules || condition === undefined) return
+    const isOpen = !isAsked && condition !== true && rules.asksCaller(model, action === 'read' ? ['read'] : undefined)
+    const rows = isOpen ? undefined : rules.of(view.ctx).rows(model, action)
+    told.push(
+      `${verb} ${modelName(model)} where ${isOpen ? 'its rule says so' : rows ? sqlOf(view, model, rows) : 'true'}`,
+    )
+  }
+  const write = WRITES[actionNamed(action)?.writes ?? 'nothing']
+  for (const model of new Set([own, ...modelsIn(own, relations)])) {
+    tell('reads', model, 'read')
+    told.push(...explainFields(view, model, { isAsked, use: 'read' }))
+  }
+  if (write) {
+    tell(write.verb, own, write.write)
+    if (write.write !== 'delete') told.push(...explainFields(view, own, { isAsked, use: 'write' }))
+  }
+  for (const [relation, named] of Object.entries(related)) told.push(`${relation} from ${namedClass(named)?.name}`)
+  return told
+}
+
+/** A sentence for each field of a model that the caller may not read, or set, of all rows. */
+function explainFields(
+  view: GenericAPIView,
+  model: ModelClass,
+  { isAsked, use }: { readonly isAsked: boolean; readonly use: FieldUse },
+): readonly string[] {
+  const { rules } = view.plan
+  const visible = isAsked ? rules?.of(view.ctx).fields : rules?.fields.described
+  return Object.keys(rules?.ruleOf(model)?.options.fields ?? {}).flatMap((name) => {
+    const access = visible?.of(model, name)
+    const extent = access?.[use] ?? 'all'
+    if (extent === 'all') return []
+    const field = `${modelName(model)}.${name}`
+    const verb = use === 'read' ? (access?.mask ? 'masks' : 'hides') : 'keeps'
+    if (extent === 'none') return [`${verb} ${field}`]
+    const rows = isAsked ? rules?.of(view.ctx).fieldRows(model, name, use) : undefined
+    return [`${verb} ${field} unless ${rows ? sqlOf(view, model, rows) : 'its rule says otherwise'}`]
+  })
+}
+
+const WRITES: Readonly<Record<string, { readonly verb: string; readonly write: RowWrite } | undefined>> = {
+  insert: { verb: 'creates', write: 'create' },
+  update: { verb: 'changes', write: 'update' },
+  delete: { verb: 'deletes', write: 'delete' },
+}
+
+function modelsIn(owner: ModelClass, graph: RelationGraph): readonly ModelClass[] {
+  const { relations } = describeModel(owner)
+  return Object.entries(graph).flatMap(([name, inner]) => {
+    const relation = relations.get(name)
+    return relation ? [relation.model, ...modelsIn(relation.model, inner)] : []
+  })
+}
+
+function sqlOf({ trx, knex }: GenericAPIView, model: ModelClass, rows: RowCondition): string {
+  const { sql, bindings } = rows.where(model.tableName)
+  return nativeSql(((trx ?? knex ?? model.knex()) as Queryable).raw(sql, bindings as never)).text
 }

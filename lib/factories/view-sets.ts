@@ -33,8 +33,8 @@ import { checkSpec, declareStatics, modelOf } from './declared-class.js'
 import type { MixedIn } from './mixin-types.js'
 import type { CheckedExpansion, MixinStatics, PlainStatics } from './view-statics.js'
 
-/** What a view set of a model declares: the statics of its class, and its mixins and actions. */
-export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics {
+/** Statics that name columns, relations and serializers of the model: in place of those of `GenericAPIView`, which take any. */
+export interface ModelNames<M extends Model> {
   /** The serializer of answers, and of bodies unless `inputSerializerClass` is that of bodies. */
   readonly serializerClass?: SerializerClass
   /** The serializer of bodies, where that is another one than that of answers. */
@@ -65,6 +65,10 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   readonly softDelete?: ColumnName<M> | (Exclude<SoftDelete, string | null> & { readonly column: ColumnName<M> }) | null
   /** Related objects that `?expand=` shows in full, by the relation, and by any other name their number, `count('reviews')`. */
   readonly expandable?: { readonly [Path in RelationPath<M>]?: Expansion } & Readonly<Record<string, Expansion>>
+}
+
+/** What a view set of a model declares: the statics of its class, and its mixins and actions. */
+export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics, ModelNames<M> {
   /** Mixins of the package or of your own, the innermost first. */
   // a function type would make the compiler forget what a generic mixin adds
   readonly mixins?: readonly Function[]

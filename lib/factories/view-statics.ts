@@ -1,50 +1,29 @@
 /** The statics of views that need no model to be checked, and those that mixins read. */
+
+import type { Model } from 'objection'
 import type { MeteringEngine } from '../metering/engine.js'
 import type { IsRelationPath, IsUntyped, Related, RelationName } from '../models/model-types.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
+import type { ModelNames } from './view-sets.js'
 
-/** Statics of any generic view. */
-type PlainName =
-  | 'atomic'
-  | 'authenticationClasses'
-  | 'databaseRole'
-  | 'databaseSettings'
-  | 'description'
-  | 'expandParam'
-  | 'envelope'
-  | 'exposeTriggerMessages'
-  | 'filterBackends'
-  | 'idempotencyScope'
-  | 'idempotent'
-  | 'lookupUrlKwarg'
-  | 'maxNestedObjects'
-  | 'metadataClass'
-  | 'paginationClass'
-  | 'partialPut'
-  | 'parserClasses'
-  | 'permissionClasses'
-  | 'queryParameters'
-  | 'queryset'
-  | 'rendererClasses'
-  | 'requireIfMatch'
-  | 'responses'
-  | 'searchConfig'
-  | 'searchParam'
-  | 'searchType'
-  | 'statuses'
-  | 'strictAccept'
-  | 'mayLeaveQueryset'
-  | 'strictBody'
-  | 'strictParams'
-  | 'queryMethod'
-  | 'throttleClasses'
-  | 'throttleScope'
-  | 'useNativeJson'
-  | 'versioningClass'
-  | 'withoutActions'
+/** What a class has that is no static to declare: its methods, the model that a factory gets, and actions, which it adds itself. */
+type Undeclared =
+  | 'prototype'
+  | 'asView'
+  | 'takenFiles'
+  | 'takingSerializers'
+  | 'open'
+  | 'modelClass'
+  | 'model'
+  | 'actions'
 
-/** Statics of any generic view. */
-export type PlainStatics = { readonly [Name in PlainName]?: (typeof GenericAPIView)[Name] }
+/** Statics of any generic view whose names the compiler does not check against the model (`ModelNames`). */
+export type PlainStatics = {
+  readonly [Name in Exclude<
+    keyof typeof GenericAPIView,
+    Undeclared | keyof ModelNames<Model>
+  >]?: (typeof GenericAPIView)[Name]
+}
 
 /** Statics that a mixin reads; without it they are a `ConfigurationError`. */
 export interface MixinStatics {

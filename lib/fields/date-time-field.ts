@@ -1,8 +1,6 @@
 /** Points in time (promises B6 and B15). */
-
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { compileDateTimeFormat, type DateTimeFormat, formatDateTime } from './date-time-format.js'
 import {
   isInfinite,
   readDateTime,
@@ -13,6 +11,48 @@ import {
 } from './date-time-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, optionError } from './options.js'
+
+const TOKENS: ReadonlyMap<string, (text: string) => string> = new Map([
+  ['Y', (text: string) => text.slice(0, 4)],
+  ['m', (text: string) => text.slice(5, 7)],
+  ['d', (text: string) => text.slice(8, 10)],
+  ['H', (text: string) => text.slice(11, 13)],
+  ['M', (text: string) => text.slice(14, 16)],
+  ['S', (text: string) => text.slice(17, 19)],
+  ['f', (text: string) => text.slice(20, -1).padEnd(6, '0')],
+  ['j', dayOfYear],
+  ['z', () => '+0000'],
+])
+const DAY = 86_400_000
+
+/** Text to be written as it is, and tokens. */
+type DateTimeFormat = readonly (string | ((text: string) => string))[]
+
+/** Reads a format; returns the token that is not known instead, if there is one. */
+function compileDateTimeFormat(format: string): DateTimeFormat | { readonly unknownToken: string } {
+  const [start = '', ...pieces] = format.split('%')
+  const parts: (string | ((text: string) => string))[] = [start]
+  for (const piece of pieces) {
+    const token = TOKENS.get(piece.slice(0, 1))
+    if (token === undefined) return { unknownToken: `%${piece.slice(0, 1)}` }
+    parts.push(token, piece.slice(1))
+  }
+  return parts
+}
+
+/** Writes a date and time of the wire's form in a format. Years beyond 9999, BC and infinities stay as they are. */
+function formatDateTime(text: string, format: DateTimeFormat): string {
+  if (text.length < 20 || text.charAt(4) !== '-' || !text.endsWith('Z')) return text
+  let formatted = ''
+  for (const part of format) formatted += typeof part === 'string' ? part : part(text)
+  return formatted
+}
+
+function dayOfYear(text: string): string {
+  const year = Number(text.slice(0, 4))
+  const days = (Date.UTC(year, Number(text.slice(5, 7)) - 1, Number(text.slice(8, 10))) - Date.UTC(year, 0, 1)) / DAY
+  return String(days + 1).padStart(3, '0')
+}
 
 const DATE_TIME_MESSAGE = 'Use the format YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM].'
 

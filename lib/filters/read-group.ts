@@ -1,11 +1,12 @@
 /** What a group of conditions asks of a list: each of them read as the parameter of its name is, and the SQL of them all. */
-
+import { IntegerField } from '../fields/integer-field.js'
 import { ValidationError } from '../kernel/errors.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { PathStart } from './field-path.js'
 import type { FilterCaller, FilterSettings } from './filter.js'
 import { declaredField, filtersetOf, UnknownLookups } from './filterset.js'
+import { SEPARATOR } from './json-key.js'
 import {
   type AnyQuestion,
   type CountQuestion,
@@ -16,7 +17,6 @@ import {
   parseGroup,
 } from './parse-group.js'
 import { type AskedRelation, askedRelationsOf } from './relations/asked-relation.js'
-import { numberOf, operatorOf } from './relations/comparison.js'
 import { countOf, existsRelated, ofRelated } from './relations/related-condition.js'
 import { type AskedCondition, anyOf, type Within } from './sub-queries.js'
 
@@ -169,4 +169,29 @@ function join(kind: 'and' | 'or' | 'not', parts: readonly AskedCondition[]): Ask
       }
     },
   }
+}
+
+const OPERATORS: ReadonlyMap<string, string> = new Map([
+  ['eq', '='],
+  ['ne', '<>'],
+  ['gt', '>'],
+  ['gte', '>='],
+  ['lt', '<'],
+  ['lte', '<='],
+])
+
+const number = new IntegerField({ minValue: 0 })
+
+/** The operator of a lookup, `__gte` or nothing for equality. @throws ValidationError there is no such lookup */
+function operatorOf(lookup: string): string {
+  const isNamed = lookup.startsWith(SEPARATOR)
+  const operator = lookup === '' ? '=' : isNamed ? OPERATORS.get(lookup.slice(SEPARATOR.length)) : undefined
+  if (operator !== undefined) return operator
+  const name = isNamed ? lookup.slice(SEPARATOR.length) : ''
+  throw new ValidationError(new UnknownNames('lookup').message(name, () => OPERATORS.keys()))
+}
+
+/** A number of objects. @throws ValidationError it is none */
+function numberOf(text: string): number {
+  return number.toInternalValue(number.fromText(text))
 }

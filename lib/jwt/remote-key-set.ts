@@ -3,11 +3,12 @@
  * soon as they are old and the issuer is away, reads answers of any size, takes any unknown name for a reason to ask again
  * while keys are renewed, and gives up a token whose `kid` two keys have.
  */
+import { importJWK, type JWK } from 'jose'
 import { ServiceUnavailable } from '../kernel/errors.js'
 import { oneLine } from '../kernel/quote.js'
 import type { JWTAlgorithm } from './algorithms.js'
-import type { KeyList, KeySource } from './key-list.js'
-import { usableKeys } from './remote-keys.js'
+import type { KeyList, KeySource, VerificationKey } from './key-list.js'
+import { algorithmOf } from './usable-key.js'
 
 export interface RemoteKeySetOptions extends FetchLimits {
   readonly jwksUri: string
@@ -187,6 +188,37 @@ function entriesOf(text: string): readonly unknown[] | undefined {
   try {
     const { keys } = JSON.parse(text) as { readonly keys?: unknown }
     return Array.isArray(keys) ? keys : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The members of a public key; all others, private ones above all, are left behind. */
+const PUBLIC = ['kty', 'crv', 'n', 'e', 'x', 'y'] as const
+
+/**
+ * The usable keys among the entries of a key set. One that is malformed, of an unknown kind, private, secret, for another use
+ * or too weak is passed over, so that it takes none of the others with it (RFC 7517 section 5).
+ */
+async function usableKeys(
+  entries: readonly unknown[],
+  algorithms: readonly JWTAlgorithm[],
+): Promise<readonly VerificationKey[]> {
+  const keys = await Promise.all(entries.map((entry) => readEntry(entry, algorithms)))
+  return keys.filter((key) => key !== undefined)
+}
+
+async function readEntry(entry: unknown, algorithms: readonly JWTAlgorithm[]): Promise<VerificationKey | undefined> {
+  if (typeof entry !== 'object' || entry === null) return undefined
+  const jwk = entry as JWK
+  // whose private part is published, is everybody's
+  if (jwk.d !== undefined || jwk.kty === 'oct') return undefined
+  try {
+    const algorithm = algorithmOf(jwk, algorithms)
+    const members = Object.fromEntries(PUBLIC.flatMap((name) => (jwk[name] === undefined ? [] : [[name, jwk[name]]])))
+    const key = await importJWK({ ...(members as JWK), alg: algorithm }, algorithm)
+    if (key instanceof Uint8Array) return undefined
+    return { kid: typeof jwk.kid === 'string' ? jwk.kid : undefined, algorithm, key }
   } catch {
     return undefined
   }

@@ -3,7 +3,7 @@ import type { Model, RelationMapping } from 'objection'
 import type { Queryable } from '../postgres/pg-types.js'
 import { modelColumn } from './catalogue.js'
 import { byDatabase, describeAnew, type PreparedDatabase, prepareModels } from './describe-model.js'
-import { type FoundRelation, findRelations } from './foreign-key-relations.js'
+import { type FoundRelation, findRelations, RELATION_CLASSES } from './foreign-key-relations.js'
 import { baseOf, type ModelClass } from './objection.js'
 import { describeTables, keyOf, linkedTables, type SchemaTable, tableProblem } from './schema-tables.js'
 import { type Reflection, reflectionOf, table } from './table.js'
@@ -57,13 +57,6 @@ export async function prepareRelatedModels(
 function isWaiting(model: ModelClass): boolean {
   return reflectionOf(model)?.isKnown === false
 }
-
-const KINDS = {
-  'belongs-to': 'BelongsToOneRelation',
-  'has-one': 'HasOneRelation',
-  'has-many': 'HasManyRelation',
-  'many-to-many': 'ManyToManyRelation',
-} as const
 
 /** Tables that foreign keys join, and their models. */
 class RelatedTables {
@@ -151,7 +144,7 @@ class RelatedTables {
       ...(between && { modelClass: between }),
     }
     return {
-      relation: owner[KINDS[kind]],
+      relation: owner[RELATION_CLASSES[kind]],
       modelClass: target,
       join: { from, ...(through && { through }), to },
     }

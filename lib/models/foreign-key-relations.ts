@@ -23,6 +23,14 @@ export type FoundRelation =
       readonly to: readonly string[]
     })
 
+/** Objection's classes of relations. */
+export const RELATION_CLASSES = {
+  'belongs-to': 'BelongsToOneRelation',
+  'has-one': 'HasOneRelation',
+  'has-many': 'HasManyRelation',
+  'many-to-many': 'ManyToManyRelation',
+} as const
+
 export interface SchemaRelations {
   /** By table; those of join tables, too. */
   readonly of: ReadonlyMap<SchemaTable, readonly FoundRelation[]>

@@ -1,6 +1,7 @@
 /** Counts of lists and their pages: exact, estimated, capped, or none. */
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { addLinks } from './link-header.js'
 import type { ListSource } from './list-source.js'
 import { type BasePagination, envelopeSchema, linkSchema, type PageDescription } from './pagination.js'
 import type { CountKind, Rows } from './slice.js'
@@ -83,12 +84,31 @@ export function describeCounted(
   return { suffix: isCounted ? 'Page' : 'UncountedPage', schema }
 }
 
-/** The body of a page: an object, or the bare list with its count in a header. */
+/** Where pages are, by numbers or offsets; null where there is none. */
+interface Places {
+  readonly link: (place: number) => string
+  readonly next: number | null
+  readonly previous: number | null
+  readonly first: number
+  /** Undefined where nobody knows. @param found its count is null unless it is exact */
+  readonly last: (found: CountedPage) => number | undefined
+}
+
+/** The body of a page: an object, or the bare list with its count in a header; with its links in another. */
 export function answerPage(
+  paginator: { readonly count: string; readonly countHeader: string | undefined; readonly linkHeader: boolean },
   ctx: Context,
-  countHeader: string | undefined,
-  { found, next, previous }: { readonly found: CountedPage; next: string | null; previous: string | null },
+  found: CountedPage,
+  places: Places,
 ): object {
+  const { countHeader, linkHeader } = paginator
+  const link = (place: number | null) => (place === null ? null : places.link(place))
+  const next = link(places.next)
+  const previous = link(places.previous)
+  if (linkHeader) {
+    const last = places.last(paginator.count === 'exact' ? found : { ...found, count: null })
+    addLinks(ctx, { next, prev: previous, first: places.link(places.first), last: link(last ?? null) ?? undefined })
+  }
   const { count, offset, length } = found
   const results = found.results()
   if (countHeader === undefined) return { count, next, previous, results }

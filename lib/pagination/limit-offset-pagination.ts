@@ -10,7 +10,7 @@ import {
   describeCounted,
   readCounted,
 } from './counted-page.js'
-import { addLinks, type LinkOptions } from './link-header.js'
+import type { LinkOptions } from './link-header.js'
 import { PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
 import { checkSizes, lastValue, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
@@ -79,20 +79,13 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
     const { count, countLimit } = this
     const found = await readCounted(source, { size: limit, offset, count, countLimit })
     const links = new PageLinks(request.url)
-    const link = (start: number) =>
-      links.to([this.limitQueryParam, String(limit)], [this.offsetQueryParam, String(start)])
-    const next = found.hasNext ? link(offset + limit) : null
-    const previous = offset > 0 ? link(Math.max(0, offset - limit)) : null
-    if (this.linkHeader) {
-      const last = lastOffset({ ...found, count: count === 'exact' ? found.count : null }, offset, limit)
-      addLinks(request.ctx, {
-        next,
-        prev: previous,
-        first: link(0),
-        last: last === undefined ? undefined : link(last),
-      })
-    }
-    return answerPage(request.ctx, this.countHeader, { found, next, previous })
+    return answerPage(this, request.ctx, found, {
+      link: (start) => links.to([this.limitQueryParam, String(limit)], [this.offsetQueryParam, String(start)]),
+      next: found.hasNext ? offset + limit : null,
+      previous: offset > 0 ? Math.max(0, offset - limit) : null,
+      first: 0,
+      last: (counted) => lastOffset(counted, offset, limit),
+    })
   }
 }
 

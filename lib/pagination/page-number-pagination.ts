@@ -11,7 +11,7 @@ import {
   describeCounted,
   readCounted,
 } from './counted-page.js'
-import { addLinks, type LinkOptions } from './link-header.js'
+import type { LinkOptions } from './link-header.js'
 import { PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
 import { checkSizes, lastValue, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
@@ -86,20 +86,13 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
     if (!found.rows) throw new NotFound('Invalid page')
     const pageSize = asked === undefined ? null : String(asked)
     const links = new PageLinks(request.url)
-    const link = (number: number) =>
-      links.to([this.pageQueryParam, String(number)], [this.pageSizeQueryParam, pageSize])
-    const next = found.hasNext ? link(page + 1) : null
-    const previous = page > 1 ? link(page - 1) : null
-    if (this.linkHeader) {
-      const last = lastPage({ ...found, count: count === 'exact' ? found.count : null }, page, size)
-      addLinks(request.ctx, {
-        next,
-        prev: previous,
-        first: link(1),
-        last: last === undefined ? undefined : link(last),
-      })
-    }
-    return answerPage(request.ctx, this.countHeader, { found, next, previous })
+    return answerPage(this, request.ctx, found, {
+      link: (place) => links.to([this.pageQueryParam, String(place)], [this.pageSizeQueryParam, pageSize]),
+      next: found.hasNext ? page + 1 : null,
+      previous: page > 1 ? page - 1 : null,
+      first: 1,
+      last: (counted) => lastPage(counted, page, size),
+    })
   }
 
   #page(request: PageRequest): number {

@@ -63,7 +63,7 @@ export class ConnectionQueue {
   /** @param isReusable the connection is in order: the next may have it as it is */
   end(connection: PgConnection, isReusable: boolean): Promise<void> {
     this.#used--
-    const next = this.#isPoolAsked() ? undefined : this.#waiting.shift()
+    const next = this.#waiting.length === 0 || this.#isPoolAsked() ? undefined : this.#waiting.shift()
     if (!next) return this.#source.releaseConnection(connection)
     if (isReusable && ++this.#handed < MOST_HANDED) {
       next.resolve(connection)
@@ -90,9 +90,9 @@ export class ConnectionQueue {
 
   /** True where a connection comes from us at the soonest. */
   #mayWait(): boolean {
+    if (this.#used === 0) return false
     const pool = this.#pool
     return (
-      this.#used > 0 &&
       pool !== undefined &&
       pool.numUsed() >= (pool.max ?? Number.POSITIVE_INFINITY) &&
       pool.numFree() === 0 &&

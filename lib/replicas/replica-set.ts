@@ -2,22 +2,23 @@
  * A primary and its streaming replicas: requests that read go to a replica that has all that the caller has written.
  * See docs/reference/replicas.md.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { reportError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { isAskedInProcess } from '../http/in-process.js'
-import { ConfigurationError } from '../kernel/errors.js'
+import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { TooLate } from '../kernel/within.js'
+import { askDatabase } from '../postgres/ask-database.js'
 import { watchSession } from '../postgres/connection-queue.js'
+import { sqlStateOf, toApiError } from '../postgres/database-errors.js'
 import { isKnex } from '../postgres/pg-types.js'
 import { shareTurns } from '../postgres/row-stream.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
-import { type Trouble, troubleOf } from './replica-trouble.js'
-import { readToken, type WalPlace, type Written, writeToken } from './token.js'
-import { askReplayed, askWritten } from './wal-questions.js'
+import { readLsn, readToken, type WalPlace, type Written, writeToken } from './token.js'
 
 /** Options of a `ReplicaSet`. */
 export interface ReplicaSetOptions {
@@ -225,4 +226,68 @@ export class ReplicaDown extends Error {
 
 function hasArrived(known: WalPlace | undefined, { system, timeline, lsn }: WalPlace): boolean {
   return known !== undefined && known.system === system && known.timeline === timeline && known.lsn >= lsn
+}
+
+/**
+ * `down`: it does not answer; `cancelled`: what its primary has done stood in the way; `primary`: only that can do it, as it
+ * writes, or is about what a migration has made and the replica does not have yet.
+ */
+type Trouble = 'down' | 'cancelled' | 'primary'
+
+/** By SQLSTATE (PostgreSQL's documentation, appendix A), or its class. */
+const TROUBLES: ReadonlyMap<string, Trouble> = new Map<string, Trouble>([
+  ...['40001', '40P01'].map((code) => [code, 'cancelled'] as const),
+  ...['25006', '0A000', '55000', '42P01', '42703', '42704', '42883'].map((code) => [code, 'primary'] as const),
+  ...['08', '53', '58', '57P01', '57P02', '57P03', 'XX'].map((code) => [code, 'down'] as const),
+])
+
+const UNAVAILABLE = 503
+
+/** Undefined for what would be the same on the primary. */
+function troubleOf(error: unknown): Trouble | undefined {
+  const cause = error instanceof ApiError ? error.cause : error
+  const state = sqlStateOf(cause)
+  if (state !== undefined) return TROUBLES.get(state) ?? TROUBLES.get(state.slice(0, 2))
+  // a connection whose settings would have values misread
+  if (error instanceof ApiError && cause instanceof ConfigurationError) return 'down'
+  // what the connection, its pool or the system has thrown
+  return cause !== undefined && toApiError(cause)?.status === UNAVAILABLE ? 'down' : undefined
+}
+
+/** What was written is before this place, as it is asked for after the commit. The name of a file begins with the history. */
+const WRITTEN = {
+  text: `select (select system_identifier from pg_control_system())::text as system,
+    pg_current_wal_insert_lsn()::text as lsn,
+    ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint::text as timeline`,
+  values: [],
+}
+
+/**
+ * How far a standby has come. Its control file names the history last: until then it counts as one that has not arrived. Who
+ * may not read `pg_stat_wal_receiver` sees nothing there. A server that is no standby has what it has written.
+ */
+const REPLAYED = {
+  text: `select (select system_identifier from pg_control_system())::text as system,
+    coalesce(pg_last_wal_replay_lsn(), case when pg_is_in_recovery() then null else pg_current_wal_insert_lsn() end)::text as lsn,
+    case when pg_is_in_recovery()
+      then coalesce((select received_tli from pg_stat_wal_receiver), (select timeline_id from pg_control_checkpoint()))::text
+      else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint::text end as timeline`,
+  values: [],
+}
+
+/** Where the log of a primary is now. @throws Error it does not answer in time, or is no primary */
+function askWritten(primary: Knex, milliseconds: number): Promise<WalPlace | undefined> {
+  return ask(primary, WRITTEN, milliseconds)
+}
+
+/** How far a standby has come; undefined where its pool is full. @throws Error it does not answer in time */
+function askReplayed(replica: Knex, milliseconds: number): Promise<WalPlace | undefined> {
+  return ask(replica, REPLAYED, milliseconds)
+}
+
+async function ask(knex: Knex, question: typeof WRITTEN, milliseconds: number): Promise<WalPlace | undefined> {
+  const row = await askDatabase(knex, question, milliseconds)
+  const { system, timeline, lsn } = row ?? {}
+  if (typeof system !== 'string' || typeof timeline !== 'string' || typeof lsn !== 'string') return undefined
+  return { system, timeline: Number(timeline), lsn: readLsn(lsn) }
 }

@@ -1,19 +1,23 @@
 /** A serializer's output compiled for rows of raw text: which columns to select, what to join, how to write (promise E22). */
-
+import type { Relation } from 'objection'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { LIST } from '../queryset/related-lists.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { areComparable } from '../queryset/key-rows.js'
+import { choosesRows } from '../queryset/reads-whole-rows.js'
+import { LIST, type RelatedList } from '../queryset/related-lists.js'
+import { joinedColumns } from '../queryset/related-rows.js'
+import { keyOrder } from '../queryset/total-order.js'
 import type { BoundField, RelationGraph, SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { loadedAs, needsObject } from '../serializers/relation-graph.js'
 import { writesByPlan } from '../serializers/writes-by-plan.js'
 import { cellKind, idKind } from './cell-kinds.js'
-import { describeList, innerRows } from './inner-rows.js'
-import { Collector, NeedsInstances } from './row-collector.js'
-import type { RowMember, RowObject, RowPlan } from './row-shape.js'
+import { Collector, checkRows, NeedsInstances } from './row-collector.js'
+import type { InnerList, RowMember, RowObject, RowPlan } from './row-shape.js'
 
 /** A row plan, or why the output needs model instances: a sentence for `explain()`. */
 export type RowDecision =
@@ -196,4 +200,59 @@ function showsColumn({ name, field, column, relation, ids, method, passesThrough
   if (field instanceof NestedSerializer) return false
   if (field instanceof RelatedField && relation && needsObject(field, relation)) return false
   return passesThrough || cellKind(field, column) !== 'value'
+}
+
+/** The rows that a relation of a table of the plan leads to. @throws NeedsInstances its owners have no columns to know them by */
+function innerRows(relation: RelationDescription, table: number, collector: Collector) {
+  const owner = collector.modelOf(table)
+  const { columns } = describeModel(owner)
+  const keys = relation.ownerProperties.map((property) => {
+    const column = columns.get(property)
+    if (!column) throw new NeedsInstances(`the relation "${relation.name}" joins by what is no column`)
+    return collector.add(table, column)
+  })
+  return { owner, relation, keys, path: collector.pathTo(table) }
+}
+
+/** How a list is ordered and narrowed. @throws NeedsInstances its query does more than to choose rows and to order them */
+function describeList(
+  owner: ModelClass,
+  relation: RelationDescription,
+  shown: RelatedList | undefined,
+): Pick<InnerList, 'shown' | 'order' | 'varies'> {
+  const { model, narrowed, through, name } = relation
+  const { modifiers = [], order = [] } = shown ?? {}
+  checkRows(model)
+  checkKeys(owner, relation)
+  if (through && !through.isPlain) throw new NeedsInstances(`the join table of "${name}" has code of its own`)
+  if (narrowed && !choosesRows(model, (owner.getRelation(name) as Relation & Narrowed).modify)) {
+    throw new NeedsInstances(`the relation "${name}" does more than to choose and order rows`)
+  }
+  for (const modifier of modifiers) {
+    if (choosesRows(model, modifier)) continue
+    throw new NeedsInstances(
+      `the modifier "${modifier}" of ${modelName(model)} does more than to choose and order rows`,
+    )
+  }
+  const description = describeModel(model)
+  const total = order.length > 0 ? order : keyOrder(description)
+  if (!total.every(({ property }) => description.columns.has(property))) {
+    throw new NeedsInstances(`${modelName(model)} has no primary key to order a list by`)
+  }
+  const varies = narrowed || modifiers.length > 0
+  const isOwn = total.every(({ related }) => !related) && !(varies && order.length === 0)
+  return { shown, order: isOwn ? total : undefined, varies }
+}
+
+/** A relation as Objection keeps it; its types leave out what narrows it. */
+interface Narrowed {
+  readonly modify: (query: AnyQueryBuilder) => unknown
+}
+
+function checkKeys(owner: ModelClass, relation: RelationDescription): void {
+  const { columns } = describeModel(owner)
+  const joined = joinedColumns(relation)
+  const { name, ownerProperties } = relation
+  if (ownerProperties.every((property, index) => areComparable(columns.get(property), joined[index]))) return
+  throw new NeedsInstances(`the relation "${name}" joins text to values that are none, which SQL does not compare`)
 }

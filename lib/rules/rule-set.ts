@@ -4,15 +4,97 @@ import { PathStart } from '../filters/field-path.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
+import { RecentMap } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
-import type { VisibleFields } from '../queryset/visible-fields.js'
+import type { Extent, FieldAccess, Mask, VisibleFields } from '../queryset/visible-fields.js'
 import type { FieldUse, RowCondition } from '../queryset/visible-rows.js'
 import { type Certain, compileCondition } from './compile-condition.js'
 import type { Condition } from './conditions.js'
-import { FieldRules } from './field-access.js'
-import { ModelRule, type RuleAction, type RuleCaller, type RuleCondition } from './rule.js'
+import { type FieldRule, ModelRule, type RuleAction, type RuleCaller, type RuleCondition } from './rule.js'
+
+/** Fields by name, of tables by name. */
+type Fields = ReadonlyMap<string, ReadonlyMap<string, FieldAccess>>
+
+/** How often the same is not said once more: callers differ by their roles. */
+const MOST_KINDS_OF_CALLERS = 200
+
+/** @internal All that rules say of fields. */
+class FieldRules {
+  readonly #rules: readonly ModelRule[]
+  readonly #known = new RecentMap<TableFields>(MOST_KINDS_OF_CALLERS)
+
+  constructor(rules: Iterable<ModelRule>) {
+    this.#rules = [...rules].filter(({ options }) => Object.keys(options.fields ?? {}).length > 0)
+  }
+
+  /** There are none. */
+  get isEmpty(): boolean {
+    return this.#rules.length === 0
+  }
+
+  /** What holds for whoever asks: what only some may do, or of some rows, is `some`. */
+  get described(): VisibleFields | undefined {
+    return this.access((condition) => (typeof condition === 'boolean' ? (condition ? 'all' : 'none') : 'some'))
+  }
+
+  /** What a caller may do who may do all that anybody may. */
+  get most(): VisibleFields | undefined {
+    return this.access((condition) => (condition === false ? 'none' : 'all'))
+  }
+
+  /**
+   * What a caller may do with fields; undefined where that is all.
+   * @param extentOf of which rows the condition of a field holds
+   */
+  access(extentOf: (condition: RuleCondition, field: NamedField, use: FieldUse) => Extent): VisibleFields | undefined {
+    const fields: [string, [string, FieldAccess][]][] = []
+    let key = ''
+    for (const { model, options } of this.#rules) {
+      const own: [string, FieldAccess][] = []
+      for (const [name, one] of Object.entries(options.fields ?? {})) {
+        const field = { model, name }
+        const read = extentOf(one.read ?? true, field, 'read')
+        const write = one.write === undefined ? read : extentOf(one.write, field, 'write')
+        key += read.charAt(0) + write.charAt(0)
+        if (read !== 'all' || write !== 'all') own.push([name, { read, write, mask: maskOf(one) }])
+      }
+      if (own.length > 0) fields.push([model.tableName, own])
+    }
+    if (fields.length === 0) return undefined
+    let known = this.#known.get(key)
+    if (!known) {
+      known = new TableFields(new Map(fields.map(([table, own]) => [table, new Map(own)])))
+      this.#known.set(key, known)
+    }
+    return known
+  }
+}
+
+/** A field by its name. */
+interface NamedField {
+  readonly model: ModelClass
+  readonly name: string
+}
+
+class TableFields implements VisibleFields {
+  readonly #fields: Fields
+
+  constructor(fields: Fields) {
+    this.#fields = fields
+  }
+
+  of({ tableName }: ModelClass, property: string): FieldAccess | undefined {
+    return this.#fields.get(tableName)?.get(property)
+  }
+}
+
+function maskOf({ mask }: FieldRule): Mask | undefined {
+  if (mask === undefined) return undefined
+  if (typeof mask !== 'function') return () => mask
+  return (value) => (value === null ? null : mask(value))
+}
 
 /** The rules of an API: a list, or an object that also says what holds of models without one. */
 export type Rules = readonly ModelRule[] | RulesOptions

@@ -3,11 +3,15 @@
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { ValidationError } from '../kernel/errors.js'
+import { refusal } from '../patches/json-patch.js'
+import type { Pointer } from '../patches/json-pointer.js'
 import { isEqual, isJsonObject, type JsonObject, setMember } from '../patches/json-values.js'
+import type { Operation } from '../patches/read-operations.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
-import { freshRow } from './fresh-row.js'
+import { freshRow, freshRows } from './fresh-row.js'
 import { type Merging, relatedObject, storedValue } from './merged-input.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { serializerPlan } from './plan.js'
 import { prefixErrors } from './prefix-errors.js'
 
 /** What a client reads of an object, and what its operations have made of that; working copies. */
@@ -113,4 +117,66 @@ function keyNames({ readable }: SerializerPlan): readonly string[] {
 function keyOf(element: unknown, names: readonly string[]): string {
   const isNamed = names.length > 0 && isJsonObject(element) && names.every((name) => element[name] != null)
   return JSON.stringify(isNamed ? names.map((name) => element[name]) : { element })
+}
+
+/**
+ * Holds what the nested fields that a client writes lead to, at any depth. What was read of the rows may be older.
+ * @param isWritten tells whether the operations write into a field of the outermost object
+ * @returns true where there are such rows
+ * @throws Conflict one of the rows is gone
+ */
+export async function holdNested(
+  serializer: AnySerializer,
+  objects: readonly object[],
+  isWritten: (bound: BoundField) => boolean = () => true,
+): Promise<boolean> {
+  let holds = false
+  for (const bound of serializer.plan.writable) {
+    const { field, name, relation } = bound
+    if (!(field instanceof NestedSerializer && isWritten(bound))) continue
+    const values = objects.flatMap((object) => (object as Record<string, unknown>)[relation?.name ?? name] ?? [])
+    const related = values.filter((value): value is object => typeof value === 'object' && value !== null)
+    if (related.length === 0) continue
+    const child = serializer.child(bound, field.serializerClass)
+    holds = true
+    await freshRows(related, child)
+    await holdNested(child, related)
+  }
+  return holds
+}
+
+/**
+ * The operations, which read no field that is write-only. One that sets such a field whole sets it, whether there was a value or
+ * not: nobody is told.
+ * @throws ValidationError `test`, `copy`, `move`, `remove` or a part of a value names such a field
+ */
+export function readableOperations(operations: readonly Operation[], plan: SerializerPlan): readonly Operation[] {
+  return operations.map((operation, position) => {
+    const { op, path, from } = operation
+    if (hiddenStep(plan, from) !== undefined) throw unreadable(position, 'from')
+    const step = hiddenStep(plan, path)
+    if (step === undefined) return operation
+    if (step < path.length - 1 || !(op === 'add' || op === 'replace')) throw unreadable(position, 'path')
+    return { ...operation, op: 'add' }
+  })
+}
+
+function unreadable(position: number, member: 'path' | 'from') {
+  return refusal(position, { member, message: 'This field cannot be read.', status: 400 })
+}
+
+/** Which step of a pointer is a field that a client writes and does not read; undefined where none is. */
+function hiddenStep(root: SerializerPlan, pointer: Pointer): number | undefined {
+  let plan = root
+  for (let step = 0; step < pointer.length; step++) {
+    const bound = plan.byName.get(pointer[step] as string)
+    if (!bound) return undefined
+    const { field, writable, readable, input } = bound
+    if (writable && !readable && input !== 'nothing') return step
+    if (!(field instanceof NestedSerializer)) return undefined
+    plan = serializerPlan(field.serializerClass)
+    // behind the field of a list stands a position
+    if (field.many) step++
+  }
+  return undefined
 }

@@ -16,12 +16,14 @@ import { describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { TakenFiles } from '../parsers/parser.js'
 import { toApiError } from '../postgres/database-errors.js'
+import { type ConstraintSubject, subjectOf } from '../postgres/failed-statement.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { VisibleFields } from '../queryset/visible-fields.js'
 import { leaveOutUnseen, seenBy, type VisibleRows } from '../queryset/visible-rows.js'
+import { constraintSubject } from '../serializers/constraint-subject.js'
 import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
 import { findReadable } from '../serializers/limited-fields.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -34,13 +36,13 @@ import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import { GenericStatics } from './generic-statics.js'
+import type { GenericView } from './generic-view.js'
 import { declaredInput, inputClassOf } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { ruledRows, visibleRowsFor } from './request/visible-rows.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
-import { subjectOfView } from './steps/error-subject.js'
 import { inputSerializerOf } from './steps/input-serializer.js'
 import { refusesInserted } from './steps/insert-guard.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
@@ -332,3 +334,20 @@ described(GenericAPIView)
 Object.assign(GenericAPIView.prototype, { deletedRows: 'live', holds: false })
 
 markBuiltIn(GenericAPIView.prototype)
+
+/** Names what fails outside the serializer's own statements (in a hook, at COMMIT) by the client's fields. */
+function subjectOfView(view: GenericView): ConstraintSubject {
+  const subject = subjectOf(view.ctx.method, view)
+  try {
+    const { data } = view.body
+    const own = constraintSubject(serializerPlan(view.seenClass(inputClassOf(view))), subject.operation, data, {
+      raw: true,
+      view,
+    })
+    // what is wrong with a list has no field: its errors are keyed by position
+    return Array.isArray(data) ? { ...subject, isMade: own.isMade } : own
+  } catch {
+    // a view without a serializer names no fields
+    return subject
+  }
+}

@@ -1,5 +1,6 @@
 /** Model files of `init`. */
 
+import { RELATION_CLASSES } from '../../models/foreign-key-relations.js'
 import type { ModelProperty } from '../schema/describe-schema.js'
 import { type EnumType, labelTypes } from '../schema/enum-types.js'
 import {
@@ -82,17 +83,10 @@ function mappings({ model, relations }: Resource): string {
   return `  static override relationMappings = (): RelationMappings => ({\n${lines.join('')}  })\n`
 }
 
-const KINDS = {
-  'belongs-to': 'BelongsToOneRelation',
-  'has-one': 'HasOneRelation',
-  'has-many': 'HasManyRelation',
-  'many-to-many': 'ManyToManyRelation',
-} as const
-
 function mapping(tableName: string, { relation, target }: ResourceRelation): string {
   const from = joined('        from: ', tableName, relation.own)
   const to = joined('        to: ', target.table.tableName, relation.other)
-  const head = `{\n      relation: Model.${KINDS[relation.kind]},\n      modelClass: ${target.className},\n`
+  const head = `{\n      relation: Model.${RELATION_CLASSES[relation.kind]},\n      modelClass: ${target.className},\n`
   if (relation.kind !== 'many-to-many') {
     return `${head}      join: {\n${from}${to}      },\n    }`
   }

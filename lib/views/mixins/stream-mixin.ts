@@ -1,11 +1,30 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { callerOf, callerParts } from '../../http/caller.js'
+import { isGone, whenResponseEnds } from '../../http/response-end.js'
 import { described, exclusiveTo } from '../../kernel/declarations.js'
+import { ConfigurationError } from '../../kernel/errors.js'
+import { writeJson } from '../../kernel/json-numerals.js'
 import { oncePer } from '../../kernel/once-per.js'
-import { canStream } from '../../renderers/renderer.js'
+import type { ListSource, RowCursor } from '../../pagination/list-source.js'
+import { ServerCursorStore } from '../../pagination/server-cursor-store.js'
+import type { Rows } from '../../pagination/slice.js'
+import { flatRow, headerOf, valueCell } from '../../renderers/csv-renderer.js'
+import {
+  canStream,
+  columnsOf,
+  type OutputColumn,
+  type StreamedRows,
+  type StreamingRenderer,
+} from '../../renderers/renderer.js'
+import { serializerPlan } from '../../serializers/plan.js'
 import { isBuiltIn, markBuiltIn } from '../built-in.js'
 import type { StreamingView } from '../checks/check-streams.js'
+import type { GenericView } from '../generic-view.js'
 import { rendererOf } from '../request/respond.js'
-import { ListStreams } from '../steps/list-streams.js'
+import { wholeList } from '../steps/read-list.js'
+import { answerClass } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 const KINDS = {
@@ -82,4 +101,181 @@ export async function closeStreams(view: object): Promise<void> {
 /** The formats that a view class streams; none without the mixin. */
 export function streamedFormats(view: object): readonly string[] {
   return 'streamFormats' in view ? (view as StreamingView).streamFormats : []
+}
+
+interface StreamLimits {
+  /** Streams that one user, or one address, may have open. */
+  readonly maxPerUser: number
+  /** A stream ends when its client has not taken a portion of rows in this time. */
+  readonly maxIdleSeconds: number
+  /** A stream ends after this many seconds, whatever happens. */
+  readonly maxLifetimeSeconds: number
+  /** Rows read at a time. */
+  readonly rows: number
+}
+
+/** PostgreSQL ends the transaction by itself a little later than we do. */
+const BACKSTOP_MILLISECONDS = 10_000
+/** Bytes that wait for a client that reads slowly. */
+const WAITING_BYTES = 64 * 1024
+
+/** The streams of one view class in this process. Each has a server cursor's slot: those of all views share one cap. */
+class ListStreams {
+  readonly #limits: StreamLimits
+  readonly #store: ServerCursorStore
+  /** What ends each stream. */
+  readonly #open = new Set<() => void>()
+
+  constructor(limits: StreamLimits) {
+    this.#limits = limits
+    this.#store = new ServerCursorStore({
+      maxPerUser: limits.maxPerUser,
+      maxTotal: undefined,
+      idleMilliseconds: limits.maxIdleSeconds * 1000,
+      lifetimeMilliseconds: limits.maxLifetimeSeconds * 1000,
+      now: () => performance.now(),
+    })
+  }
+
+  /**
+   * Puts the list into `ctx.body` as a stream, once its first rows are read: what is wrong before is an ordinary error.
+   * @throws ApiError 400 of a filter, 429 and 503 when there is no slot
+   */
+  async start(view: GenericView, renderer: StreamingRenderer): Promise<void> {
+    const { ctx } = view
+    const source = wholeList(view)
+    if (source.pool.size < 2) {
+      throw new ConfigurationError(
+        `${source.name}: a pool of one connection has none to keep for a stream; set pool.max of knex to 2 or more`,
+      )
+    }
+    if (ctx.method === 'HEAD') {
+      ctx.body = Readable.from([])
+      return
+    }
+    const id = randomBytes(16).toString('hex')
+    const slot = { owner: callerParts(callerOf(ctx)).join(':'), id, pool: source.pool }
+    const idleMilliseconds = this.#limits.maxIdleSeconds * 1000 + BACKSTOP_MILLISECONDS
+    await new Promise<void>((started, failed) => {
+      this.#store
+        .open(
+          slot,
+          async () => ({ cursor: await source.open({ name: `koa_viewsets_${id}`, idleMilliseconds }), query: [] }),
+          async ({ cursor }) => {
+            await this.#run({ view, renderer, source, cursor }, started)
+            return { result: undefined, ended: true }
+          },
+        )
+        .then(started, failed)
+    })
+  }
+
+  /** Ends all streams, and waits until their connections are given back. A client sees that its answer is not complete. */
+  async close(): Promise<void> {
+    for (const end of this.#open) end()
+    await this.#store.close()
+  }
+
+  /** Lasts as long as the stream does. */
+  async #run({ view, renderer, cursor }: Stream, started: () => void): Promise<void> {
+    const { ctx } = view
+    const { rows: size, maxIdleSeconds, maxLifetimeSeconds } = this.#limits
+    let body: Readable | undefined
+    // a client that is gone, or too slow, ends the response; what PostgreSQL does for it is stopped
+    const end = () => {
+      void cursor.cancel?.()
+      body?.destroy()
+      ctx.res.destroy()
+    }
+    let watch: NodeJS.Timeout | undefined
+    const lifetime = setTimeout(end, maxLifetimeSeconds * 1000).unref()
+    const stop = whenResponseEnds(ctx, end)
+    this.#open.add(end)
+    try {
+      if (isGone(ctx)) return
+      const fetch = async () => {
+        clearTimeout(watch)
+        const rows = await cursor.fetch(size)
+        watch = setTimeout(end, maxIdleSeconds * 1000).unref()
+        return rows
+      }
+      const texts = write(view, renderer, await fetch(), { size, fetch, close: () => cursor.close() })
+      const made = Readable.from(texts, { objectMode: false, highWaterMark: WAITING_BYTES })
+      body = made
+      const closed = new Promise((resolve) => made.once('close', resolve))
+      // an answer that is not complete must not look complete; Koa reports the error
+      made.once('error', () => ctx.res.destroy())
+      ctx.body = made
+      if (isGone(ctx)) made.destroy()
+      started()
+      await closed
+    } finally {
+      clearTimeout(watch)
+      clearTimeout(lifetime)
+      stop()
+      this.#open.delete(end)
+    }
+  }
+}
+
+interface Stream {
+  readonly view: GenericView
+  readonly renderer: StreamingRenderer
+  readonly source: ListSource
+  readonly cursor: RowCursor
+}
+
+/** The answer's text, a portion at a time. The next one is read when the one before is taken. */
+async function* write(
+  view: GenericView,
+  renderer: StreamingRenderer,
+  first: Rows,
+  { size, fetch, close }: { size: number; fetch: () => Promise<Rows>; close: () => Promise<void> },
+): AsyncGenerator<string, void, undefined> {
+  const columns = columnsFor(view, first)
+  let rows = first
+  let text = renderer.begin(columns.names)
+  for (let isFirst = true; ; isFirst = false) {
+    if (rows.length > 0) text += renderer.writeRows(streamed(rows, columns), isFirst)
+    if (rows.length < size) {
+      // nothing is held while the client takes the end
+      await close()
+      break
+    }
+    if (text !== '') yield text
+    text = ''
+    rows = await fetch()
+  }
+  text += renderer.end()
+  if (text !== '') yield text
+}
+
+/** The names of a stream's columns, and what they are of. */
+interface StreamColumns {
+  readonly names: readonly string[]
+  readonly of: readonly OutputColumn[]
+}
+
+/** The serializer's readable fields, then what other keys the first rows have. */
+function columnsFor(view: GenericView, first: Rows): StreamColumns {
+  const { readable } = serializerPlan(answerClass(view))
+  if (first.cells) return { names: headerOf(readable), of: readable }
+  const items = first.results(0, first.length) as Record<string, unknown>[]
+  const of = columnsOf(items).length > 0 ? columnsOf(items) : readable
+  return { names: [...new Set([...headerOf(of), ...items.flatMap((item) => [...flatRow(item, of).keys()])])], of }
+}
+
+/** Rows of raw text write themselves; objects are written here. */
+function streamed(rows: Rows, { names, of }: StreamColumns): StreamedRows {
+  const { length } = rows
+  if (rows.json && rows.cells) return rows as StreamedRows & Rows
+  const items = rows.results(0, length) as Record<string, unknown>[]
+  return {
+    length,
+    json: (index) => writeJson(items[index]) as string,
+    cells: (index) => {
+      const row = flatRow(items[index] ?? {}, of)
+      return names.map((name) => valueCell(row.get(name)))
+    },
+  }
 }

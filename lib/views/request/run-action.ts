@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
 import { formatOf, isSafeMethod, queryOf, setFormat } from '../../http/context.js'
+import { knexInScope } from '../../http/database-role.js'
 import type { Preferences } from '../../http/prefer.js'
 import { callersKey } from '../../idempotency/rule.js'
 import { NotFound } from '../../kernel/errors.js'
@@ -12,21 +13,25 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import { declaredParameters } from '../action-parameters.js'
 import type { GenericPlan } from '../action-plan.js'
 import type { GenericView } from '../generic-view.js'
+import type { Replicas } from '../replicas.js'
+import { resourceOf } from '../resource.js'
+import { bulkItems } from '../steps/bulk-objects.js'
 import { isFound } from '../steps/object-to-write.js'
 import { isList, readQueryLists } from '../steps/query-lists.js'
+import { keyOnPath } from '../steps/read-object.js'
 import { asksByBody, readQueryBody } from '../steps/read-query-body.js'
+import { selectionOf } from '../steps/selection.js'
 import type { View } from '../view.js'
 import { askDeleted } from './ask-deleted.js'
 import { askRelations } from './ask-relations.js'
-import { checkRequest } from './check-request.js'
 import { checkedAnswer } from './checked-answer.js'
 import { checkDatabase, databaseOf } from './database.js'
 import { enclose, openBody } from './enclose.js'
 import { heededPreferences } from './heeded-preferences.js'
 import { inViewTransaction } from './in-view-transaction.js'
-import { onReplica } from './on-replica.js'
 import { checkParents } from './parents.js'
 import { handleStrictly, preferredAnswer } from './preferences.js'
+import { requireOwner } from './require-user.js'
 import { runOnce } from './run-once.js'
 import { bodyOfStored } from './stored-keys.js'
 
@@ -188,4 +193,57 @@ async function validatedBy(
   const serializer = new serializerClass({ inputData: data, textual, context })
   await serializer.isValid({ raiseException: true })
   return serializer.validatedData
+}
+
+/**
+ * Checks the keys on the path, the length of a list, and the names of `fields` and `expand`, for actions as they come with
+ * the package: what code of the application looks at is its own affair.
+ * @throws NotFound a key that no row can have
+ * @throws ValidationError, BadRequest no list, one that is too long, or an unknown name
+ */
+function checkRequest(view: GenericView): void {
+  const { ctx, plan } = view
+  const { parents, resource } = plan
+  const params = ctx['params'] as Record<string, string> | undefined
+  for (const { view: parent, param } of parents) {
+    const viewClass = parent as typeof parent & GenericView['viewClass']
+    const text = params?.[param]
+    const { overrides, lookup, seenBy } = resourceOf(viewClass)
+    if (text === undefined || overrides.lookup) continue
+    if (lookup.fromText(text, { user: ctx.state['user'], ctx }) === undefined) throw new NotFound()
+    if (view.visibleFields && !seenBy(view.visibleFields).namesObjects) throw new NotFound()
+  }
+  if (!plan.isOurs) return
+  selectionOf(view)
+  if (plan.isBulk) bulkItems(view)
+  if (!plan.hasKey) return
+  keyOnPath(view)
+  if (resource.namesPerUser) requireOwner(view)
+}
+
+interface ReplicaRequest {
+  /** The database that the view has chosen. */
+  readonly asked: Knex
+  readonly steps: { call(view: View): unknown }
+}
+
+/** What the action returns. A view whose database is another than the replicas' is left where it is, and so are server cursors. */
+function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequest): unknown {
+  const { database, resource } = view.plan
+  if (asked !== replicas.primary || resource?.keepsConnections === true) return steps.call(view)
+  return replicas.read(view.ctx, async (knex) => {
+    // that the tables are there was asked of the primary, of which this is a copy
+    const own = database ? await knexInScope(view.ctx, knex, database) : knex
+    begin(view, own)
+    return steps.call(view)
+  })
+}
+
+/** What an attempt before this one has left. */
+function begin(view: View, knex: Knex): void {
+  view.knex = knex
+  if (view.plan.database) view.trx = knex as Knex.Transaction
+  view.parentKey = undefined
+  view.afterAction?.splice(0)
+  view.ctx.status = 200
 }

@@ -1,8 +1,10 @@
-/** Warns of what is shown though nobody has asked for it by name: columns that look like secrets (promise A10). */
-
-import { oncePer } from '../kernel/once-per.js'
+/** Warnings about what a serializer shows: columns that look like secrets (promise A10), models with a `$formatJson`, slugs that are null. */
+import { SlugRelatedField } from '../fields/slug-related-field.js'
+import { firstTime, oncePer } from '../kernel/once-per.js'
 import { isSecretName } from '../kernel/telling-names.js'
+import { describeModel } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
+import { formatsJson } from '../models/visibility.js'
 import type { SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import type { ModelSerializer } from './model-serializer.js'
@@ -55,4 +57,36 @@ function secretsOf(serializer: SerializerClass): readonly Secret[] {
 
 function warn(text: string): void {
   process.emitWarning(text, { code: 'KOA_VIEWSETS_SECRETS' })
+}
+
+const isFirst = firstTime()
+
+/** Warns once for each model: what its `$formatJson` leaves out or changes, a serializer shows as it is stored. */
+export function warnOfFormat(serializer: SerializerClass): void {
+  const { model } = serializerPlan(serializer)
+  if (!model || !formatsJson(model.model) || !isFirst(model.model)) return
+  const name = modelName(model.model)
+  process.emitWarning(
+    `${serializer.name}: ${name} has a $formatJson of its own, which serializers do not ask; leave out of fields what it ` +
+      'leaves out, and compute by a SerializerMethodField, or toRepresentation(), what it computes',
+    { code: 'KOA_VIEWSETS_FORMAT_JSON' },
+  )
+}
+
+const warned = oncePer<SerializerClass, Set<string>>(() => new Set())
+
+/** Warns once for each field. */
+export function warnOfNullSlugs(serializer: SerializerClass): void {
+  const known = warned(serializer)
+  for (const { name, field, relation, readable } of serializerPlan(serializer).writable) {
+    if (!(field instanceof SlugRelatedField && relation && readable) || known.has(name)) continue
+    const { slugField } = field.options
+    if (describeModel(relation.model).columns.get(slugField)?.holdsNull !== true) continue
+    known.add(name)
+    process.emitWarning(
+      `${serializer.name}: field "${name}" shows null for an object of ${modelName(relation.model)} whose "${slugField}" is ` +
+        'null, as for none; clients cannot name such an object. Make the column NOT NULL, choose another slugField, or set readOnly: true',
+      { code: 'KOA_VIEWSETS_NULL_SLUG' },
+    )
+  }
 }
