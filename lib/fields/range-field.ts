@@ -1,4 +1,5 @@
 /** Columns of ranges of days, of points in time and of numbers, and of sets of them (promises B6 and B15). */
+
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { BigIntegerField } from './big-integer-field.js'
@@ -7,7 +8,7 @@ import { DecimalField, readDecimal } from './decimal-field.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { IntegerField } from './integer-field.js'
 import { checkLengthOptions, MOST_ITEMS } from './options.js'
-import { counted } from './string-field.js'
+import { counted, StringField } from './string-field.js'
 
 export interface RangeFieldOptions extends FieldOptions {
   /** What a range begins and ends with: `integer` has 32 bits, `big-integer` 64. */
@@ -141,4 +142,38 @@ function replaceEnds(text: string, replace: (end: string, bracket: string) => st
   return text.replace(EACH, (range: string, open?: string, from = '', to = '', close = '') =>
     open === undefined ? range : `${open}${ended(from, open)},${ended(to, close)}${close}`,
   )
+}
+
+/**
+ * A point or a circle as PostgreSQL writes it, `(1,2)` and `<(1,2),3>`, as any other type without a field of its own.
+ * These two pg reads as objects.
+ */
+export class GeometryField extends StringField {
+  override get takesEmptyText(): boolean {
+    return false
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    if (!isShape(value)) return super.toRepresentation(value)
+    const centre = `(${write(value.x)},${write(value.y)})`
+    return value.radius === undefined ? centre : `<${centre},${write(value.radius)}>`
+  }
+}
+
+takesOptions(GeometryField, {})
+
+interface Shape {
+  readonly x: number
+  readonly y: number
+  readonly radius?: number
+}
+
+function isShape(value: unknown): value is Shape {
+  const { x, y } = value as { x?: unknown; y?: unknown }
+  return typeof x === 'number' && typeof y === 'number'
+}
+
+/** A number as text, which does not lose the sign of zero. */
+function write(value: number): string {
+  return Object.is(value, -0) ? '-0' : String(value)
 }

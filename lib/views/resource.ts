@@ -20,16 +20,44 @@ import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import { mayAsk, type VisibleFields } from '../queryset/visible-fields.js'
+import { Statements } from '../rows/row-access.js'
+import { decideRows, type RowDecision, shownColumns } from '../rows/row-plan.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
 import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
 import { actionNamed, sampleOf, takesMany } from './actions.js'
-import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
 import { CHOOSING, Overrides, type WritingAction } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
 import { relatedViewSets } from './related-view-set.js'
 import { type Deletion, deletionFor } from './soft-delete.js'
+
+class AnswerPlan {
+  readonly serializer: SerializerClass
+  /** The model of what it shows; undefined for a serializer without one. */
+  readonly model: ModelClass | undefined
+  /** The answer is for known users only: it holds ids that are others for each user. */
+  readonly needsUser: boolean
+  /** How rows are written as it says, or why they cannot be. */
+  readonly rows: RowDecision
+  /** The model's columns that it shows as they are. */
+  readonly columns: ReadonlySet<string>
+  /** Those that read and insert its rows. */
+  readonly statements = new Statements()
+
+  constructor(serializer: SerializerClass) {
+    const { model, needsUser } = serializerPlan(serializer)
+    this.serializer = serializer
+    this.model = model?.model
+    this.needsUser = needsUser
+    this.rows = decideRows(serializer)
+    this.columns = shownColumns(serializer)
+  }
+}
+
+/** The answers of a serializer class, the same for as long as the catalogue is. @throws {ConfigurationError} */
+const answerPlan = oncePerCatalogue((serializer: SerializerClass) => new AnswerPlan(serializer))
 
 /**
  * A generic view class as requests need it. What the catalogue has a say in is made when it is first asked for, and then

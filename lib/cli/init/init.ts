@@ -1,20 +1,18 @@
 /** `koa-viewsets init`: an application, made of the tables of a database. */
-import { resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { type Command, givenText } from '../command.js'
 import { SCHEMA_HELP, schemaChoice } from '../row-types.js'
 import { type DescribedModel, type DescribedSchema, describeSchema } from '../schema/describe-schema.js'
 import { readDatabase } from '../schema/open-database.js'
+import { checkFolder, hasHeader, makeFolder, readPlain, writeOwn } from '../schema/own-files.js'
 import { readSchema } from '../schema/read-schema.js'
 import { quoted } from '../schema/source-text.js'
 import { apiFiles } from './api-file.js'
-import type { SourceFile } from './header.js'
+import { HEADER, type SourceFile } from './header.js'
 import { enumsFile, modelFile } from './model-file.js'
 import { describeResources, type Resource } from './resource.js'
-import { rulesFile, suggestsRule } from './rules-file.js'
-import { serializerFile } from './serializer-file.js'
+import { rulesFile, serializerFile, suggestsRule, viewFile } from './resource-files.js'
 import { authenticationFile, mainFile } from './start-files.js'
-import { viewFile } from './view-file.js'
-import { planFiles, writePlan } from './write-files.js'
 
 export const init: Command = {
   summary: 'write models, serializers, view sets and a router, from the database of DATABASE_URL',
@@ -108,4 +106,53 @@ function notesOf(resource: Resource): readonly string[] {
         ]
       : []),
   ]
+}
+
+interface PlannedFile {
+  readonly path: string
+  readonly text: string
+  readonly state: 'new' | 'rewrite' | 'kept'
+}
+
+interface FilePlan {
+  readonly files: readonly PlannedFile[]
+}
+
+/**
+ * Looks at what there is.
+ * @param options.force whether files that carry the header are written anew; others are kept
+ * @throws Error a file exists, or a part of the path is a link
+ */
+async function planFiles(
+  folder: string,
+  files: readonly SourceFile[],
+  { force }: { readonly force: boolean },
+): Promise<FilePlan> {
+  const planned: PlannedFile[] = []
+  const existing: string[] = []
+  for (const folderOfFile of new Set(files.map(({ path }) => join(folder, dirname(path)))))
+    await checkFolder(folderOfFile)
+  for (const file of files) {
+    const path = join(folder, file.path)
+    const before = await readPlain(path)
+    if (before !== undefined && !force) existing.push(path)
+    const state = before === undefined ? 'new' : hasHeader(before, HEADER) ? 'rewrite' : 'kept'
+    planned.push({ path, text: file.text, state })
+  }
+  if (existing.length === 0) return { files: planned }
+  throw new Error(
+    [
+      ...existing.map((path) => `${path} exists`),
+      'nothing is written; --force writes files anew that still begin with the line of this command, --out names another folder',
+    ].join('\n'),
+  )
+}
+
+/** @throws Error a file or folder cannot be written */
+async function writePlan({ files }: FilePlan): Promise<void> {
+  for (const { path, text, state } of files) {
+    if (state === 'kept') continue
+    await makeFolder(dirname(path))
+    await writeOwn(path, text)
+  }
 }

@@ -1,15 +1,12 @@
 /** Marks rows as deleted, and takes the mark away (`softDelete`). */
-
 import type { Model } from 'objection'
 import { byExactKey } from '../../models/exact-key.js'
 import { traitsOf } from '../../models/model-traits.js'
-import type { AnyQueryBuilder } from '../../models/objection.js'
-import { modelOf } from '../../models/objection.js'
+import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
 import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { whereRows } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
 import type { Deletion } from '../soft-delete.js'
-import { markOf } from './row-marks.js'
 
 /**
  * Sets the mark of an object's row, unless another request has. The model's hooks for updates run.
@@ -63,4 +60,16 @@ export async function markAllDeleted(
   )
   const marked: unknown = await query.whereNull(column)
   return typeof marked !== 'number' || marked >= objects.length
+}
+
+const MARKS = new WeakMap<object, string>()
+
+/** Remembers the version of the row that an object was read from, as `xmin` tells it. */
+export function rememberMark(object: object, mark: string): void {
+  MARKS.set(object, mark)
+}
+
+/** That version; undefined for an object whose row is held. */
+export function markOf(object: object): string | undefined {
+  return MARKS.get(object)
 }

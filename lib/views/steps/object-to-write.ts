@@ -20,9 +20,9 @@ import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
 import { applyBody } from './apply-body.js'
 import { checkRowWrite } from './check-row-write.js'
 import { checkConditions, readNewVersion, readVersionOf, versionOf } from './concurrency.js'
+import { markOf, rememberMark } from './delete-softly.js'
 import { holdRow, holdRows } from './hold-rows.js'
 import { lookedUp, lookupOf } from './read-object.js'
-import { markOf, rememberMark } from './row-marks.js'
 
 const INSUFFICIENT_PRIVILEGE = '42501'
 /** How often an application's own `getObject()` may choose another row while one is waited for. */

@@ -1,13 +1,16 @@
-/** What can be wrong with `static softDelete` before any request. */
-
+/** What can be wrong with who owns rows, and how they are marked as deleted (`ObjectPermission`, `softDelete`). */
 import { ConfigurationError } from '../../kernel/errors.js'
 import { checkKinds } from '../../kernel/option-kinds.js'
 import { describeAnew, describeModel } from '../../models/describe-model.js'
 import { modelName } from '../../models/objection.js'
 import { markDeletion } from '../../models/soft-deletes.js'
+import { ObjectPermission } from '../../permissions/object-permission.js'
+import { hasAttribute } from '../../serializers/check-source.js'
 import { serializerPlan } from '../../serializers/plan.js'
+import { isBuiltIn } from '../built-in.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import { declaredInput } from '../input-class.js'
+import { policiesOf } from '../policies.js'
 import { resourceOf } from '../resource.js'
 import { deletionProperty } from '../soft-delete.js'
 
@@ -53,4 +56,34 @@ export function checkSoftDelete(view: GenericViewClass): void {
       `${view.name}: the query parameter "deleted" asks for deleted objects (softDelete), and is read by a filter or the paginator, too; rename it there`,
     )
   }
+}
+
+/**
+ * Objects without the property are nobody's: each request would be refused. What a queryset of the application's selects
+ * besides is not known.
+ * @throws {ConfigurationError} naming class, property and model
+ */
+export function checkOwners(view: GenericViewClass): void {
+  if (view.queryset !== null || !isBuiltIn(view.prototype, 'getQueryset')) return
+  const description = describeModel(view.modelClass())
+  const { columns, relations, model } = description
+  for (const permission of policiesOf(view).permissions.flatMap(partsOf)) {
+    if (!(permission instanceof ObjectPermission) || !isOwn(permission)) continue
+    const { ownerField } = permission
+    if (columns.has(ownerField) || relations.has(ownerField) || hasAttribute(description, ownerField)) continue
+    throw new ConfigurationError(
+      `${view.name}: ObjectPermission asks for the ownerField "${ownerField}", which ${modelName(model)} does not have; name the property that holds the owner's id`,
+    )
+  }
+}
+
+/** True where objects are asked as the package has it. */
+function isOwn(permission: ObjectPermission): boolean {
+  return permission.hasObjectPermission === ObjectPermission.prototype.hasObjectPermission
+}
+
+/** A permission, or those that it is made of. */
+function partsOf(permission: object): readonly object[] {
+  const { operands } = permission as { readonly operands?: readonly object[] }
+  return operands ? operands.flatMap(partsOf) : [permission]
 }
