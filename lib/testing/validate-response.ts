@@ -34,6 +34,8 @@ interface Compiled {
   readonly routes: readonly Route[]
   readonly ajv: Ajv2020
   readonly validators: Map<string, ValidateFunction>
+  /** The parameters of an operation that leave fields out, by their names. */
+  readonly selecting: Map<Node, readonly string[]>
 }
 
 interface Route {
@@ -145,16 +147,16 @@ function writeError({ instancePath, message = 'is wrong', params }: ErrorObject)
 }
 
 /** True when the request leaves fields out by the operation's parameter for it. */
-function selectsFields(
-  compiled: Compiled,
-  { parameters = [] }: { parameters?: unknown } & Node,
-  query: string,
-): boolean {
+function selectsFields(compiled: Compiled, operation: Node, query: string): boolean {
   if (query === '') return false
-  const all = (parameters as readonly Node[]).map((one) => followed(compiled, one).value)
-  const names = all.filter((one) => one['x-selects-fields'] === true)
+  let names = compiled.selecting.get(operation)
+  if (!names) {
+    const all = ((operation['parameters'] ?? []) as readonly Node[]).map((one) => followed(compiled, one).value)
+    names = all.filter(isSelecting).map(({ name }) => String(name))
+    compiled.selecting.set(operation, names)
+  }
   const sent = new URLSearchParams(query)
-  return names.some(({ name }) => sent.has(String(name)))
+  return names.some((name) => sent.has(name))
 }
 
 /** True when the body of the request leaves fields out by the member for it. */
@@ -232,7 +234,7 @@ const compile = oncePer((document: TestedDocument): Compiled => {
   const economy = { validateSchema: false, code: { optimize: false } } as const
   const ajv = new Ajv2020({ allErrors: true, strict: false, logger: false, formats, ...economy })
   ajv.addSchema({ ...root, $id: ROOT }, ROOT, false, false)
-  return { root, routes: routesOf(root), ajv, validators: new Map() }
+  return { root, routes: routesOf(root), ajv, validators: new Map(), selecting: new Map() }
 })
 
 /** Fixed parts go before parameters, as requests are routed. */
