@@ -16,7 +16,7 @@ import {
   PrimaryKeyRelatedField,
   type Queryset,
 } from '../../lib/index.js'
-import { type Client, serveApp } from '../support/client.js'
+import { type Client, serveApp, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
 const SCHEMA = `
@@ -143,13 +143,8 @@ interface Views {
   readonly paginationClass?: Pagination
 }
 
-/** Serves notes, and below them their lines, and their lines by themselves, which refer to notes that the caller sees. */
-async function served({
-  queryset = null,
-  filterBackends = [],
-  getQueryset,
-  paginationClass = null,
-}: Views): Promise<Client> {
+/** Notes, and below them their lines, and their lines by themselves, which refer to notes that the caller sees. */
+async function routesOf({ queryset = null, filterBackends = [], getQueryset, paginationClass = null }: Views) {
   class NoteViewSet extends BulkModelViewSet<Note> {
     static override model = Note
     static override queryset: Queryset = queryset
@@ -175,8 +170,10 @@ async function served({
   const api = new APIRouter().register('notes', NoteViewSet).register('lines', FreeLineViewSet)
   new NestedRouter(api, 'notes', { lookup: 'note_id' }).register('lines', LineViewSet, 'note-line')
   await api.prepare()
-  return serveApp(api.routes())
+  return api.routes()
 }
+
+const served = async (views: Views) => serveApp(await routesOf(views))
 
 const ids = (json: unknown) => (json as { id: number }[]).map(({ id }) => id).sort((a, b) => a - b)
 const hidden = () => database.knex('notes').whereIn('id', HIDDEN).orderBy('id')
@@ -200,8 +197,14 @@ async function expectHeld({ get, send }: Client, objects = [1, 2, 3, 4]): Promis
 }
 
 describe.each(Object.entries(SHAPES))('a queryset by %s', (_name, shape) => {
+  let client: Client
+  beforeAll(async () => {
+    client = await serving(await routesOf({ getQueryset: shape }))
+  })
+  afterAll(() => client.close())
+
   it('holds for lists, filters, objects and writes', async () => {
-    await expectHeld(await served({ getQueryset: shape }))
+    await expectHeld(client)
   })
 
   it('holds as static queryset', async () => {
@@ -209,7 +212,7 @@ describe.each(Object.entries(SHAPES))('a queryset by %s', (_name, shape) => {
   })
 
   it('holds for deletions, one by one and together', async () => {
-    const { send } = await served({ getQueryset: shape })
+    const { send } = client
     for (const { id } of NOTES) {
       expect([id, (await send('DELETE', `/notes/${id}`)).status]).toEqual([id, HIDDEN.includes(id) ? 404 : 204])
     }
@@ -217,7 +220,7 @@ describe.each(Object.entries(SHAPES))('a queryset by %s', (_name, shape) => {
   })
 
   it('holds for bulk requests', async () => {
-    const { send } = await served({ getQueryset: shape })
+    const { send } = client
     expect(
       (
         await send('PATCH', '/notes/bulk', [
@@ -244,7 +247,7 @@ describe.each(Object.entries(SHAPES))('a queryset by %s', (_name, shape) => {
   })
 
   it('holds for parents and for related keys', async () => {
-    const { get, send } = await served({ getQueryset: shape })
+    const { get, send } = client
     for (const { id } of NOTES) {
       const isHidden = HIDDEN.includes(id)
       expect([id, (await get(`/notes/${id}/lines`)).status]).toEqual([id, isHidden ? 404 : 200])

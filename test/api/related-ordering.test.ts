@@ -142,7 +142,7 @@ const WAYS: Readonly<Record<string, typeof Tasks>> = {
   instances: Instances,
 }
 const PAGES = {
-  cursor: new CursorPagination({ pageSize: 6 }),
+  cursor: new CursorPagination({ pageSize: 14 }),
   number: new PageNumberPagination({ pageSize: 6 }),
   offset: new LimitOffsetPagination({ defaultLimit: 6 }),
   server: new ServerCursorPagination({ pageSize: 30 }),

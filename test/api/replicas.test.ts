@@ -306,9 +306,9 @@ describe('[I30] who has written', () => {
     expect(await isStandby(server, { 'Consistency-Token': writeToken({ ...place, system: '1' }) })).toBe(false)
   })
 
-  it(`never reads less than was written, ${size(100, 300)} times`, async () => {
+  it(`never reads less than was written, ${size(50, 300)} times`, async () => {
     const server = await serveItems()
-    const pairs = Array.from({ length: size(100, 300) }, async (_, index) => {
+    const pairs = Array.from({ length: size(50, 300) }, async (_, index) => {
       const made = await post(server, `n${index}`)
       const read = await server.send({
         path: `/items/${made.json.id}`,

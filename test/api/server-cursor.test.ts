@@ -261,8 +261,8 @@ describe.each([
 })
 
 describe('the caps', () => {
-  it(`[D13] let 50 opens at once open exactly 5, in ${size(4, 20)} rounds`, async () => {
-    for (let round = 0; round < size(4, 20); round++) {
+  it(`[D13] let 50 opens at once open exactly 5, in ${size(2, 20)} rounds`, async () => {
+    for (let round = 0; round < size(2, 20); round++) {
       const client = await exportsOf({ pageSize: 10 })
       const opens = await Promise.all(Array.from({ length: 50 }, () => client.get('/api/exports', as('1'))))
       const refused = opens.filter(({ status }) => status === 429)
@@ -483,10 +483,10 @@ describe('requests at once', () => {
     expect((await next(client, cursor_id)).text).toBe(NOT_FOUND)
   })
 
-  it(`[D22] a sweep never closes a cursor under its request, in ${size(60, 200)} rounds: the next page is there`, async () => {
+  it(`[D22] a sweep never closes a cursor under its request, in ${size(20, 200)} rounds: the next page is there`, async () => {
     const client = await exportsOf({ pageSize: 2, maxLifetimeSeconds: 1e9 })
     let read = 0
-    for (let round = 0; round < size(60, 200); round++) {
+    for (let round = 0; round < size(20, 200); round++) {
       const { cursor_id } = (await client.get('/api/exports')).json
       clock += 299_999
       const fetching = next(client, cursor_id)

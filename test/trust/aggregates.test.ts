@@ -18,8 +18,8 @@ import { createDatabase, type TestDatabase } from '../support/database.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 
-const WORLDS = size(3, 60)
-const REQUESTS = size(120, 6_000)
+const WORLDS = size(2, 60)
+const REQUESTS = size(80, 6_000)
 const ROWS = 70
 
 const random = new Random(seed)

@@ -10,7 +10,7 @@ import { findInAnswer, findInStatements, findLeftovers, findUndescribed } from '
 import { isLong, report, seed, size } from './support/size.js'
 import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
 
-const REQUESTS = size(600, 500_000)
+const REQUESTS = size(400, 500_000)
 const BATCH = 2_000
 /** Enough to keep the server busy: more would wait in line, in turns of its event loop that are as much longer. */
 const CONCURRENCY = 8
@@ -66,10 +66,10 @@ it('[P1] requests as our document says are taken, or refused for what no schema 
   const names = await namesOfNotes()
   const right = describedShot(await server.document(), { without: WITHOUT, names, changes: false })
   const hits: Hit[] = []
-  await client.fireAll(fc.sample(right, { numRuns: size(150, 500), seed }), (hit) => hits.push(hit))
+  await client.fireAll(fc.sample(right, { numRuns: size(100, 500), seed }), (hit) => hits.push(hit))
   const odd = hits.filter(({ status }) => ![200, 201, 204, 400, 401, 403, 404, 409, 429].includes(status))
   expect(odd.map(({ shot, status }) => ({ shot, status }))).toEqual([])
-  expect(hits.filter(({ status }) => status < 300).length).toBeGreaterThan(size(60, 200))
+  expect(hits.filter(({ status }) => status < 300).length).toBeGreaterThan(size(40, 200))
   await database.reset()
 })
 

@@ -24,7 +24,7 @@ import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 import { any, atom } from './support/visibility.js'
 
-const APPLICATIONS = size(3, 600)
+const APPLICATIONS = size(2, 600)
 const QUESTIONS = size(30, 100)
 /** More say nothing new. */
 const MOST_FAILURES = 30

@@ -16,8 +16,8 @@ import { serveViews } from '../support/views.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 
-const PATCHES = size(400, 100_000)
-const BODIES = size(60, 5_000)
+const PATCHES = size(200, 100_000)
+const BODIES = size(30, 5_000)
 const NAMES = ['a', 'b', 'c/d', 'e~f', '', '0', '~1', 'length', 'toString']
 const SCALARS = [null, true, false, 0, 1, -1.5, '', 'x', 'ä', 'a/b']
 

@@ -84,7 +84,7 @@ async function writeAndRead(pairs: number, callers = 16): Promise<Pairs> {
 
 describe('[I30] what a caller has written', { timeout: 600_000 }, () => {
   it('is read, though one replica is behind', async () => {
-    const { stale, refused, statuses, pairs } = await writeAndRead(size(400, 10_000))
+    const { stale, refused, statuses, pairs } = await writeAndRead(size(200, 10_000))
     report('I30: reads after writes, a replica 150 ms behind', { pairs, stale })
     expect([stale, refused, [...statuses].sort((a, b) => a - b)]).toEqual([0, 0, [200, 201]])
   })
@@ -92,7 +92,7 @@ describe('[I30] what a caller has written', { timeout: 600_000 }, () => {
   it('is read while a replica stands still, and while it is killed', async () => {
     const [one] = cluster.standbys
     const pid = one?.postgres.pid as number
-    const working = writeAndRead(size(300, 4_000))
+    const working = writeAndRead(size(150, 4_000))
     process.kill(pid, 'SIGSTOP')
     const still = new Promise((resolve) => setTimeout(resolve, 400))
     await still
@@ -104,7 +104,7 @@ describe('[I30] what a caller has written', { timeout: 600_000 }, () => {
 
   it('is refused or read, never passed over, when a replica is promoted and the primary ends', async () => {
     const promoted = cluster.standbys[1] as Cluster['primary']
-    const working = writeAndRead(size(200, 2_000))
+    const working = writeAndRead(size(100, 2_000))
     await new Promise((resolve) => setTimeout(resolve, 50))
     process.kill(cluster.primary.postgres.pid, 'SIGQUIT')
     await promoted.knex.raw('select pg_promote(true, 20)')

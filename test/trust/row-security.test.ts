@@ -258,7 +258,7 @@ const installed = findPgBouncer()
 if (!installed) warnWithoutPgBouncer()
 
 describe.skipIf(!installed)('behind PgBouncer by transaction', () => {
-  it(`[E25] ${size(300, 10_000)} requests of ${TENANTS} callers on six connections show nobody a row of another`, {
+  it(`[E25] ${size(150, 10_000)} requests of ${TENANTS} callers on six connections show nobody a row of another`, {
     timeout: 600_000,
   }, async () => {
     const random = seededRandom(SEED)
@@ -286,7 +286,7 @@ describe.skipIf(!installed)('behind PgBouncer by transaction', () => {
     configure({ preparedStatements: false })
     const { database: name } = new pg.Client(database.direct)
     const { client, close } = await serveNotes({ ...bouncer.connection, ...(name && { database: name }) }, 20)
-    const total = size(300, 10_000)
+    const total = size(150, 10_000)
     const figures = { requests: total, shown: 0, failed: 0, gone: 0, ended: 0 }
     const wrong: string[] = []
     let next = 0

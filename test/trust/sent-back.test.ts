@@ -31,7 +31,7 @@ import { type SerializerClass, serializerOf } from '../support/views.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 
-const PAIRS = size(150, 100_000)
+const PAIRS = size(80, 100_000)
 const THINGS = 40
 /** Objects of a list that are sent back one by one, besides all of them in one request. */
 const SINGLE = 10

@@ -12,7 +12,7 @@ import { routerOf, serializerOf, tableOf, viewOf } from '../support/views.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 
-const APPLICATIONS = size(3, 300)
+const APPLICATIONS = size(2, 300)
 const WRITES = 8
 
 const SCHEMA = `

@@ -15,7 +15,7 @@ import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { isLong, report, size } from './support/size.js'
 
-const ROWS = size(500, 10_000)
+const ROWS = size(250, 10_000)
 const ROUNDS = size(1, 5)
 /** Rows above are the writer's. */
 const FIRST_OF_WRITER = 1_000_000
