@@ -4,13 +4,14 @@
  */
 
 import type { Model } from 'objection'
+import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { copyTexts, exactTypes, RememberingTypes } from '../models/exact-types.js'
 import { keepJsonTexts } from '../models/json-texts.js'
 import type { Column } from '../models/model-description.js'
-import { type ModelClass, modelOf } from '../models/objection.js'
+import { type ModelClass, modelName, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { type PgAnswer, type RawRow, readsRawRows, runAsPg } from '../postgres/run-statement.js'
 import type { ConditionKey } from './condition-key.js'
@@ -140,7 +141,17 @@ export async function deleteOne(object: Model, knex: Queryable): Promise<number>
   const text = kept(model, knex, 'delete', () =>
     joined([{ sql: 'delete from ?? where ', bindings: [model.tableName] }, sameKey(keyOf(model))]),
   )
-  return (await runAsPg(knex, text, keyValues(object), exactTypes(knex))).rowCount ?? 0
+  const deleted = (await runAsPg(knex, text, keyValues(object), exactTypes(knex))).rowCount ?? 0
+  if (deleted > 1) throw severalRows(model)
+  return deleted
+}
+
+/** The error of a key that a view, or a table with heirs, has in several rows: what is written by it is taken back. */
+export function severalRows(model: ModelClass): ConfigurationError {
+  return new ConfigurationError(
+    `${modelName(model)}: its key "${describeModel(model).primaryKey.join()}" is that of several rows, which a write of one ` +
+      'would change; set static idColumn to what is unique',
+  )
 }
 
 function keyOf(model: ModelClass): readonly string[] {
@@ -174,6 +185,7 @@ async function oneOf(
   const { rows, fields } = await runAsPg(knex, text, values, types)
   const [row] = rows
   if (!row) return undefined
+  if (rows.length > 1) throw severalRows(model)
   const texts: (string | null)[] = []
   for (let index = 0; index < count; index++) {
     const name = `${TERM}${index}`

@@ -70,11 +70,28 @@ export function checkReferences(
     const { keys, secured } = reference
     const isFound = keys !== undefined && !(scope.trustKeys === true && trusted.has(keys))
     if (isFound || !(secured || isRole || seenThrough(serializer, reference))) return []
-    return items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
+    const made = keysOfNew(serializer, items, reference)
+    const all = items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
+    return made.size === 0 ? all : all.filter(({ key }) => !made.has(keyName(key)))
   })
   return wanted.length === 0
     ? undefined
     : changedKeys(wanted, knex).then((keys) => refuseUnseen(serializer, knex, keys))
+}
+
+/** The keys that items of a list will be inserted with, to which others of the list may refer. */
+function keysOfNew(
+  { plan: { model, writable } }: AnySerializer,
+  items: readonly Item[],
+  { table, nativeNames }: WrittenReference,
+): ReadonlySet<string> {
+  const made = model?.table === table ? items.filter(({ current }) => !current) : []
+  const fields = nativeNames.map((name) => writable.findLast(({ column }) => column?.nativeName === name)?.name ?? '')
+  return new Set(made.map(({ value }) => keyName(fields.map((name) => value[name]))))
+}
+
+function keyName(key: readonly unknown[]): string {
+  return JSON.stringify(key.map(String))
 }
 
 /** The rows that the caller sees of those which a foreign key may lead to. */
@@ -179,6 +196,7 @@ function refuseKey(serializer: AnySerializer, { item, reference }: Wanted): void
   const errors = missingReference(plan.model?.nativeName ?? '', names, subject)
   for (const [name, messages] of Object.entries(errors)) {
     const known = item.errors?.[name]
-    refuse(item, name, [...(Array.isArray(known) ? known : []), ...(messages as string[])])
+    // a partition has the foreign keys of its table once more
+    refuse(item, name, [...new Set([...(Array.isArray(known) ? known : []), ...(messages as string[])])])
   }
 }

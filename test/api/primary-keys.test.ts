@@ -423,6 +423,39 @@ describe('A key that a model reads as a BigInt', () => {
   })
 })
 
+describe('A key of a view that several rows have', () => {
+  class Shared extends Model {
+    static override tableName = 'shared_slugs'
+    static override idColumn = 'slug'
+  }
+  class Hooked extends Shared {
+    override $beforeUpdate(): void {}
+    override $beforeDelete(): void {}
+  }
+
+  it.each([
+    ['rows', Shared, false],
+    ['instances', Hooked, true],
+  ])('writes none of them: %s', async (name, model, isRead) => {
+    await database.knex.raw(`
+      create table slugs_of_${name} (id int primary key, slug text, note text);
+      insert into slugs_of_${name} values (1, 'a', 'one'), (2, 'a', 'two'), (3, 'b', 'three');
+      create or replace view shared_slugs as select id, slug, note from slugs_of_${name}`)
+    const serializer = serializerOf(model, ['slug', 'note'])
+    const client = await serveViews({ slugs: viewOf(model, isRead ? throughInstances(serializer) : serializer) })
+    const answers = [
+      await client.send('PATCH', '/slugs/a', { note: 'x' }),
+      await client.send('PUT', '/slugs/a', { slug: 'a', note: 'x' }),
+      await client.send('DELETE', '/slugs/a'),
+      await client.send('PATCH', '/slugs/bulk', [{ slug: 'a', note: 'x' }]),
+      await client.send('DELETE', '/slugs/bulk', ['a']),
+      await client.send('PATCH', '/slugs/b', { note: 'x' }),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([500, 500, 500, 500, 500, 200])
+    expect(await database.knex(`slugs_of_${name}`).orderBy('id').pluck('note')).toEqual(['one', 'two', 'x'])
+  })
+})
+
 it('A nested object whose column is of another type than the key it refers to is let go by null', async () => {
   class Part extends Model {
     static override tableName = 'parts_of_codes'

@@ -32,11 +32,12 @@ const SCHEMA = `
   create table pairs (id int generated always as identity primary key, tenant_id int default ${TENANT}, note_id int, text text,
     foreign key (tenant_id, note_id) references notes (tenant_id, id));
   create table replies (id int generated always as identity primary key, comment_id int references comments, note_id int references notes);
+  create table nodes (id int primary key, tenant_id int not null default ${TENANT}, parent_id int references nodes);
   insert into notes values (1, 1, 'mine'), (2, 2, 'theirs'), (3, 1, 'other');
   insert into "odd ?names" values (1, 1), (2, 2);
   insert into open_tags values (1); insert into unreadable values (1); insert into codes values ('a', 1), (e'a\\t', 2);
-  grant select, insert, update, delete on notes, codes, "odd ?names", open_tags, comments, pairs, replies to ${WEB};
-  ${['notes', 'codes', '"odd ?names"', 'comments'].map((name) => `alter table ${name} enable row level security; create policy own on ${name} using (tenant_id = ${TENANT});`).join('\n')}
+  grant select, insert, update, delete on notes, codes, "odd ?names", open_tags, comments, pairs, replies, nodes to ${WEB};
+  ${['notes', 'codes', '"odd ?names"', 'comments', 'nodes'].map((name) => `alter table ${name} enable row level security; create policy own on ${name} using (tenant_id = ${TENANT});`).join('\n')}
 `
 
 const Comment = table('comments')
@@ -98,6 +99,8 @@ beforeAll(async () => {
   const replies = new NestedSerializer(modelSerializer(Reply, { fields: ['id', 'note_id'] }), { many: true })
   const parent = modelSerializer(Parent, { fields: ['id', 'text'], declaredFields: { replies } })
   api.register('parents', bulkModelViewSet(Parent, { serializerClass: named('parentSerializer', parent) }), 'parents')
+  const node = modelSerializer(table('nodes'), { fields: ['id', 'parent_id'] })
+  api.register('nodes', bulkModelViewSet(table('nodes'), { serializerClass: named('nodeSerializer', node) }), 'nodes')
   await api.prepare()
   client = await serving(api.routes())
 })
@@ -163,6 +166,21 @@ describe('a foreign key', () => {
     expect(answer.json.errors).toEqual({ note_id: missing(2), odd: missing(2), text: [expect.any(String)] })
     const list = await send('POST', '/rows/bulk', [{ note_id: 2 }, { note_id: 1 }, { slug: 'theirs' }])
     expect(list.json.errors).toEqual({ 0: { note_id: missing(2) }, 2: { slug: missing('theirs') } })
+  })
+
+  it('may lead to what the same request creates', async () => {
+    await database.knex.raw('truncate nodes; insert into nodes values (9, 2, null)')
+    expect((await send('POST', '/nodes', { id: 1, parent_id: 1 })).status).toBe(201)
+    const items = [{ id: 2 }, { id: 3, parent_id: 2 }]
+    expect((await send('POST', '/nodes/bulk', items)).status).toBe(201)
+    const refused = await send('POST', '/nodes/bulk', [{ id: 4 }, { id: 5, parent_id: 9 }, { id: 6, parent_id: 7 }])
+    expect([refused.status, refused.json.errors]).toEqual([
+      400,
+      { 1: { parent_id: missing(9) }, 2: { parent_id: missing(7) } },
+    ])
+    // of another's row nobody can be sure
+    expect((await send('POST', '/nodes/bulk', [{ id: 9 }, { id: 8, parent_id: 9 }])).status).toBe(400)
+    expect(await database.knex('nodes').orderBy('id').pluck('id')).toEqual([1, 2, 3, 9])
   })
 
   it('is looked up under other names, and in nested objects', async () => {

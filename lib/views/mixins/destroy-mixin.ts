@@ -5,7 +5,7 @@ import { ROW_VERSION } from '../../caching/entity-tags.js'
 import { described } from '../../kernel/declarations.js'
 import { byExactKey } from '../../models/exact-key.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { deleteOne, namesRow } from '../../queryset/one-row.js'
+import { deleteOne, namesRow, severalRows } from '../../queryset/one-row.js'
 import { ownRow } from '../../queryset/own-row.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
@@ -33,6 +33,7 @@ function deleteRow({ plan }: GenericView, object: Model, knex: Queryable | undef
 async function deleteObject(view: GenericView, object: Model): Promise<unknown> {
   const knex = view.trx ?? view.knex
   const deleted: unknown = await deleteRow(view, object, knex)
+  if (typeof deleted === 'number' && deleted > 1) throw severalRows(view.plan.resource.model.model)
   const kept = deleted === 0 ? await whyKept(view, object, 'delete') : undefined
   if (kept) throw kept
   const taking = declaredInput(view.viewClass)

@@ -22,7 +22,7 @@ import { isShaped } from '../../queryset/count-rows.js'
 import { hasOwn, watchConditions } from '../../queryset/group-conditions.js'
 import { noteHeld } from '../../queryset/held-rows.js'
 import { positionColumn } from '../../queryset/keyset.js'
-import { type HeldKey, holdOne } from '../../queryset/one-row.js'
+import { type HeldKey, holdOne, severalRows } from '../../queryset/one-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { askedOf, readsOwnRow } from '../../queryset/row-answers.js'
 import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
@@ -83,6 +83,7 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
   if (!wanted.terms?.length && isLockable(query)) {
     const objects = await readAll(lock(view, orderByKey(query.clone().clearOrder())))
     if (objects.length === 0) return NONE
+    if (areMore(objects, wanted)) throw severalRows(model)
     const isSettled = conditions.readOwnRow && !secured && !isView
     return {
       objects: await settle(view, wanted, isSettled ? objects : readAll(query)),
@@ -92,7 +93,13 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
   }
   const rows = await holdKeys(view, wanted)
   if (rows.length === 0) return NONE
+  if (areMore(rows, wanted)) throw severalRows(model)
   return { objects: await settle(view, wanted, readAll(query)), count: rows.length, texts: rows[0] }
+}
+
+/** True where several rows have one key. */
+function areMore({ length }: readonly unknown[], { key, keys }: WantedRows): boolean {
+  return key.unique && length > keys.length
 }
 
 /** One row of the whole table, as far as rules, a soft delete, or the path narrow it. */

@@ -7,6 +7,7 @@ import type { Model } from 'objection'
 import { PermissionDenied } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
+import { copyTexts } from '../../models/exact-types.js'
 import type { Column, ModelDescription } from '../../models/model-description.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -79,5 +80,5 @@ function byKeys(query: AnyQueryBuilder, key: readonly Column[], objects: readonl
 /** Columns that the query leaves out are not shown either. */
 function replace(object: Loose, seen: Model, { columns }: ModelDescription): void {
   for (const property of columns.keys()) if (!(property in seen)) delete object[property]
-  Object.assign(object, seen)
+  copyTexts(seen, Object.assign(object, seen))
 }
