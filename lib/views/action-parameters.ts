@@ -7,6 +7,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { type ActionClass, actionsOf } from './action-options.js'
 import { showsFigures } from './actions.js'
 import { aggregatesOf, isAggregating } from './aggregates.js'
+import { DIALECTS } from './query-dialects.js'
 import { deletedParameters } from './request/ask-deleted.js'
 import type { Resource } from './resource.js'
 
@@ -18,8 +19,9 @@ export function listParameters(resource: Resource, action: string): readonly Par
   if (!(isList || showsFigures(action))) return deleted
   const filtering = filterSettings.backends.flatMap((backend) => backend.parameters(filterSettings))
   const paging = pagingParameters(resource, action)
+  const dialect = view.queryDialect ? DIALECTS[view.queryDialect].parameters : []
   return isList
-    ? [...filtering, ...paging, ...deleted]
+    ? [...filtering, ...paging, ...dialect, ...deleted]
     : [...filtering.filter(isNoOrder), ...ownParameters(resource, action), ...paging, ...deleted]
 }
 

@@ -8,6 +8,7 @@ import type { Expandable } from '../serializers/select-fields.js'
 import type { StandardAction } from './actions.js'
 import { APIView } from './api-view.js'
 import type { FilterRelations, GenericStatic } from './generic-view-class.js'
+import type { QueryDialect } from './query-dialects.js'
 import type {
   Concurrency,
   Envelope,
@@ -103,6 +104,12 @@ export class GenericStatics extends APIView {
    * @see docs/reference/query-method.md @default false
    */
   static queryMethod = false
+  /**
+   * Lists are asked for as clients of other APIs do, besides by the parameters of the view set: `simple-rest` as
+   * `ra-data-simple-rest` of react-admin, `json-server` as `@refinedev/simple-rest` and `ra-data-json-server`. It needs a
+   * `LimitOffsetPagination` with `countHeader`. @see docs/how-to/admin-front-ends.md @default null
+   */
+  static queryDialect: QueryDialect | null = null
   /** Query parameters that the view's own code reads, besides those of its filter backends and its paginator. */
   static queryParameters: readonly ParameterDescription[] = []
   /**
@@ -178,6 +185,7 @@ described(GenericStatics, {
   withoutActions: 'names',
   strictParams: 'boolean',
   strictBody: 'any',
+  queryDialect: 'any',
   queryMethod: 'boolean',
   queryParameters: 'list',
   concurrency: 'names or null',

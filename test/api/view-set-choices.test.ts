@@ -5,12 +5,15 @@ import {
   ConfigurationError,
   FieldFilter,
   IntegerField,
+  LimitOffsetPagination,
   listAction,
   type ModelViewSet,
   modelSerializer,
   modelViewSet,
   NestedSerializer,
+  OrderingFilter,
   objectAction,
+  SearchFilter,
   table,
 } from 'koa-viewsets'
 import { createClient } from 'koa-viewsets/client'
@@ -167,6 +170,80 @@ describe('an action that a view set leaves out', () => {
     }) {}
     expect(() => new APIRouter().register('books', Wrong, 'books')).toThrow(ConfigurationError)
     expect(() => new APIRouter().register('books', Wrong, 'books')).toThrow('Wrong: withoutActions names "put"')
+  })
+})
+
+describe('the dialect of queries, queryDialect', () => {
+  const statics = {
+    serializerClass: BookSerializer,
+    filterBackends: [new FieldFilter({ groupParam: 'where' }), SearchFilter, OrderingFilter],
+    filtersetFields: ['id', 'title', 'pages', 'author__name'],
+    searchFields: ['title'],
+    orderingFields: ['id', 'title', 'author__name'],
+    paginationClass: new LimitOffsetPagination({ countHeader: 'X-Total-Count' }),
+    strictParams: true,
+  } as const
+  class SimpleViewSet extends modelViewSet(Book, { ...statics, queryDialect: 'simple-rest' }) {}
+  class ServerViewSet extends modelViewSet(Book, { ...statics, queryDialect: 'json-server', queryMethod: true }) {}
+  const served = async () => {
+    const api = new APIRouter().register('simple', SimpleViewSet, 'simple').register('server', ServerViewSet, 'server')
+    await api.prepare()
+    return { api, client: await serveApp(api.routes()) }
+  }
+
+  it.each([
+    ['simple', 'sort=["title","DESC"]&range=[1,2]&filter={}', 'ordering=-title&limit=2&offset=1'],
+    [
+      'simple',
+      'filter={"author":{"name":"Ada"},"pages__gte":2}&sort=["author.name","ASC"]',
+      'author__name=Ada&pages__gte=2&ordering=author__name',
+    ],
+    ['simple', 'filter={"q":"c"}', 'search=c'],
+    ['server', '_start=1&_end=3&_sort=title&_order=desc', 'ordering=-title&limit=2&offset=1'],
+    ['server', 'pages=1&pages=3&pages_gte=2', 'pages__in=1,3&pages__gte=2'],
+    ['server', 'title_like=C&author.name=Ada', 'title__icontains=C&author__name=Ada'],
+  ])('of %s, %s, is %s', async (path, asked, own) => {
+    await database
+      .knex('books')
+      .insert(['a', 'b', 'c', 'd'].map((title, index) => ({ title, pages: index, author_id: 1 })))
+    const { client } = await served()
+    const [found, expected] = [await client.get(`/${path}?${encodeURI(asked)}`), await client.get(`/${path}?${own}`)]
+    expect([found.status, found.text, found.headers['x-total-count']]).toEqual([
+      200,
+      expected.text,
+      expected.headers['x-total-count'],
+    ])
+    expect(found.json.length).toBeGreaterThan(0)
+    const next = /<([^>]*)>; rel="next"/.exec(String(found.headers['link'] ?? ''))?.[1]
+    if (next) expect((await client.get(next)).json).not.toEqual(found.json)
+  })
+
+  it('is told by the document and explain(), heard by HEAD, and no part of a body of QUERY', async () => {
+    const { api, client } = await served()
+    const names = (path: string) =>
+      api
+        .getSchema()
+        .paths[path]?.get?.parameters?.map((one) => ('name' in one ? one.name : one.$ref.split('/').at(-1)))
+    expect(names('/simple')).toEqual(expect.arrayContaining(['sort', 'range', 'filter', 'limit', 'offset']))
+    expect((await api.explain('server-list'))[0]?.parameters).toEqual(
+      expect.arrayContaining(['_start', '_end', '_sort', '_order']),
+    )
+    expect((await client.send('HEAD', '/simple?range=[0,0]')).headers['x-total-count']).toBeDefined()
+    expect((await client.send('QUERY', '/server', { order: '-title', limit: 1 })).status).toBe(200)
+    expect((await client.send('QUERY', '/server', { _sort: 'title' })).status).toBe(400)
+    expect((await client.get('/simple?sort=title')).json.errors).toEqual({ sort: ['Invalid value.'] })
+    expect((await client.get('/simple?filter={"nothing":1}')).json.errors).toHaveProperty('nothing')
+  })
+
+  it.each([
+    [{ queryDialect: 'odata' as never }, 'queryDialect is "odata"; give one of simple-rest, json-server'],
+    [{ paginationClass: LimitOffsetPagination }, 'queryDialect asks for slices of bare lists'],
+    [{ paginationClass: null }, 'queryDialect asks for slices of bare lists'],
+    [{ filterBackends: [new FieldFilter({ groupParam: 'filter' })] }, 'queryDialect reads the parameter "filter"'],
+  ])('is refused where it cannot be: %j', async (own, message) => {
+    class Wrong extends SimpleViewSet {}
+    Object.assign(Wrong, own)
+    await expect(new APIRouter().register('wrong', Wrong).prepare()).rejects.toThrow(message)
   })
 })
 

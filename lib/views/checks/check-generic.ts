@@ -26,7 +26,7 @@ import { policiesOf } from '../policies.js'
 import { resourceOf } from '../resource.js'
 import { checkExpandable } from '../steps/selection.js'
 import { checkConcurrency } from './check-concurrency.js'
-import { checkAggregates, checkPaginator, checkParameters, poolSizeOf } from './check-lists.js'
+import { checkAggregates, checkDialect, checkPaginator, checkParameters, poolSizeOf } from './check-lists.js'
 import { checkOwnQueryset } from './check-queryset.js'
 import { checkRelations } from './check-relations.js'
 import { checkOwners, checkSoftDelete, declareSoftDelete } from './check-rows.js'
@@ -86,6 +86,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   const description = describeModel(view.modelClass())
   const { columns, model } = description
   checkExpandable(view)
+  checkDialect(view)
   checkSoftDelete(view)
   for (const term of view.ordering) {
     const { property, related } = declaredTerm(`${view.name}: ordering`, description, term)

@@ -1,11 +1,13 @@
-/** What can be wrong with what lists declare: the paginator and its orders, aggregates, and query parameters that two read. */
+/** What can be wrong with what lists declare: the paginator and its orders, aggregates, dialects, and query parameters that two read. */
 import { FieldFilter } from '../../filters/field-filter.js'
 import type { BaseFilter, ParameterDescription } from '../../filters/filter.js'
 import { declaredTerm } from '../../filters/order-term.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { quote } from '../../kernel/quote.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { ModelDescription } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
+import { LimitOffsetPagination } from '../../pagination/limit-offset-pagination.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { poolSize } from '../../queryset/database-cursor.js'
 import { canBeTotal, type OrderTerm } from '../../queryset/total-order.js'
@@ -15,6 +17,7 @@ import { answers } from '../actions.js'
 import { aggregatesOf, declaresAggregates, isAggregating } from '../aggregates.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
+import { DIALECTS } from '../query-dialects.js'
 import { orders, resourceOf } from '../resource.js'
 
 /** Checks the paginator against every order the list can have. */
@@ -120,5 +123,30 @@ function meanTheSame(backends: readonly BaseFilter[], one: Reader, other: Reader
   return (
     policies.every((policy) => !(policy instanceof FieldFilter) && backends.includes(policy as BaseFilter)) &&
     JSON.stringify(one.parameter.schema) === JSON.stringify(other.parameter.schema)
+  )
+}
+
+/** Checks `queryDialect`: which dialects there are, and what pages they need. @throws {ConfigurationError} */
+export function checkDialect(view: GenericViewClass): void {
+  const { name, queryDialect, filtersetFields } = view
+  if (queryDialect === null) return
+  if (!Object.hasOwn(DIALECTS, queryDialect)) {
+    throw new ConfigurationError(
+      `${name}: queryDialect is ${quote(queryDialect)}; give one of ${Object.keys(DIALECTS).join(', ')}`,
+    )
+  }
+  const { paginator, parameterNames } = resourceOf(view)
+  if (!(paginator instanceof LimitOffsetPagination && paginator.countHeader !== undefined)) {
+    throw new ConfigurationError(
+      `${name}: queryDialect asks for slices of bare lists; set paginationClass to new LimitOffsetPagination({ countHeader: 'X-Total-Count' })`,
+    )
+  }
+  const own = [...parameterNames, paginator.limitQueryParam, paginator.offsetQueryParam]
+  const twice = DIALECTS[queryDialect].parameters.find(
+    (one) => own.includes(one.name) && !filtersetFields.includes(one.name),
+  )
+  if (!twice) return
+  throw new ConfigurationError(
+    `${name}: queryDialect reads the parameter "${twice.name}", which a filter backend or the paginator reads, too; give that one another name`,
   )
 }

@@ -1,11 +1,13 @@
-/** Lists in a query: several values of a parameter that is described as a list, or of its name with `[]`, are one list. */
+/** Lists in a query: several values of a parameter that is described as a list, or of its name with `[]`, are one list. Dialects of lists. */
 
-import type { ParameterDescription } from '../../filters/filter.js'
+import type { ParameterDescription, QueryParameters } from '../../filters/filter.js'
 import { queryOf, setQuery } from '../../http/context.js'
+import type { LimitOffsetPagination } from '../../pagination/limit-offset-pagination.js'
 import { declaredParameters, listParameters } from '../action-parameters.js'
 import { actionNamed, showsFigures } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
+import { readDialect } from '../query-dialects.js'
 import type { View } from '../view.js'
 import { selectionParameters } from './selection.js'
 
@@ -31,11 +33,24 @@ export function isList({ schema }: ParameterDescription): boolean {
   return schema['type'] === 'array'
 }
 
+/** The query of a list in the view set's own parameters, where that is asked for in a dialect. @throws ValidationError */
+function dialectRead(view: GenericView): QueryParameters | undefined {
+  const { ctx, asked } = view
+  const { viewClass, action } = view.plan
+  const { queryDialect, searchParam } = viewClass
+  if (!queryDialect || action !== 'list' || ctx.req.method === 'QUERY') return undefined
+  const paginator = asked.paginator as LimitOffsetPagination
+  const names = { filters: asked.parameterNames, search: searchParam, paginator }
+  const query = readDialect(queryDialect, queryOf(ctx), names)
+  setQuery(ctx, query)
+  return query
+}
+
 /** Puts the values of each list together, for all who read the request's parameters from here on. */
 export function readQueryLists(view: View): void {
   const { ctx, viewClass } = view as View & { viewClass?: GenericViewClass }
   if (!ctx.req.url?.includes('?') || viewClass === undefined || !hasModel(viewClass)) return
-  const query = queryOf(ctx)
+  const query = dialectRead(view as GenericView) ?? queryOf(ctx)
   if (!Object.keys(query).some((name) => typeof query[name] !== 'string' || name.endsWith(BRACKETS))) return
   const read: Record<string, string | readonly string[] | undefined> = Object.assign(Object.create(null), query)
   for (const { name, explode } of readParameters(view as GenericView).filter(isList)) {

@@ -178,6 +178,7 @@ const STATICS_BY_PAGE: Readonly<Record<string, string>> = {
   'reference/errors': 'exposeTriggerMessages',
   'reference/limits': 'maxNestedObjects',
   'how-to/view-sets': 'actions model serializerClass inputSerializerClass partialPut strictBody withoutActions',
+  'how-to/admin-front-ends': 'queryDialect',
   'how-to/own-sql': 'queryset',
   'how-to/external-ids': 'lookupField',
   'how-to/nested-routes': 'lookupUrlKwarg parentLookupField',
