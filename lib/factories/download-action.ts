@@ -1,24 +1,29 @@
 /** Downloads of stored files by those who may read their rows. */
+import type { Model } from 'objection'
 import { mediaTypeOf } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
+import { addWhere } from '../filters/filter.js'
 import { sendFile } from '../http/send-file.js'
 import { ConfigurationError, NotFound } from '../kernel/errors.js'
 import { snakeCase } from '../kernel/naming.js'
 import { isRecord } from '../kernel/records.js'
 import { attachment } from '../renderers/csv-renderer.js'
 import { FileRenderer } from '../renderers/file-renderer.js'
-import { serializerPlan } from '../serializers/plan.js'
+import { showsOf } from '../serializers/plan.js'
+import { lookedUp } from '../views/steps/read-object.js'
 import { representFound } from '../views/steps/selection.js'
+import { visibleQuery } from '../views/steps/visible-query.js'
 import type { GenericViewSet } from '../views/view-set.js'
 import { ViewSetAction } from './actions.js'
 
 /**
  * An action that sends stored files, at `/<prefix>/<column>/<key>`, to callers to whom the view set shows their URL: it finds
- * the row that has the key, as a detail route finds one by its own, and asks permissions, rules of rows and of fields. Anything
- * else is 404. Set the storage's `baseUrl` to that path.
+ * the row that has the key, or a list that holds it, and asks permissions, rules of rows and of fields. Anything else is 404.
+ * Set the storage's `baseUrl` to that path: `prepare()` refuses another one, as it does a view set that is nested, since a
+ * key's URL names no parent, and one whose serializer shows no field of the column.
  *
  * It answers ranges, `If-None-Match` and `If-Modified-Since`, and sends files as downloads, in a sandbox.
- * @param column the property of the model that holds the key; rows are found by it, so that it wants an index
+ * @param column the property of the model that holds the key, or a list of keys; rows are found by it, so that it wants an index
  * @throws {ConfigurationError} the storage has no `open()`
  * @example
  * const contracts = new FileSystemStorage({ root: '/var/lib/library/contracts', baseUrl: '/api/books/contract' })
@@ -35,10 +40,8 @@ export function downloadAction(column: string, storage: UploadStorage): ViewSetA
     {
       methods: ['GET'],
       urlPath: `${snakeCase(column)}/{${column}}`,
-      lookupField: column,
-      lookupUrlKwarg: column,
       parserClasses: [],
-      rendererClasses: [FileRenderer],
+      rendererClasses: [new FileRenderer({ column, url: (key) => storage.url(key) })],
       strictAccept: false,
       responses: {
         200: 'The file.',
@@ -55,24 +58,33 @@ export function downloadAction(column: string, storage: UploadStorage): ViewSetA
 }
 
 async function download(view: GenericViewSet, column: string, storage: UploadStorage): Promise<void> {
-  const object = (await view.getObject()) as unknown as Readonly<Record<string, unknown>>
-  const key = object[column]
+  const key = (view.ctx['params'] as Readonly<Record<string, string>>)[column] ?? ''
+  const object = await findByFile(view, column, key)
+  await view.loadRelated([object])
+  await view.checkObjectPermissions(object)
   const shown = await representFound(view, object)
-  const names = serializerPlan(view.getSerializerClass()).readable.filter(({ source }) => source.join('.') === column)
-  if (names.length === 0) {
-    throw new ConfigurationError(
-      `${view.constructor.name}: downloadAction("${column}") sends what the serializer shows, and it shows no field of that column; add one with the storage`,
-    )
-  }
+  const names = showsOf(view.getSerializerClass(), column)
   // what is hidden or masked has no URL to follow
-  const isShown =
-    typeof key === 'string' && isRecord(shown) && names.some(({ name }) => shown[name] === storage.url(key))
+  const isShown = isRecord(shown) && names.some(({ name }) => [shown[name]].flat().includes(storage.url(key)))
   const file = isShown ? await storage.open?.(key) : undefined
   if (!file) throw new NotFound()
-  const extension = String(key).split('.').at(-1) ?? ''
+  const extension = key.split('.').at(-1) ?? ''
   sendFile(view.ctx, file, {
-    tag: `"${String(key)}"`,
+    tag: `"${key}"`,
     mediaType: mediaTypeOf(extension),
     disposition: attachment(column, extension),
   })
+}
+
+/** @throws NotFound no row that the caller sees has the key */
+async function findByFile(view: GenericViewSet, property: string, key: string): Promise<Model> {
+  const { column, type, sqlType } = view.resource.model.columns.get(property) ?? { column: property }
+  const sql = type === 'array' ? `?? @> array[?]::${sqlType}` : '?? = ?'
+  const [found] = await lookedUp(() => {
+    const query = visibleQuery(view)
+    addWhere(query, ({ table }) => ({ sql, bindings: [`${table}.${column}`, key] }))
+    return query.limit(1) as unknown as Promise<readonly Model[]>
+  })
+  if (!found) throw new NotFound()
+  return found
 }

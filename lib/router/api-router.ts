@@ -20,6 +20,7 @@ import { classesOf } from '../views/action-options.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { policiesOf } from '../views/policies.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
+import { checkDownloads } from './check-downloads.js'
 import { checkEndpoints, checkNames, checkPaths, checkVersionParameter, defaultBasename } from './check-registration.js'
 import { checkView, closeView } from './check-view.js'
 import { endpointsOf } from './endpoints-of.js'
@@ -378,6 +379,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     })
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
+    checkDownloads(table.endpoints)
     for (const use of this.#uses) await inTurns(use(table.endpoints, this.#tools))
     this.#refuseMountedTools()
     this.#served.table = table

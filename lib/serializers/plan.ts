@@ -337,3 +337,8 @@ const PLAIN: ReadonlySet<unknown> = new Set([
 function isIdentity({ name, field, source, column, readable, ids }: BoundField): boolean {
   return readable && !ids && source.length === 1 && column?.property === name && PLAIN.has(field.constructor)
 }
+
+/** The fields that show a column of the model itself. */
+export function showsOf(serializer: SerializerClass, property: string): readonly BoundField[] {
+  return serializerPlan(serializer).readable.filter(({ source }) => source.join('.') === property)
+}

@@ -131,8 +131,8 @@ describe('a JSON patch', () => {
     [409, { 1: { value: ['The value is another one.'] } }, { op: 'test', path: '/name', value: 'b' }],
     [
       409,
-      { 1: { path: ['There is nothing at this place; did you mean "title"?'] } },
-      { op: 'replace', path: '/titel', value: 'b' },
+      { 1: { path: ['There is nothing at this place; did you mean "name"?'] } },
+      { op: 'replace', path: '/nmae', value: 'b' },
     ],
     [409, { 1: { path: ['There is nothing at this place.'] } }, { op: 'add', path: '/meta/a/b', value: 'b' }],
     [400, { 1: { path: ['Must be a JSON pointer.'] } }, { op: 'add', path: 'name', value: 'b' }],

@@ -26,7 +26,9 @@ import {
   MultiPartParser,
   modelSerializer,
   modelViewSet,
+  NestedRouter,
   NestedSerializer,
+  NestedViewSetMixin,
   type Parsers,
   type StorableFile,
   type UploadedFile,
@@ -669,6 +671,67 @@ describe('files that only who is shown their URL may have', () => {
     expect(await hiddenBy({ image: { read: false, mask: 'hidden' } }, 1)).toBe(404)
   })
 
+  it('may stand in a list, or in a nested object, whose view set sends it', async () => {
+    const papers = new FileSystemStorage({ root, baseUrl: '/photos/papers' })
+    const covers = new FileSystemStorage({ root, baseUrl: '/albums/cover' })
+    const file = {
+      filename: 'a.pdf',
+      extension: 'pdf',
+      mediaType: 'x',
+      size: 10,
+      stream: () => Readable.from([CONTENT]),
+    }
+    class CoverSerializer extends modelSerializer(Album, {
+      fields: ['id'],
+      declaredFields: { cover: new FileUploadField({ storage: covers }) },
+    }) {}
+    const photos = modelViewSet(Photo, {
+      serializerClass: modelSerializer(Photo, {
+        fields: ['id', 'title'],
+        declaredFields: {
+          papers: new ArrayField({ child: new FileUploadField({ storage: papers }), readOnly: true }),
+          album: new NestedSerializer(CoverSerializer, { readOnly: true }),
+        },
+      }),
+      authenticationClasses: [Caller],
+      permissionClasses: [IsAuthenticated, NotRefused],
+      actions: { papers: downloadAction('papers', papers) },
+    })
+    const albums = modelViewSet(Album, {
+      serializerClass: CoverSerializer,
+      actions: { cover: downloadAction('cover', covers) },
+    })
+    const rules = [rule(Photo, { read: mine, fields: { papers: { read: mine } } }), rule(Album, { read: true })]
+    const router = new APIRouter({ rules }).register('photos', photos).register('albums', albums)
+    await router.prepare()
+    const { get, close } = await serving(router.routes())
+    onTestFinished(() => close())
+    const album_id = await albumOf(7)
+    const cover = await covers.save(file)
+    await database.knex('albums').where({ id: album_id }).update({ cover })
+    const keys = [await papers.save(file), await papers.save(file)]
+    await Photo.query().insert({ title: 'a', papers: keys, album_id } as never)
+    await Photo.query().insert({ title: 'refused', papers: [await papers.save(file)], album_id } as never)
+
+    const { json } = await get('/photos?title=a', user(7))
+    expect(json[0]).toMatchObject({
+      papers: keys.map((key) => `/photos/papers/${key}`),
+      album: { cover: `/albums/cover/${cover}` },
+    })
+    for (const url of [...json[0].papers, json[0].album.cover]) {
+      expect(await get(url, user(7))).toMatchObject({ status: 200, text: '1234567890' })
+    }
+    expect((await get(json[0].papers[1], user(7, { Range: 'bytes=-2' }))).text).toBe('90')
+    expect((await get(json[0].papers[0], user(8))).status).toBe(404)
+    expect((await get(json[1].papers[0], user(7))).status).toBe(403)
+    for (const path of [cover, '%00', 'x', '{a}', ''])
+      expect((await get(`/photos/papers/${path}`, user(7))).status).toBe(404)
+    await Photo.query()
+      .where({ title: 'a' })
+      .patch({ papers: keys.slice(1) })
+    expect((await get(json[0].papers[0], user(7))).status).toBe(404)
+  })
+
   it('stand in the document, and are no tool', async () => {
     const { router } = await start()
     const { paths } = router.getSchema({ title: 'Photos', version: '1' })
@@ -684,16 +747,51 @@ describe('files that only who is shown their URL may have', () => {
   it('need a storage that opens files, a column that names rows, and a field that shows it', async () => {
     const { save, delete: remove, url } = kept
     expect(() => downloadAction('image', { save, delete: remove, url })).toThrow('has no open(key)')
-    const prepare = (column: string, storage = kept) =>
-      new APIRouter()
-        .register(
-          'x',
-          modelViewSet(Photo, { serializerClass: PhotoSerializer, actions: { file: downloadAction(column, storage) } }),
-          'x',
-        )
-        .prepare()
-    await expect(prepare('imag')).rejects.toThrow('lookupField "imag" is no column of Photo; did you mean "image"?')
-    await expect(prepare('papers')).rejects.toThrow(/lookupField "papers" does not do/)
+    const photos = (column: string, storage = kept, serializerClass: any = PhotoSerializer) =>
+      modelViewSet(Photo, {
+        serializerClass: serializerClass as typeof PhotoSerializer,
+        actions: { file: downloadAction(column, storage) },
+      })
+    const prepare = (...given: Parameters<typeof photos>) =>
+      new APIRouter().register('private', photos(...given), 'private').prepare()
+    const at = (baseUrl: string) => new FileSystemStorage({ root, baseUrl })
+    const shows = (one: FileSystemStorage) =>
+      modelSerializer(Photo, {
+        fields: ['id', 'image'],
+        declaredFields: { image: new FileUploadField({ storage: one }) },
+      })
+    const titles = modelSerializer(Photo, { fields: ['id', 'title'] })
+    await expect(prepare('imag')).rejects.toThrow(
+      'PhotoViewSet.file: downloadAction("imag") names no column of Photo; did you mean "image"?',
+    )
+    await expect(prepare('image', kept, titles)).rejects.toThrow(
+      'sends what PhotoSerializer shows, and it shows no field of that column',
+    )
+    for (const baseUrl of ['/files', '/private', '/image', '/private/images', 'https://files.example.org', '/']) {
+      const elsewhere = at(baseUrl)
+      await expect(prepare('image', elsewhere, shows(elsewhere))).rejects.toThrow(
+        'answers below /private/image, and its storage shows files below',
+      )
+    }
+    for (const baseUrl of [
+      '/private/image',
+      '/private/image/',
+      '/mounted/private/image',
+      'https://x.test/private/image',
+    ]) {
+      const there = at(baseUrl)
+      await expect(prepare('image', there, shows(there))).resolves.toBeUndefined()
+    }
+    await expect(prepare('image', kept)).rejects.toThrow(
+      'has another storage than the field "image" of PhotoSerializer',
+    )
+
+    class Nested extends NestedViewSetMixin(photos('image', kept, shows(kept))) {
+      static override parentLookupField = 'album_id'
+    }
+    const api = new APIRouter().register('albums', modelViewSet(Album, { serializerClass: AlbumSerializer }))
+    new NestedRouter(api, 'albums', { lookup: 'album' }).register('private', Nested, 'nested')
+    await expect(api.prepare()).rejects.toThrow('is of a nested view set, and the URL of a key names no parent')
   })
 })
 

@@ -8,7 +8,6 @@ import { didYouMean } from '../../kernel/near-miss.js'
 import { readingError, toApiError } from '../../postgres/database-errors.js'
 import { type ConditionKey, conditionKey } from '../../queryset/condition-key.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
-import { FileRenderer } from '../../renderers/file-renderer.js'
 import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import type { RowAccess } from '../../rows/row-access.js'
 import type { GenericView } from '../generic-view.js'
@@ -71,10 +70,7 @@ export function keyOnPath(view: GenericView): KeyValues {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"${fix}`)
   }
   const values = view.plan.resource.lookup.fromText(text, { user: ctx.state['user'], ctx })
-  // whom a file's key is shown to is asked of the object that has it, and nobody guesses one
-  const { renderers } = view.plan.policies
-  const mayName = view.asked.namesObjects || renderers[0] instanceof FileRenderer
-  if (values === undefined || !mayName) throw new NotFound()
+  if (values === undefined || !view.asked.namesObjects) throw new NotFound()
   return values
 }
 
