@@ -14,6 +14,21 @@ const METHODS = {
 
 /** The first of it, as a sentence for `explain()`; null where there is none. */
 export function ownCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
+  const writing = writingCode(serializer, writes)
+  if (writing !== null) return writing
+  const { plan, because } = decideRows(serializer)
+  if (!plan) return because
+  return plan.runsFields ? `${serializer.name} has fields that write their values in their own way` : null
+}
+
+/** The first of what looks at what is related to an object before it is written: what only shows the object afterwards does not. */
+export function lookingCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
+  // what is sent is compared with what is there
+  const takesRelated = serializerPlan(serializer).writable.some(({ relation }) => relation !== undefined)
+  return takesRelated ? ownCode(serializer, writes) : writingCode(serializer, writes)
+}
+
+function writingCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
   const { name, prototype } = serializer
   const own = prototype as Record<string, unknown>
   const ours = ModelSerializer.prototype as unknown as Record<string, unknown>
@@ -27,7 +42,5 @@ export function ownCode(serializer: SerializerClass, writes: keyof typeof METHOD
     if (hook !== undefined) return `${name}.${bound.name}: it is checked by ${hook}()`
     if (uploadField(field)) return `${name}.${bound.name}: it takes a file`
   }
-  const { plan, because } = decideRows(serializer)
-  if (!plan) return because
-  return plan.runsFields ? `${name} has fields that write their values in their own way` : null
+  return null
 }

@@ -28,14 +28,34 @@ export function belongsToField(serializer: SerializerClass, name: string): boole
   return /^validate\P{Ll}/u.test(name) || computes(serializer, name)
 }
 
-/** @throws {ConfigurationError} a method is nearly the name of one that checks a field, so that nothing would call it */
+/**
+ * @throws {ConfigurationError} a method is nearly the name of one that checks a field, or is assigned to instances (an arrow
+ * function as a class field), so that nothing would call it
+ */
 export function checkHooks(serializer: SerializerClass, fields: readonly string[]): void {
   const hooks = new Set(fields.map(hookName))
+  for (const name of assignedMethods(serializer)) {
+    if (!hooks.has(name) && !(name in serializer.prototype)) continue
+    throw new ConfigurationError(
+      `${serializer.name}: ${name} is assigned to its instances, where nobody looks for it; write a method: ${name}(…) { … }`,
+    )
+  }
   for (const name of Object.getOwnPropertyNames(serializer.prototype)) {
     if (!name.startsWith('validate') || hooks.has(name) || name === 'validate') continue
     const near = nearMiss(name, hooks)
     if (near === undefined || name === `${near}s` || near === `${name}s` || computes(serializer, name)) continue
     throw new ConfigurationError(`${serializer.name}: nobody calls ${name}(); did you mean ${near}()? Else rename it`)
+  }
+}
+
+/** Functions that are fields of the class's instances. */
+function assignedMethods(serializer: SerializerClass): readonly string[] {
+  try {
+    const sample = new serializer() as unknown as Record<string, unknown>
+    return Object.keys(sample).filter((name) => typeof sample[name] === 'function')
+  } catch {
+    // its constructor wants to be told something
+    return []
   }
 }
 

@@ -3,7 +3,7 @@
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { RowWrite } from '../queryset/visible-rows.js'
-import { ownCode } from '../rows/own-code.js'
+import { lookingCode, ownCode } from '../rows/own-code.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { actionsOf } from './action-options.js'
 import type { Way } from './action-plan.js'
@@ -86,12 +86,12 @@ function whyLoaded(resource: Resource, action: string): Readonly<Record<'before'
     isPlain ? null : `${modelName(resource.model.model)} has hooks or methods of its own`
   if (writes === 'delete') return { before: looks ?? hooks(plainDeletes), saved: 'nothing is saved' }
   const serializerClass = declaredInput(view)
-  const own = serializerClass ? ownCode(serializerClass, writes) : `${view.name} has no serializerClass`
-  if (!serializerClass || own !== null) return always(own as string)
+  if (!serializerClass) return always(`${view.name} has no serializerClass`)
   // objects in the input are compared with those that are nested in the object
   const nests = serializerPlan(serializerClass).nesting.some(({ input }) => input === 'objects')
   const nested = nests ? `${serializerClass.name} takes nested objects` : null
-  return { before: looks ?? nested ?? hooks(plainUpdates), saved: null }
+  const before = lookingCode(serializerClass, writes) ?? looks ?? nested ?? hooks(plainUpdates)
+  return { before, saved: ownCode(serializerClass, writes) }
 }
 
 /** True for a request that writes an object at which nothing but the package looks before. */

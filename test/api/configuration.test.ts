@@ -521,6 +521,21 @@ describe('[I23] register() refuses', () => {
     await expect(prepared(view)).rejects.toThrow('People: nobody calls validateNmae(); did you mean validateName()?')
   })
 
+  it.each(['toRepresentation', 'validate', 'validateName', 'create', 'isValid'])(
+    'a method that is assigned to instances of a serializer: %s',
+    async (method) => {
+      class Assigned extends (serializerWith({}) as typeof ModelSerializer) {
+        constructor(options?: object) {
+          super(options)
+          Object.assign(this, { [method]: () => ({}) })
+        }
+      }
+      await expect(prepared(viewWith({ serializerClass: Assigned }))).rejects.toThrow(
+        `Assigned: ${method} is assigned to its instances, where nobody looks for it; write a method: ${method}(…) { … }`,
+      )
+    },
+  )
+
   it('no method that is called by its name: hooks and methods of fields, and actions', async () => {
     const declaredFields = {
       field_name: new SerializerMethodField(),
