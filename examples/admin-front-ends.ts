@@ -26,7 +26,7 @@ configure({ errorShape: 'react-admin' })
 
 const Book = table<{ id: number; title: string; price: string | null; author_id: number | null }>('books')
 
-const books = {
+const bookStatics = {
   serializerClass: modelSerializer(Book, { fields: '__all__' }),
   filterBackends: [FieldFilter, SearchFilter, OrderingFilter],
   filtersetFields: ['id', 'title', 'price', 'author_id'],
@@ -37,18 +37,18 @@ const bareLists = new LimitOffsetPagination({ countHeader: 'X-Total-Count' })
 
 /** What `ra-data-simple-rest` asks. */
 class SimpleBookViewSet extends modelViewSet(Book, {
-  ...books,
+  ...bookStatics,
   ...{ queryDialect: 'simple-rest', paginationClass: bareLists, partialPut: true },
 }) {}
 
 /** What `@refinedev/simple-rest` asks. */
 class RefineBookViewSet extends modelViewSet(Book, {
-  ...books,
+  ...bookStatics,
   ...{ queryDialect: 'json-server', paginationClass: bareLists },
 }) {}
 
 /** What `ra-data-django-rest-framework` asks: pages as Django REST framework has them. */
-class PagedBookViewSet extends modelViewSet(Book, { ...books, paginationClass: PageNumberPagination }) {}
+class PagedBookViewSet extends modelViewSet(Book, { ...bookStatics, paginationClass: PageNumberPagination }) {}
 
 const simple = new APIRouter({ prefix: '/react-admin' }).register('books', SimpleBookViewSet)
 const refine = new APIRouter({ prefix: '/refine' }).register('books', RefineBookViewSet)

@@ -93,7 +93,7 @@ function toModule(block: Block, declared: ReadonlySet<string>, origins: readonly
     const from = namesOf(names).map((name) => above.get(name))[0]
     return from ? `${start}'${from}'` : all
   })
-  const used = new Set(plain(text).match(/(?<![.\w$])[A-Za-z_$][\w$]*/g))
+  const used = new Set(plain(text).match(/(?<![\w$]|(?<!\.\.)\.)[A-Za-z_$][\w$]*/g))
   const imports = [...used]
     .filter((name) => !declared.has(name))
     .flatMap((name) => {
