@@ -106,28 +106,20 @@ const MOUNTS: readonly MountName[] = ['app.use()', 'koa-mount', 'a nested @koa/r
 
 const ALONE: HabitName = 'no other middleware'
 
-const all = MODULE_SYSTEMS.flatMap((modules, first) =>
+/** All mounts in the long run; else so many that any two choices meet. */
+const mountsOf = (modules: number, koa: number, parser: number) =>
+  MOUNTS.filter(
+    (_, mount) => isLong || (modules === (parser + mount) % 2 && koa === (parser + Math.floor(mount / 2)) % 2),
+  )
+
+const combinations = MODULE_SYSTEMS.flatMap((modules, first) =>
   KOAS.flatMap((koa, second) => [
     ...PARSERS.flatMap((parser, third) =>
-      MOUNTS.map((mount, fourth) => ({
-        modules,
-        koa,
-        parser,
-        mount,
-        habit: ALONE,
-        place: [first, second, third, fourth],
-      })),
+      mountsOf(first, second, third).map((mount) => ({ modules, koa, parser, mount, habit: ALONE })),
     ),
-    { modules, koa, parser: 'koa-body', mount: 'koa-mount', habit: 'the usual middleware', place: [] },
+    { modules, koa, parser: 'koa-body', mount: 'koa-mount', habit: 'the usual middleware' },
   ]),
 )
-/** All in the long run; else so many that any two choices meet. */
-const combinations = all
-  .filter(({ place: [modules = 0, koa = 0, parser = 0, mount = 0] }) => {
-    const [even, high] = [(parser + mount) % 2, (parser + Math.floor(mount / 2)) % 2]
-    return isLong || (modules === even && koa === high)
-  })
-  .map(({ place: _, ...choice }) => choice)
 
 /** Middleware that the shops with the usual one have. */
 const HABITS = [

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkPrograms } from '../../examples/cluster/cluster.js'
 import { findProgram } from '../../examples/support/programs.js'
-import { findFreePort, type Program, readProjectFile, startProgram } from '../support/program.js'
+import { compiledModules, findFreePort, type Program, readProjectFile, startProgram } from '../support/program.js'
 import { connectTo, type TestClient } from '../support/server.js'
 import { type Answer, type Send, startLoad } from '../support/steady-load.js'
 
@@ -34,7 +34,13 @@ async function start(): Promise<Started> {
   const program = startProgram({
     command: 'npm',
     args: ['run', 'example:cluster'],
-    env: { TMPDIR: folder, PORT: String(ports[0]), NODE_PORTS: `${ports[1]},${ports[2]}`, DRAIN_SECONDS: '4' },
+    env: {
+      ...compiledModules(),
+      TMPDIR: folder,
+      PORT: String(ports[0]),
+      NODE_PORTS: `${ports[1]},${ports[2]}`,
+      DRAIN_SECONDS: '4',
+    },
   })
   onTestFinished(async () => {
     await program.stop('SIGKILL')

@@ -231,7 +231,7 @@ function modelsOf({ schema, isMapped, by, saysOr }: Kind): Models {
     }
     // else it would be mixed with what the application itself says: a queryset, the mapping of `praise`, a joined table
     const isAlone = by === 'rules' && name !== 'reviews' && (schema === 'public' || name !== 'book_genres')
-    if (saysOr && isAlone) Row.QueryBuilder = SayingOr as never
+    if (saysOr && isAlone) Row.QueryBuilder = SayingOr
     if (isMapped) Row.columnNameMappers = snakeCaseMappers()
     models[name] = Object.defineProperty(Row, 'name', { value: name })
   }
