@@ -19,6 +19,7 @@ import {
 import { api, BookViewSet, LabelledViewSet, three, titles, WAYS, writing } from '../support/bulk-books.js'
 import { countQueries } from '../support/database.js'
 import { Author, AuthorSerializer, Book, database, useLibrary } from '../support/library.js'
+import { runsAsRole } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
 import { size } from '../trust/support/size.js'
 
@@ -140,7 +141,7 @@ describe('[I4] all or nothing', () => {
     expect(reported).toEqual([])
   })
 
-  it('[I22] related keys are looked up in one query for the list', async () => {
+  it.skipIf(runsAsRole())('[I22] related keys are looked up in one query for the list', async () => {
     const { send } = await api(BookViewSet)
     const items = Array.from({ length: 50 }, (_, index) => ({
       title: `t${index}`,

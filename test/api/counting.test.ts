@@ -13,6 +13,7 @@ import {
 } from '../../lib/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+import { runsAsRole } from '../support/roles.js'
 
 class Item extends Model {
   static override tableName = 'items'
@@ -71,7 +72,8 @@ describe.each([
 ])('a list of %s', (_name, instances) => {
   it.each<[CountKind, number | null]>([
     ['exact', 100],
-    ['estimated', 100],
+    // nothing is estimated under a role
+    ...(runsAsRole() ? [] : [['estimated', 100] as [CountKind, number]]),
     ['capped', 40],
     ['none', null],
   ])('[D3] counted as %s, by pages', async (kind, count) => {
@@ -85,7 +87,8 @@ describe.each([
 
   it.each<[CountKind, number | null]>([
     ['exact', 100],
-    ['estimated', 100],
+    // nothing is estimated under a role
+    ...(runsAsRole() ? [] : [['estimated', 100] as [CountKind, number]]),
     ['capped', 40],
     ['none', null],
   ])('[D3] counted as %s, by slices', async (kind, count) => {
@@ -98,7 +101,7 @@ describe.each([
     expect(await pageOf(client, '/items?offset=500')).toEqual([count, 0, null, '/items?offset=470&limit=30'])
   })
 
-  it('counts no further than it must', async () => {
+  it.skipIf(runsAsRole())('counts no further than it must', async () => {
     const texts = async (kind: CountKind, path: string) => {
       const client = await clientFor(numbers(kind, 40), instances)
       await client.get('/items')
@@ -112,7 +115,7 @@ describe.each([
     )
   })
 
-  it('estimates only what nobody narrows, and counts with a cap else', async () => {
+  it.skipIf(runsAsRole())('estimates only what nobody narrows, and counts with a cap else', async () => {
     const narrowed = await clientFor(numbers('estimated', 40), instances, 20)
     expect(await pageOf(narrowed, '/items')).toEqual([40, 30, '/items?page=2', null])
     class Filtered extends ReadOnlyModelViewSet {

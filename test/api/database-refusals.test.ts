@@ -12,6 +12,7 @@ import {
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { runsAsRole } from '../support/roles.js'
 import { routerOf, serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
@@ -170,7 +171,8 @@ describe('what SQL of the application cannot compute', () => {
 })
 
 describe('a key that the encoding of the database lacks', () => {
-  it.each(['LATIN1', 'EUC_JP'] as const)('leads nowhere in %s', async (encoding) => {
+  // there each request is a transaction, which the refusal ends: nothing can be asked after it
+  it.skipIf(runsAsRole()).each(['LATIN1', 'EUC_JP'] as const)('leads nowhere in %s', async (encoding) => {
     const database = await createDatabase({
       encoding,
       schema: `create table names (name text primary key, note text); insert into names values ('a', 'b');

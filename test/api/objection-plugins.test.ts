@@ -409,8 +409,8 @@ describe('objection-soft-delete', () => {
 
 describe('objection-db-errors', () => {
   it('leaves the answers to what the database refuses as they are', async () => {
-    const labels = [{ name: 'a' }, { name: 'b', parent_id: 1 }]
-    expect(await answer('POST', '/labels/bulk', labels)).toMatchObject([201, [{ id: 1 }, { id: 2 }]])
+    expect(await answer('POST', '/labels', { name: 'a' })).toMatchObject([201, { id: 1 }])
+    expect(await answer('POST', '/labels/bulk', [{ name: 'b', parent_id: 1 }])).toMatchObject([201, [{ id: 2 }]])
     const errors = { name: [NOT_UNIQUE] }
     expect(await answer('POST', '/labels', { name: 'a' })).toEqual([400, refused(errors)])
     expect(await answer('PATCH', '/labels/2', { name: 'a' })).toEqual([400, refused(errors)])

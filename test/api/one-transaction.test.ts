@@ -18,6 +18,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { runsAsRole } from '../support/roles.js'
 
 const Book = table<{ id: number; title: string }>('books')
 class BookSerializer extends modelSerializer(Book, { fields: ['id', 'title'] }) {}
@@ -193,7 +194,7 @@ describe('this.client', () => {
 })
 
 describe('withClient()', () => {
-  it('has a view set work within their transaction, and waits for its end', async () => {
+  it.skipIf(runsAsRole())('has a view set work within their transaction, and waits for its end', async () => {
     const made = await client.send('POST', '/within', { title: 'a' }, { 'X-Theirs': 'yes', 'X-Way': 'pg' })
     expect(made).toMatchObject({ status: 201, json: { title: 'a' } })
     expect(await counts()).toEqual([1, 2])

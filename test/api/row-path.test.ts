@@ -19,6 +19,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { rowPlan } from '../../lib/rows/row-plan.js'
 import { compose, rowWriter } from '../../lib/rows/row-writer.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+import { runsAsRole } from '../support/roles.js'
 import { serve, type TestServer } from '../support/server.js'
 import { serializerOf, serveViews, viewOf } from '../support/views.js'
 import { report, size } from '../trust/support/size.js'
@@ -456,7 +457,8 @@ describe('a create', () => {
     expect({ ...stored, id: 0 }).toEqual({ ...control, id: 0 })
   })
 
-  it('is one statement, without a transaction, its nested objects included', async () => {
+  // a role's foreign keys are looked up
+  it.skipIf(runsAsRole())('is one statement, without a transaction, its nested objects included', async () => {
     const queries = await countQueries(database.knex, () => post('not-native', { author_id: 3 }))
     expect(queries).toHaveLength(1)
     expect(queries[0]).toMatch(/^with "koa_viewsets_inserted" as \(insert into/)

@@ -21,6 +21,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { traitsOf } from '../../lib/models/model-traits.js'
 import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+import { runsAsRole } from '../support/roles.js'
 
 const alphabet = 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8'
 const signed = { mode: 'signed', alphabet, hmacKeys: ['current-hmac-key-0123456789'] }
@@ -280,7 +281,9 @@ describe('related objects', () => {
     const receiver_id = Person.encodeId(ada.id)
     const { status, text, json } = await send('POST', '/letters', { title: 'x', receiver_id })
     expect(text).not.toContain(String(FIRST))
-    const message = name.startsWith('data') ? 'Invalid value.' : `Invalid pk "${receiver_id}" - object does not exist.`
+    // a role's foreign keys are looked up before, by the key that was given
+    const isLate = name.startsWith('data') && !runsAsRole()
+    const message = isLate ? 'Invalid value.' : `Invalid pk "${receiver_id}" - object does not exist.`
     expect([status, json.errors]).toEqual([400, { receiver_id: [message] }])
   })
 })

@@ -40,6 +40,7 @@ import { FileSystemStorage } from '../../lib/storage/index.js'
 import { type Client, expectRules, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { MULTIPART, multipart, type TestPart } from '../support/multipart.js'
+import { runsAsRole } from '../support/roles.js'
 import { connectTo, type TestResponse } from '../support/server.js'
 
 const SCHEMA = `
@@ -333,7 +334,8 @@ describe('[F8] a stored file', () => {
     await vi.waitFor(() => expect(kept()).toEqual([nameOf(first.json.image)]))
   })
 
-  it('is removed when the transaction fails at its end', async () => {
+  // a role's foreign keys are looked up before
+  it.skipIf(runsAsRole())('is removed when the transaction fails at its end', async () => {
     const refused = await create('x', png(), { name: 'next_id', content: '1' })
     expect(refused.status).toBe(201)
     const missing = await database.knex.raw('select max(id) + 5 as id from photos')
