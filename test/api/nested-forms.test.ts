@@ -241,7 +241,7 @@ describe.each<[string, (entries: Entries) => Body]>([
     const strict = await send('PATCH', '/books/1', form(entries), {
       Prefer: 'handling=strict',
     })
-    const unknown = { nome: ['Unknown field.'] }
+    const unknown = { nome: ['Unknown field; did you mean "name"?'] }
     expect(strict).toMatchObject(refusal({ author: unknown, tags: { 0: unknown } }))
   })
 
