@@ -48,6 +48,8 @@ const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'favicon-32x32.png': 'image/png',
 }
+/** The column of links, of which our documents have none, pushes answers off a phone. */
+const NARROW = Buffer.from('\n@media (max-width: 640px) { .swagger-ui .response-col_links { display: none } }\n')
 const START = 'start.js'
 const HTML = 'text/html; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
@@ -65,8 +67,12 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Starts the page. It reads nothing of its own address, and asks no validator elsewhere. */
-const START_SCRIPT = `SwaggerUIBundle({
+/** Starts the page, in the colours that the system has. It reads nothing of its own address, and asks no validator elsewhere. */
+const START_SCRIPT = `const dark = matchMedia('(prefers-color-scheme: dark)')
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', follow)
+follow()
+SwaggerUIBundle({
   url: document.getElementById('swagger-ui').dataset.schema,
   dom_id: '#swagger-ui',
   presets: [SwaggerUIBundle.presets.apis],
@@ -105,7 +111,9 @@ export function docsSite(source: DocumentSource, options: DocsOptions, readAsset
   for (const [name, type] of Object.entries(ASSETS))
     site.set(
       `${path}/${name}`,
-      once(async () => resource(await readAsset(name), type)),
+      once(async () =>
+        resource(name.endsWith('.css') ? Buffer.concat([await readAsset(name), NARROW]) : await readAsset(name), type),
+      ),
     )
   return site.set(
     `${path}/${START}`,
@@ -189,6 +197,7 @@ function writePage(from: string, path: string, schemaPath: string, title = 'API'
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
 <link rel="icon" type="image/png" href="${link(`${path}/favicon-32x32.png`)}">
 <link rel="stylesheet" href="${link(`${path}/swagger-ui.css`)}">
@@ -211,6 +220,7 @@ function writeNotice(from: string, _path: string, schemaPath: string, title = 'A
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
 </head>
 <body>

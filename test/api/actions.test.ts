@@ -747,6 +747,35 @@ describe('parameters of the query that an action declares', () => {
     })
   })
 
+  it('are refused where they are none by a client that prefers it, as names of a declared body are', async () => {
+    const count = listAction({ methods: ['GET'] }, (...given) => given.length)
+    const lenient = modelViewSet(Book, {
+      serializerClass: BookSerializer,
+      actions: {
+        above: listAction({ methods: ['GET'], queryParameters: declared }, (query) => query),
+        copy: objectAction({ methods: ['POST'], input: { title: new StringField() } }, (_, data) => data),
+        count,
+      },
+    })
+    const { get, send } = await api(lenient)
+    const strict = { Prefer: 'handling=strict' }
+    const path = '/api/books/above?at_least=1'
+    expect(await get(`${path}&kinds=essay`)).toMatchObject({ status: 200, json: { at_least: 1 } })
+    expect(await get(`${path}&kinds=essay`, strict)).toMatchObject({
+      status: 400,
+      json: { errors: { kinds: ['Unknown parameter; did you mean "kind"?'] } },
+    })
+    expect((await get(`${path}&kind=essay`, strict)).headers).toMatchObject({ 'preference-applied': 'handling=strict' })
+    const body = { title: 'x', titel: 'y' }
+    expect((await send('POST', '/api/books/1/copy?any=1', body)).json).toEqual({ title: 'x' })
+    expect((await send('POST', '/api/books/1/copy?any=1', body, strict)).json).toMatchObject({
+      errors: { titel: ['Unknown field; did you mean "title"?'] },
+    })
+    expect((await send('POST', '/api/books/1/copy?any=1', { title: 'x' }, strict)).json).toEqual({ title: 'x' })
+    // what it reads is not declared
+    expect((await get('/api/books/count?any=1', strict)).status).toBe(200)
+  })
+
   it('stand in the document, in tools and in the types of clients', async () => {
     const { router, port } = await api(Books)
     const { paths } = router.getSchema({ title: 'Books', version: '1' })

@@ -107,6 +107,15 @@ describe('docs()', () => {
     expect((await get('/docs/start.js')).text).not.toMatch(/location|https?:|eval|cookie/)
   })
 
+  it('is dark where the system is, and as wide as a phone', async () => {
+    const { get } = await serve(docs(createApi()))
+    expect((await get('/docs')).text).toContain('<meta name="color-scheme" content="light dark">')
+    expect((await get('/docs/start.js')).text).toContain("matchMedia('(prefers-color-scheme: dark)')")
+    const { text } = await get('/docs/swagger-ui.css')
+    expect(text).toContain('html.dark-mode .swagger-ui{')
+    expect(text.trimEnd()).toMatch(/@media \(max-width: 640px\) \{[^}]+\} \}$/)
+  })
+
   it('has links that hold wherever it is mounted', async () => {
     const page = docs(createApi(), { path: '/help/api', schemaPath: '/schema.json' })
     const { get } = await serve(mount('/inner', page as never) as never, page)

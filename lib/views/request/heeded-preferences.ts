@@ -6,12 +6,13 @@ import type { GenericView } from '../generic-view.js'
 import { hasModel } from '../generic-view-class.js'
 import type { View } from '../view.js'
 
-/** The preferences of a request that the view's action heeds. */
+/** The preferences of a request that the view's action heeds: of one of the application's, what it declares to take. */
 export function heededPreferences(view: View): Preferences | undefined {
-  if (view.ctx.req.headers['prefer'] === undefined || !actionNamed(view.plan.action) || !isGeneric(view))
-    return undefined
+  if (view.ctx.req.headers['prefer'] === undefined || !isGeneric(view)) return undefined
+  const { action, inputSerializer, querySerializer, viewClass } = view.plan
+  if (!(actionNamed(action) || inputSerializer || querySerializer)) return undefined
   const { returns, strict } = preferencesOf(view.ctx)
-  const heeded = showsWritten(view.plan.action, view.plan.viewClass.statuses) ? returns : undefined
+  const heeded = showsWritten(action, viewClass.statuses) ? returns : undefined
   if (heeded === undefined && !strict) return undefined
   view.ctx.vary('Prefer')
   return { returns: heeded, strict }

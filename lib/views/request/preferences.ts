@@ -1,7 +1,7 @@
 /** What a request prefers (RFC 7240), of the actions that come with the package: what others answer, only their code knows. */
 
 import { contentDigest, ROW_VERSION, strongTag } from '../../caching/entity-tags.js'
-import { showsObject } from '../actions.js'
+import { actionNamed, showsObject } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { refuseUnknownNames } from '../steps/refuse-unknown-names.js'
 import { refuseUnknownParameters } from '../steps/refuse-unknown-parameters.js'
@@ -12,8 +12,9 @@ import { rendererOf } from './respond.js'
 export function handleStrictly(view: GenericView, isPreferred: boolean): void {
   const { action, querySerializer, viewClass } = view.plan
   const isRead = action === 'retrieve' || querySerializer !== undefined
-  // lists check them where they read them
-  if (isPreferred || (viewClass.strictParams && action !== 'list')) {
+  // what an action of the application's reads without declaring it, only its code knows; lists check where they read
+  const isKnown = querySerializer !== undefined || actionNamed(action) !== undefined
+  if (isKnown && (isPreferred || (viewClass.strictParams && action !== 'list'))) {
     refuseUnknownParameters(view, !(isPreferred || isRead))
   }
   refuseUnknownNames(view)
