@@ -59,8 +59,8 @@ describe('readCatalogue', () => {
     const { rows } = await database.knex.raw('select count(*)::int as attributes from pg_attribute')
     const [few, all] = [await visited(TABLES / 40), await visited(TABLES)]
     const { attributes } = rows[0]
-    expect(all / attributes).toBeLessThan(160)
-    expect(few / attributes).toBeLessThan(7)
+    expect(all / attributes).toBeLessThan(40)
+    expect(few / attributes).toBeLessThan(5.5)
   })
 
   it('reads columns of many tables as those of one', async () => {
