@@ -41,7 +41,7 @@ import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
 
 type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> &
-  Partial<Pick<Explanation, 'transaction' | 'readsAgain' | 'hold' | 'change' | 'delete' | 'loads'>>
+  Partial<Pick<Explanation, 'transaction' | 'readsAgain' | 'version' | 'hold' | 'change' | 'delete' | 'loads'>>
 
 function wayOf<Name extends string>({ way, because }: Way<Name>): { readonly by: Name; readonly because?: string } {
   return because === null ? { by: way } : { by: way, because }
@@ -218,12 +218,18 @@ class RoadBook {
   }
 
   /** Whether objects are read again once they are written. */
-  #readsAgain(name: string): Pick<Explanation, 'readsAgain'> {
-    const serializerClass = declaredInput(this.#view.viewClass)
+  #readsAgain(name: string): Pick<Explanation, 'readsAgain' | 'version'> {
+    const { plan, resource, viewClass } = this.#view
+    const { concurrency } = viewClass
+    const serializerClass = declaredInput(viewClass)
     if (!serializerClass) return {}
     const action = (actionNamed(name)?.runs ?? name) as WritingAction
-    const { because } = this.#view.resource.stored(action, serializerClass)
-    return because === null ? {} : { readsAgain: because }
+    const kept = plan.keepsQueryset ? 'what is written must be in the queryset (mayLeaveQueryset)' : null
+    const because = [resource.stored(action, serializerClass).because, kept].filter((one) => one !== null)
+    return {
+      ...(because.length === 0 ? {} : { readsAgain: because.join('; ') }),
+      ...(concurrency === null || takesMany(name) ? {} : { version: [concurrency].flat().join(', ') }),
+    }
   }
 
   /** An object that has a key, and nothing else. */

@@ -29,6 +29,7 @@ function format(explanation: Explanation): string {
     ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],
     ...written(explanation),
     ['reads again', explanation.readsAgain ?? ''],
+    ['version', explanation.version === undefined ? '' : `read once it is written: ${explanation.version}`],
     ['runs with', explanation.database ?? ''],
     ['once', explanation.idempotency ?? ''],
     ['reads on', explanation.replicas === 0 ? '' : `${explanation.replicas} replicas, else the primary`],
