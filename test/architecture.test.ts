@@ -111,6 +111,8 @@ describe('the layers', () => {
 /** Where queries on the tables of models are made, and why nobody is shown a row by them that is not theirs to see. */
 const QUERIES: Readonly<Record<string, string>> = {
   'lib/fields/related-field.ts': 'what may be chosen: leaveOutUnseen()',
+  'lib/filters/field-path.ts': 'what a path leads to, joined: joinOf()',
+  'lib/filters/lookups-of.ts': 'takes parts of a time; it reads no table',
   'lib/filters/modifier-filter.ts': 'looks whether a modifier can be called; it is not sent',
   'lib/filters/step.ts': 'rows on the way of a path: those that are seen',
   'lib/queryset/one-row.ts': 'one row by its key: with what narrows the table, or found before',
@@ -121,6 +123,13 @@ const QUERIES: Readonly<Record<string, string>> = {
   'lib/queryset/visible-rows.ts': 'says which rows are seen',
   'lib/rows/row-sql.ts': 'the rows of a page that was found, by their keys',
   'lib/rows/sql-parts.ts': 'what is joined to rows: those that are seen',
+  'lib/rows/insert-sql.ts': 'inserts; what it joins is shown where nobody sees less of it (findInserter())',
+  'lib/rows/list-sql.ts': 'the keys of the page around it',
+  'lib/rules/compile-condition.ts': 'a rule looks at all rows; `readable` asks the rule of the others',
+  'lib/rules/policies.ts': 'prints SQL for PostgreSQL to ask',
+  'lib/serializers/references.ts': 'the rows that a key leads to: ofTable()',
+  'lib/serializers/limited-fields.ts': 'rows that were found before, by their keys',
+  'lib/views/request/parents.ts': 'the objects before the view on a path: their scope()',
   'lib/serializers/check-written.ts': 'asks rules about rows that were found, or written',
   'lib/serializers/write-links.ts': 'writes links of rows that were found before',
   'lib/serializers/write-rows.ts': 'writes rows that were found before',
@@ -129,9 +138,9 @@ const QUERIES: Readonly<Record<string, string>> = {
   'lib/views/steps/hold-rows.ts': 'locks rows that the queryset is asked for, or that were found before',
   'lib/views/steps/object-to-write.ts': 'the mark of a row that is found afterwards',
 }
-const ROOMS_WITH_ROWS = ['aggregates', 'fields', 'filters', 'pagination', 'queryset', 'rows', 'serializers', 'views']
+const ROOMS_WITH_ROWS = 'aggregates fields filters pagination queryset rows rules serializers views'.split(' ')
 const ON_TABLE =
-  /\b(?:\w*[mM]odel|modelClass\(\)|queryset)\s*\??\.(?:query|relatedQuery)\(|\$(?:query|relatedQuery)\(|knex\(\s*[\w.]*tableName|tableName as never|^\s*(?:bindings: |\.\.\.)?\[.*\btableName,|bindings: \[[\w.]*tableName\]/m
+  /\b(?:\w*[mM]odel|modelClass\(\)|queryset)\s*\??\.(?:query|relatedQuery)\(|\$(?:query|relatedQuery)\(|knex\(\s*[\w.]*tableName|tableName as never|^\s*(?:bindings: |\.\.\.)?\[.*\btableName,|bindings: \[[\w.]*tableName\]|\b(?:from|join|into) (?:\?\?|\$\{\w*\(?target)[ )$]|from \$\{.*escaped\(target/m
 
 describe('queries on the tables of models', () => {
   it('are made where rows are narrowed to those that the caller sees, and nowhere else', () => {

@@ -1,4 +1,7 @@
-/** The models whose rows are marked as deleted and stay: what relations leave out of lists, whoever shows them. */
+/**
+ * The models whose rows are marked as deleted and stay: what relations leave out of lists, whoever shows them. For other
+ * conditions on all reads there are rules; this is no pattern for them.
+ */
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { type ModelClass, modelName } from './objection.js'

@@ -1,6 +1,6 @@
 /**
- * Which rows of a table a request sees and writes, said once: asked wherever a query leads from one table to another, and
- * carried by the queries themselves, so that those which are made of them ask it, too.
+ * Which rows of a table a request sees and writes: the contract, and how queries apply it. They carry it with them, so that
+ * those which are made of them ask it, too. Decided in `views/request/request-rows.ts`.
  */
 
 import { describeModel } from '../models/describe-model.js'

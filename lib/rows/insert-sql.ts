@@ -46,6 +46,7 @@ export function compileInsert(knex: Queryable, { plan, model, values, key, asked
   }
   if (!wrapped) return nativeSql(knex.raw(insert.sql, insert.bindings as never))
   const columns = outerColumns(selection)
+  // where the caller sees less than all, `findInserter()` refuses
   const from = joinedTables(plan, undefined)
   return nativeSql(
     knex.raw(

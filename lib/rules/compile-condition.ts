@@ -155,6 +155,7 @@ function compileRelated(name: string, isAny: boolean, condition: Condition, scop
       related: related.table,
       through: `${related.table} through`,
       schema: () => start.schema,
+      // a rule looks at all rows; `readable` asks the rule of the others
       visible: undefined,
     })
     const isThere = isAny === holds

@@ -1,4 +1,4 @@
-/** Which rows the caller of a request sees and may write, over all paths: the one answer that every query asks for. */
+/** Decides which rows the caller of a request sees and may write: those of the view's own model by `ruledRows()`, of all others by `RequestRows`. */
 
 import type { PathStart, Where } from '../../filters/field-path.js'
 import { oncePer } from '../../kernel/once-per.js'
