@@ -627,12 +627,15 @@ describe('an OR of the application', () => {
 
     @action({ methods: ['GET'] })
     async uses() {
-      const some = () => either(this.getQueryset() as never)
+      const some = () => either(this.getQueryset())
       const few = () => some().select('books.id')
-      const late = () => either(this.getQueryset().select('books.id').toKnexQuery() as never) as never
+      const late = () =>
+        either(this.getQueryset().select('books.id').toKnexQuery() as never) as unknown as Knex.QueryBuilder
       const knex = Book.knex()
       const ids = (rows: Model[]) =>
-        rows.map((row) => Number(row.$id?.() ?? (row as unknown as { id: number }).id)).sort()
+        rows
+          .map((row) => Number(row.$id?.() ?? (row as unknown as { id: number }).id))
+          .sort((one, other) => one - other)
       return {
         total: (await some().page(0, 1)).total,
         size: await some().resultSize(),
@@ -653,12 +656,9 @@ describe('an OR of the application', () => {
             .from('books')
             .whereIn('id', few().toKnexQuery() as never),
           await late(),
-          await (late() as Knex.QueryBuilder).clone(),
+          await late().clone(),
           await knex.select('id').from('books').whereIn('id', late()),
-          await knex
-            .select('id')
-            .from('books')
-            .whereIn('id', (late() as Knex.QueryBuilder).clone()),
+          await knex.select('id').from('books').whereIn('id', late().clone()),
           await some().forUpdate().orWhere('id', '>', 0),
           await either(this.getQueryset().patch({ published: true } as never) as never).returning('id'),
         ].map((rows) => ids(rows as Model[])),
