@@ -1,6 +1,7 @@
 /** What a request prefers (RFC 7240), of the actions that come with the package: what others answer, only their code knows. */
 
 import { contentDigest, ROW_VERSION, strongTag } from '../../caching/entity-tags.js'
+import { isSafeMethod } from '../../http/context.js'
 import { actionNamed, showsObject } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { refuseUnknownNames } from '../steps/refuse-unknown-names.js'
@@ -10,6 +11,15 @@ import { rendererOf } from './respond.js'
 
 /** Refuses what would be ignored, as the class declares or the client prefers. @throws ValidationError */
 export function handleStrictly(view: GenericView, isPreferred: boolean): void {
+  const { ctx, plan } = view
+  // those of writes were refused before there was a connection
+  if (isSafeMethod(ctx.method) || !plan.resource) refuseIgnored(view, isPreferred)
+  refuseUnknownNames(view)
+  if (isPreferred) ctx.append('Preference-Applied', 'handling=strict')
+}
+
+/** Refuses parameters that would be ignored. @throws ValidationError */
+export function refuseIgnored(view: GenericView, isPreferred: boolean): void {
   const { action, querySerializer, viewClass } = view.plan
   const isRead = action === 'retrieve' || querySerializer !== undefined
   // what an action of the application's reads without declaring it, only its code knows; lists check where they read
@@ -17,8 +27,6 @@ export function handleStrictly(view: GenericView, isPreferred: boolean): void {
   if (isKnown && (isPreferred || (viewClass.strictParams && action !== 'list'))) {
     refuseUnknownParameters(view, !(isPreferred || isRead))
   }
-  refuseUnknownNames(view)
-  if (isPreferred) view.ctx.append('Preference-Applied', 'handling=strict')
 }
 
 /** The data of an answer that shows as much as the client prefers: undefined for none, with the status and the tag of what there is. */

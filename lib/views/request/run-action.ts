@@ -20,7 +20,6 @@ import { isFound } from '../steps/object-to-write.js'
 import { isList, readQueryLists } from '../steps/query-lists.js'
 import { keyOnPath } from '../steps/read-object.js'
 import { asksByBody, readQueryBody } from '../steps/read-query-body.js'
-import { selectionOf } from '../steps/selection.js'
 import type { View } from '../view.js'
 import { askDeleted } from './ask-deleted.js'
 import { askRelations } from './ask-relations.js'
@@ -30,7 +29,7 @@ import { enclose, openBody } from './enclose.js'
 import { heededPreferences } from './heeded-preferences.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
-import { handleStrictly, preferredAnswer } from './preferences.js'
+import { handleStrictly, preferredAnswer, refuseIgnored } from './preferences.js'
 import { requireOwner } from './require-user.js'
 import { runOnce } from './run-once.js'
 import { bodyOfStored } from './stored-keys.js'
@@ -213,8 +212,9 @@ function checkRequest(view: GenericView): void {
     if (lookup.fromText(text, { user: ctx.state['user'], ctx }) === undefined) throw new NotFound()
     if (view.visibleFields && !seenBy(view.visibleFields).namesObjects) throw new NotFound()
   }
+  const isPreferred = heededPreferences(view)?.strict === true
+  if (isPreferred || plan.isStrict) refuseIgnored(view, isPreferred)
   if (!plan.isOurs) return
-  selectionOf(view)
   if (plan.isBulk) bulkItems(view)
   if (!plan.hasKey) return
   keyOnPath(view)
