@@ -20,7 +20,8 @@ import {
 import { errors } from 'koa-viewsets/plugins'
 import { Model } from 'objection'
 
-const { DATABASE_URL = 'postgres:///', PORT = '3000' } = process.env
+const { DATABASE_URL, PORT = '3000' } = process.env
+if (!DATABASE_URL) throw new Error('DATABASE_URL is missing: postgres://user:password@localhost/database')
 Model.knex(knex({ client: 'pg', connection: { connectionString: DATABASE_URL } }))
 configure({ errorShape: 'react-admin' })
 
@@ -36,16 +37,14 @@ const bookStatics = {
 const bareLists = new LimitOffsetPagination({ countHeader: 'X-Total-Count' })
 
 /** What `ra-data-simple-rest` asks. */
-class SimpleBookViewSet extends modelViewSet(Book, {
-  ...bookStatics,
-  ...{ queryDialect: 'simple-rest', paginationClass: bareLists, partialPut: true },
-}) {}
+const forReactAdmin = { queryDialect: 'simple-rest', paginationClass: bareLists, partialPut: true } as const
+
+class SimpleBookViewSet extends modelViewSet(Book, { ...bookStatics, ...forReactAdmin }) {}
 
 /** What `@refinedev/simple-rest` asks. */
-class RefineBookViewSet extends modelViewSet(Book, {
-  ...bookStatics,
-  ...{ queryDialect: 'json-server', paginationClass: bareLists },
-}) {}
+const forRefine = { queryDialect: 'json-server', paginationClass: bareLists } as const
+
+class RefineBookViewSet extends modelViewSet(Book, { ...bookStatics, ...forRefine }) {}
 
 /** What `ra-data-django-rest-framework` asks: pages as Django REST framework has them. */
 class PagedBookViewSet extends modelViewSet(Book, { ...bookStatics, paginationClass: PageNumberPagination }) {}
@@ -55,14 +54,4 @@ const refine = new APIRouter({ prefix: '/refine' }).register('books', RefineBook
 const paged = new APIRouter({ prefix: '/django' }).register('books', PagedBookViewSet)
 for (const api of [simple, refine, paged]) await api.prepare()
 
-new Koa()
-  .use(errors())
-  .use((ctx, next) => {
-    // ra-data-django-rest-framework ends paths with a slash
-    ctx.path = ctx.path.replace(/(?<=.)\/$/, '')
-    return next()
-  })
-  .use(simple.routes())
-  .use(refine.routes())
-  .use(paged.routes())
-  .listen(Number(PORT), '127.0.0.1')
+new Koa().use(errors()).use(simple.routes()).use(refine.routes()).use(paged.routes()).listen(Number(PORT), '127.0.0.1')

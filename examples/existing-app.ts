@@ -18,7 +18,8 @@ import {
 } from 'koa-viewsets'
 import { Model } from 'objection'
 
-const { DATABASE_URL = 'postgres:///', PORT = '3000' } = process.env
+const { DATABASE_URL, PORT = '3000' } = process.env
+if (!DATABASE_URL) throw new Error('DATABASE_URL is missing: postgres://user:password@localhost/database')
 
 // What was there before.
 

@@ -27,7 +27,8 @@ import {
 } from 'koa-viewsets'
 import { type AnyQueryBuilder, Model } from 'objection'
 
-const { DATABASE_URL = 'postgres:///', PORT = '3000' } = process.env
+const { DATABASE_URL, PORT = '3000' } = process.env
+if (!DATABASE_URL) throw new Error('DATABASE_URL is missing: postgres://user:password@localhost/database')
 Model.knex(knex({ client: 'pg', connection: { connectionString: DATABASE_URL } }))
 
 class Review extends Model {

@@ -5,7 +5,8 @@ import { APIRouter, modelSerializer, modelViewSet, PageNumberPagination } from '
 import { errors } from 'koa-viewsets/plugins'
 import { Model } from 'objection'
 
-const { DATABASE_URL = 'postgres:///', PORT = '3000' } = process.env
+const { DATABASE_URL, PORT = '3000' } = process.env
+if (!DATABASE_URL) throw new Error('DATABASE_URL is missing: postgres://user:password@localhost/database')
 Model.knex(knex({ client: 'pg', connection: { connectionString: DATABASE_URL } }))
 
 // a model as it is, with nothing of this package in it; where there is none, `const Book = table('books')`

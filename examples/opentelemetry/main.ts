@@ -16,7 +16,8 @@ const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcess
 provider.register({ contextManager: contexts })
 makeSpans(contexts)
 
-const { DATABASE_URL = 'postgres:///', PORT = '3000' } = process.env
+const { DATABASE_URL, PORT = '3000' } = process.env
+if (!DATABASE_URL) throw new Error('DATABASE_URL is missing: postgres://user:password@localhost/database')
 Model.knex(knex({ client: 'pg', connection: { connectionString: DATABASE_URL } }))
 const Book = table('books')
 const BookViewSet = modelViewSet(Book, { serializerClass: modelSerializer(Book, { fields: '__all__' }) })

@@ -133,7 +133,9 @@ describe('an API for admin front ends', () => {
   it('is what the book quotes', () => {
     const example = readProjectFile('examples/admin-front-ends.ts')
     const blocks = [...readProjectFile('docs/how-to/admin-front-ends.md').matchAll(/```ts\n(.*?)```/gs)]
-    expect(blocks.map(([, code = '']) => example.includes(code))).toEqual([true, true, true, true, true, true])
+    // one application has one shape of errors
+    const quoted = blocks.map(([, code = '']) => code.replace(/^configure.*\n/, ''))
+    expect(quoted.map((code) => example.includes(code))).toEqual([true, true, true])
   })
 
   it('reads what the providers ask: order, range, filters, lists of keys', async () => {
@@ -147,7 +149,7 @@ describe('an API for admin front ends', () => {
       '3',
     ])
     expect(await found(simple({ filter: { id: [3, 5] } }))).toEqual([[3, 5], '2'])
-    expect((await get('/react-admin/books?sort=x&filter={')).status).toBe(200)
+    expect((await get('/react-admin/books?sort=x&filter={')).status).toBe(400)
     expect(await found('/refine/books?_start=2&_end=5&_sort=id&_order=desc')).toEqual([[7, 6, 5], '9'])
     expect(await found('/refine/books?price_gte=8&title_like=9&_sort=id&_order=asc')).toEqual([[9], '1'])
     expect(await found('/refine/books?id=3&id=5')).toEqual([expect.arrayContaining([3, 5]), '2'])
