@@ -418,6 +418,17 @@ describe('what a caller may not write', () => {
     ])
   })
 
+  it('may be hidden by it from itself, where the rule says that it may be changed', async () => {
+    const one = await serve(VIEWS, [rule(Book, { read: { published: true }, update: true })])
+    onTestFinished(() => one.close())
+    const hidden = await one.send('PATCH', '/books/1', { published: false }, AS(1))
+    expect([hidden.status, hidden.text]).toEqual([204, ''])
+    expect((await one.get('/books/1', AS(1))).status).toBe(404)
+    const kept = await serve(VIEWS, [rule(Book, { read: { published: true } })])
+    onTestFinished(() => kept.close())
+    expect((await kept.send('PATCH', '/books/2', { published: false }, AS(1))).status).toBe(403)
+  })
+
   it('is refused as the row that results, and nothing of it is stored', async () => {
     expect((await send('PATCH', '/books/1', { tenant_id: 2 })).status).toBe(403)
     expect((await send('PATCH', '/books/1', { published: false })).status).toBe(403)
