@@ -28,7 +28,7 @@ export const queueOf = oncePer((source: KnexClient) => new ConnectionQueue(sourc
  * others than us are, all of us wait there, too.
  */
 export class ConnectionQueue {
-  readonly #source: KnexClient
+  readonly source: KnexClient
   #waiting: Waiting[] = []
   #isLooking = false
   /** Connections that statements of ours have. */
@@ -38,15 +38,19 @@ export class ConnectionQueue {
   #handed = 0
 
   constructor(source: KnexClient) {
-    this.#source = source
+    this.source = source
   }
 
   /** Undefined for what has no such queue. */
   get #pool(): KnexPool | undefined {
-    return poolOf(this.#source)
+    return poolOf(this.source)
   }
 
-  /** A connection whose settings are known; `begin()` is to be called once it is there. @throws what knex throws, such as `KnexTimeoutError` */
+  /**
+   * A connection that we can read by, in use until `end()`.
+   * @throws what knex throws, such as `KnexTimeoutError`
+   * @throws ServiceUnavailable its settings do not fit
+   */
   acquire(): Promise<PgConnection> {
     if (!this.#mayWait()) return this.#ask()
     if (!this.#isLooking) this.#lookLater()
@@ -55,36 +59,38 @@ export class ConnectionQueue {
     })
   }
 
-  /** The connection is in use, until `end()`. */
-  begin(): void {
-    this.#used++
-  }
-
-  /** @param isReusable the connection is in order: the next may have it as it is */
-  end(connection: PgConnection, isReusable: boolean): Promise<void> {
-    this.#used--
+  /** The next may have the connection as it is, unless the pool is to make another, or something still has to do with it. */
+  end(connection: PgConnection, isReusable = true): Promise<void> {
     const next = this.#waiting.length === 0 || this.#isPoolAsked() ? undefined : this.#waiting.shift()
-    if (!next) return this.#source.releaseConnection(connection)
-    if (isReusable && ++this.#handed < MOST_HANDED) {
+    if (next && isReusable && connection.__knex__disposed === undefined && ++this.#handed < MOST_HANDED) {
       next.resolve(connection)
       return DONE
     }
+    this.#used--
+    if (!next) return this.source.releaseConnection(connection)
     this.#handed = 0
-    const released = this.#source.releaseConnection(connection)
+    const released = this.source.releaseConnection(connection)
     next.resolve(this.#ask())
     return released
   }
 
   async #ask(): Promise<PgConnection> {
-    let connection: PgConnection
+    let connection: CheckedConnection
     this.#asking++
     try {
-      connection = await this.#source.acquireConnection()
+      connection = await this.source.acquireConnection()
     } finally {
       this.#asking--
     }
-    const asking = knownSession(connection)
-    if (asking) await asking
+    if (connection[STATE] !== true) {
+      await knownSession(connection)
+      const refusal = refusalOf(connection)
+      if (refusal) {
+        await this.source.releaseConnection(connection)
+        throw refusal
+      }
+    }
+    this.#used++
     return connection
   }
 
@@ -202,19 +208,17 @@ export async function checkSession(knex: Queryable): Promise<void> {
 }
 
 /** What to wait for until a connection's settings are known; undefined where they are. Never rejects. */
-function knownSession(connection: unknown): Promise<void> | undefined {
-  const own = connection as CheckedConnection
-  const state = own[STATE]
-  if (state === undefined) return ask(own)
+function knownSession(connection: CheckedConnection): Promise<void> | undefined {
+  const state = connection[STATE]
+  if (state === undefined) return ask(connection)
   return state instanceof Promise ? state : undefined
 }
 
 /** Why nothing can be read by a connection; the pool makes another in its place. */
-export function refusalOf(connection: unknown): ServiceUnavailable | undefined {
-  const own = connection as CheckedConnection
-  const state = own[STATE]
+function refusalOf(connection: CheckedConnection): ServiceUnavailable | undefined {
+  const state = connection[STATE]
   if (!(state instanceof ConfigurationError)) return undefined
-  own.__knex__disposed ??= state
+  connection.__knex__disposed ??= state
   return new ServiceUnavailable(RETRY_SECONDS, { cause: state })
 }
 

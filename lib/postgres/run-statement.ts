@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { ClientGone } from '../kernel/errors.js'
 import { preparesStatements } from '../kernel/settings.js'
 import { cancelStatement } from './cancel-statement.js'
-import { type ConnectionQueue, queueOf, refusalOf } from './connection-queue.js'
+import { type ConnectionQueue, queueOf } from './connection-queue.js'
 import type { LocalSettings } from './local-settings.js'
 import {
   type AnswerField,
@@ -46,28 +46,19 @@ const RAW = { getTypeParser: () => asText }
 const NO_ROWS: Answer<never> = { rows: [] }
 
 /**
- * Runs a statement and returns its rows as text. Inside a transaction it is sent without a name: a stale one would end
+ * Runs a statement and returns its rows, as text. Inside a transaction it is sent without a name: a stale one would end
  * the transaction. Elsewhere a stale one is sent again without, and stays so.
  * @param recipient whoever the rows are for, of a statement that only reads: once it is gone, the statement is not begun,
  * and stopped if it runs. Not inside a transaction, whose end is the caller's
+ * @param format makes the rows of what PostgreSQL sends; by default the text of each column
  * @throws ClientGone the recipient is gone
  */
-export function runStatement(
+export async function runStatement<Row = RawRow>(
   knex: Queryable,
   statement: Statement,
   values: readonly unknown[],
   recipient?: StatementClient,
-): Promise<RawRow[]> {
-  return runStatementAs(TEXTS, knex, statement, values, recipient)
-}
-
-/** Runs a statement, parsing rows with `format`. */
-export async function runStatementAs<Row>(
-  format: RowFormat<Row>,
-  knex: Queryable,
-  statement: Statement,
-  values: readonly unknown[],
-  recipient?: StatementClient,
+  format = TEXTS as unknown as RowFormat<Row>,
 ): Promise<Row[]> {
   const scope = scopeOf(knex)
   if (scope) return runScoped(format, knex, scope, { statement, values, recipient })
@@ -103,8 +94,8 @@ async function runScoped<Row>(
   const connection = await queue.acquire()
   const sender = { knex: base, queue, connection }
   if (sendsPlainly(connection)) {
-    await giveBack(sender)
-    return knex.transaction((trx) => runStatementAs(format, trx, statement, values))
+    await queue.end(connection)
+    return knex.transaction((trx) => runStatement(trx, statement, values, undefined, format))
   }
   const names = preparesStatements()
   const setting = statementOf(settings.text)
@@ -126,12 +117,6 @@ async function runScoped<Row>(
   }
 }
 
-/** Gives a connection back that nothing was sent on. */
-function giveBack({ queue, connection }: Sender): Promise<void> {
-  queue.begin()
-  return queue.end(connection, isInOrder(connection))
-}
-
 /**
  * Runs a statement without a name and returns what pg makes of its answer: the columns are those that PostgreSQL describes,
  * which may have changed since the catalogue was read.
@@ -148,7 +133,7 @@ export async function runAsPg(
   const connection = await queue.acquire()
   const sender = { knex: own, queue, connection }
   if (scope && sendsPlainly(connection)) {
-    await giveBack(sender)
+    await queue.end(connection)
     return knex.transaction((trx) => runAsPg(trx, text, values, types))
   }
   return (await send(sender, { text, name: undefined, settings: scope?.settings }, values, types)) as PgAnswer
@@ -174,28 +159,25 @@ function send<Row>(
   format: RowFormat<Row> | TypeParsers,
   recipient?: StatementClient,
 ): Promise<Answer<Row>> {
-  const client = clientOf(knex)
-  queue.begin()
+  const client = queue.source
   const bindings = [...values]
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
   try {
     if (recipient?.destroyed) throw new ClientGone()
-    const refusal = refusalOf(connection)
-    if (refusal) throw refusal
     // as knex does: its connection may be another request's by now
     if (knex.isTransaction && (knex as Knex.Transaction).isCompleted())
       throw new Error('Transaction query already complete')
     client.emit('query', event)
   } catch (error) {
-    return queue.end(connection, isInOrder(connection)).then(() => {
+    return queue.end(connection).then(() => {
       throw error
     })
   }
-  const running = recipient && new RunningStatement(knex, connection, recipient)
+  const running = recipient && begin(knex, connection, recipient)
   // the callback form: with promises V8 comes to keep rows in the old generation, which costs half as much again
   return new Promise((resolve, reject) => {
     const done: Done<Row> = (error, result) => {
-      const stopping = running?.end()
+      const stopping = running && end(running)
       if (error && isLost(error)) dispose(connection, error)
       if (stopping) {
         const release = () => queue.end(connection, false)
@@ -204,7 +186,7 @@ function send<Row>(
           .then(release)
           .catch(reject)
       } else {
-        queue.end(connection, !error && isInOrder(connection)).catch(reject)
+        queue.end(connection, !error).catch(reject)
       }
       try {
         // in place of knex's builder
@@ -236,10 +218,6 @@ function send<Row>(
       else connection.query(name === undefined ? query : { ...query, name }, read)
     }
   })
-}
-
-function isInOrder(connection: PgConnection): boolean {
-  return connection.__knex__disposed === undefined
 }
 
 /** Has the pool make a new connection in place of this one. */
@@ -279,16 +257,16 @@ export function stopWith(recipient: StatementClient | undefined, knex: Queryable
         await client.releaseConnection(connection)
         throw new ClientGone()
       }
-      running = new RunningStatement(knex, connection, recipient)
+      running = begin(knex, connection, recipient)
       return connection
     },
     async releaseConnection(connection: PgConnection): Promise<void> {
-      await running?.end()?.catch((failure) => dispose(connection, failure))
+      if (running) await end(running)?.catch((failure) => dispose(connection, failure))
       return client.releaseConnection(connection)
     },
   })
   builder.on('query-error', () => {
-    if (running?.isStopping) throw new ClientGone()
+    if (running?.stopping) throw new ClientGone()
   })
 }
 
@@ -299,42 +277,36 @@ const running = new Set<RunningStatement>()
 let isLooking = false
 
 /** A statement while it runs. */
-class RunningStatement {
-  readonly #knex: Queryable
-  readonly #connection: PgConnection
-  readonly #client: StatementClient
-  #stopping: Promise<void> | undefined
+interface RunningStatement {
+  readonly knex: Queryable
+  readonly connection: PgConnection
+  readonly recipient: StatementClient
+  /** What still stops the connection: nobody else may have it before that is settled. */
+  stopping: Promise<void> | undefined
+}
 
-  /** Notes the statement; `end()` is to be called when it has ended. */
-  constructor(knex: Queryable, connection: PgConnection, client: StatementClient) {
-    this.#knex = knex
-    this.#connection = connection
-    this.#client = client
-    this.#stopping = undefined
-    running.add(this)
-    if (!isLooking) look()
-  }
+/** Notes a statement; `end()` is to be called when it has ended. */
+function begin(knex: Queryable, connection: PgConnection, recipient: StatementClient): RunningStatement {
+  const statement = { knex, connection, recipient, stopping: undefined }
+  running.add(statement)
+  if (!isLooking) look()
+  return statement
+}
 
-  /** What still stops the connection: nobody else may have it before that is settled. Undefined where nothing does. */
-  end(): Promise<void> | undefined {
-    running.delete(this)
-    return this.#stopping
-  }
-
-  get isStopping(): boolean {
-    return this.#stopping !== undefined
-  }
-
-  stopIfAbandoned(): void {
-    if (!this.#client.destroyed || this.#stopping) return
-    this.#stopping = cancelStatement(this.#knex, this.#connection)
-    // heard by whoever ends the statement
-    this.#stopping.catch(() => {})
-  }
+/** What still stops the connection; undefined where nothing does. */
+function end(statement: RunningStatement): Promise<void> | undefined {
+  running.delete(statement)
+  return statement.stopping
 }
 
 function look(): void {
   isLooking = running.size > 0
-  for (const statement of running) statement.stopIfAbandoned()
+  for (const statement of running) {
+    const { knex, connection, recipient, stopping } = statement
+    if (!recipient.destroyed || stopping) continue
+    statement.stopping = cancelStatement(knex, connection)
+    // heard by whoever ends the statement
+    statement.stopping.catch(() => {})
+  }
   if (isLooking) setTimeout(look, INTERVAL).unref()
 }

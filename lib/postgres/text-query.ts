@@ -40,8 +40,6 @@ export function asTexts(values: readonly unknown[]): (string | null)[] | undefin
 
 /** What is sent before a statement in the same transaction, and answered by one row before its own. */
 export interface SentBefore {
-  /** The row of the settings has come. */
-  readonly isSet: boolean
   /** Sees to it that it is prepared, and returns what runs it. */
   message(connection: Protocol): Uint8Array
   settle(): void
@@ -68,6 +66,8 @@ export class TextQuery<Row> implements RowSink {
   readonly #format: RowFormat<Row>
   /** The settings that it runs with, which are answered by the first row. */
   readonly #prefix: SentBefore | undefined
+  /** Their row is still to come. */
+  #isSetting: boolean
   #rows: Row[] = []
   #rowStream: RowStream | undefined = undefined
   #done: Done<Row>
@@ -85,22 +85,19 @@ export class TextQuery<Row> implements RowSink {
     this.#values = values
     this.#format = format
     this.#prefix = prefix
+    this.#isSetting = prefix !== undefined
     this.#done = done
-    const finish = (error: Error | null) => this.#finish(error)
+    // forgets rows and caller: pg puts a function around it which V8 allocates among what is to stay (it does so with
+    // functions that are written right into a property), and with it all that it leads to
+    const finish = (error: Error | null) => {
+      const tell = this.#done
+      const rows = this.#rows
+      this.#done = ignore
+      this.#rows = NONE
+      if (error) tell(error)
+      else tell(null, { rows })
+    }
     this.callback = finish
-  }
-
-  /**
-   * Tells of the end, and forgets rows and caller: pg puts a function around the callback which V8 allocates among what is
-   * to stay (it does so with functions that are written right into a property), and with it all that it leads to.
-   */
-  #finish(error: Error | null): void {
-    const done = this.#done
-    const rows = this.#rows
-    this.#done = ignore
-    this.#rows = NONE
-    if (error) done(error)
-    else done(null, { rows })
   }
 
   submit(connection: Protocol): Error | null {
@@ -137,19 +134,19 @@ export class TextQuery<Row> implements RowSink {
   }
 
   addRow(bytes: Buffer, start: number, end: number): void {
-    if (this.#takesSettings()) return
-    if (this.#done !== ignore) this.#rows.push(this.#format.read(bytes, start, end))
+    if (this.#isSetting) this.#settle()
+    else if (this.#done !== ignore) this.#rows.push(this.#format.read(bytes, start, end))
   }
 
   addPieces(pieces: readonly Buffer[]): void {
-    if (this.#takesSettings()) return
-    if (this.#done !== ignore) this.#rows.push(this.#format.readPieces(pieces))
+    if (this.#isSetting) this.#settle()
+    else if (this.#done !== ignore) this.#rows.push(this.#format.readPieces(pieces))
   }
 
   /** A row that pg's parser has read: one behind a message whose beginning was cut in two. */
   handleDataRow({ fields }: { fields: RawRow }): void {
-    if (this.#takesSettings()) return
-    if (this.#done !== ignore) this.#rows.push(this.#format.ofTexts(fields))
+    if (this.#isSetting) this.#settle()
+    else if (this.#done !== ignore) this.#rows.push(this.#format.ofTexts(fields))
   }
 
   handleReadyForQuery(): void {
@@ -162,12 +159,10 @@ export class TextQuery<Row> implements RowSink {
     this.callback(this.#prefix ? this.#prefix.refusal(error, this.name) : error)
   }
 
-  /** True for the row that answers the settings. */
-  #takesSettings(): boolean {
-    const prefix = this.#prefix
-    if (!prefix || prefix.isSet) return false
-    prefix.settle()
-    return true
+  /** The row that answers the settings has come. */
+  #settle(): void {
+    this.#isSetting = false
+    this.#prefix?.settle()
   }
 
   handleRowDescription(): void {}

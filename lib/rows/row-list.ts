@@ -8,7 +8,7 @@ import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
 import type { Bounds } from '../postgres/guarded.js'
 import type { CompiledSql } from '../postgres/pg-types.js'
 import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-stream.js'
-import { runStatement, runStatementAs, type Statement, statementOf } from '../postgres/run-statement.js'
+import { runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
 import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
 import { joinOrder, type OrderTerm, orderText } from '../queryset/total-order.js'
@@ -225,7 +225,7 @@ export class RowList implements ListSource {
     if (!key) {
       const { text, values } = this.#compile(slice, counted, this.#ranges(slice))
       const statement = varied ? { text, name: undefined } : statementOf(text)
-      return runStatementAs(format, knex, statement, values, client)
+      return runStatement(knex, statement, values, client, format)
     }
     const values = [...key.values]
     let nulls = ''
@@ -239,14 +239,14 @@ export class RowList implements ListSource {
     if (counted === 'beside' && !this.#options.once) values.push(...key.values)
     const text = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${key.text}`
     const cached = statements.get(text)
-    if (cached) return runStatementAs(format, knex, cached, values, client)
+    if (cached) return runStatement(knex, cached, values, client, format)
     const ranges = this.#ranges(slice)
     const compiled = this.#compile(slice, counted, ranges)
     // several ranges bind the conditions several times; their text is made anew each time
     const several = ranges !== undefined && ranges.length !== 1
     return several
-      ? runStatementAs(format, knex, statementOf(compiled.text), compiled.values, client)
-      : runStatementAs(format, knex, this.#keep(text, compiled, values), values, client)
+      ? runStatement(knex, statementOf(compiled.text), compiled.values, client, format)
+      : runStatement(knex, this.#keep(text, compiled, values), values, client, format)
   }
 
   /** Keeps a compiled text. */

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { configure } from '../../../lib/kernel/settings.js'
 import { exactTypes } from '../../../lib/models/exact-types.js'
 import { PAGE, type RawPage } from '../../../lib/postgres/row-stream.js'
-import { runAsPg, runStatement, runStatementAs, statementOf } from '../../../lib/postgres/run-statement.js'
+import { runAsPg, runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { TextQuery } from '../../../lib/postgres/text-query.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -96,7 +96,8 @@ describe.each([
   })
 
   it('are pages, the last column as it came', async () => {
-    const page = async (sql: string) => (await runStatementAs(PAGE, database.knex, statementOf(sql), [])).map(jsonOf)
+    const page = async (sql: string) =>
+      (await runStatement(database.knex, statementOf(sql), [], undefined, PAGE)).map(jsonOf)
     expect(await page(`select 3, null, '[1,2]'`)).toEqual([[['3', null], '[1,2]']])
     expect(await page('select 0, null')).toEqual([[['0'], null]])
     const long = JSON.stringify('é'.repeat(400_000))
