@@ -33,6 +33,30 @@ export function createHandwritten(connection: ClientConfig): Koa {
     return rows
   }
 
+  /** Locks a row, checks that it is there, and writes, in one transaction: who has held it before has written by then. */
+  const holding = async <Done>(
+    ctx: Koa.Context,
+    id: number,
+    lock: 'UPDATE' | 'NO KEY UPDATE',
+    write: (client: pg.PoolClient) => Promise<Done>,
+  ): Promise<Done> => {
+    const client = await pool.connect()
+    try {
+      await client.query('BEGIN')
+      const text = `SELECT ${COLUMNS} FROM new_cities WHERE id = $1 FOR ${lock}`
+      const { rows } = await client.query<Row>({ name: `hold ${lock}`, text, values: [id] })
+      if (rows.length === 0) ctx.throw(404)
+      const done = await write(client)
+      await client.query('COMMIT')
+      return done
+    } catch (error) {
+      await client.query('ROLLBACK')
+      throw error
+    } finally {
+      client.release()
+    }
+  }
+
   router.get('/cities/:id', async (ctx) => {
     const text = `SELECT ${COLUMNS} FROM cities WHERE id = $1`
     const { rows } = await pool.query({ name: 'retrieve', text, values: [Number(ctx['params']['id'])] })
@@ -118,13 +142,11 @@ export function createHandwritten(connection: ClientConfig): Koa {
     const set = names.map((name, index) => `${name} = $${index + 2}`).join(', ')
     const text = `UPDATE new_cities SET ${set} WHERE id = $1 RETURNING ${COLUMNS}`
     try {
-      const { rows } = await pool.query<Row>({
-        name: `patch ${names.join()}`,
-        text,
-        values: [id, ...Object.values(changes)],
+      ctx.body = await holding(ctx, id, 'NO KEY UPDATE', async (client) => {
+        const values = [id, ...Object.values(changes)]
+        const { rows } = await client.query<Row>({ name: `patch ${names.join()}`, text, values })
+        return rows[0]
       })
-      if (rows.length === 0) ctx.throw(404)
-      ctx.body = rows[0]
     } catch (error) {
       if ([FOREIGN_KEY, UNIQUE].includes(String((error as { code?: unknown }).code))) ctx.throw(400)
       throw error
@@ -134,12 +156,9 @@ export function createHandwritten(connection: ClientConfig): Koa {
   router.delete('/new-cities/:id', async (ctx) => {
     const id = Number(ctx['params']['id'])
     if (!isInteger(id)) ctx.throw(404)
-    const { rowCount } = await pool.query({
-      name: 'delete',
-      text: 'DELETE FROM new_cities WHERE id = $1',
-      values: [id],
-    })
-    if (rowCount === 0) ctx.throw(404)
+    await holding(ctx, id, 'UPDATE', (client) =>
+      client.query({ name: 'delete', text: 'DELETE FROM new_cities WHERE id = $1', values: [id] }),
+    )
     ctx.status = 204
   })
 
