@@ -10,7 +10,7 @@ import type { ModelNames } from './view-sets.js'
 type Undeclared =
   | 'prototype'
   | 'asView'
-  | 'takenFiles'
+  | 'askedForm'
   | 'takingSerializers'
   | 'open'
   | 'modelClass'

@@ -6,7 +6,7 @@ import { ApiError, BadRequest, ConfigurationError } from '../kernel/errors.js'
 import { lengthOfExponents } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
 import { isPlain, isRecord } from '../kernel/records.js'
-import { countNodes, type ParsedBody, type Parser } from './parser.js'
+import { type AskedForm, countNodes, type MediaType, type ParsedBody, type Parser } from './parser.js'
 import { readBody, tooLarge } from './read-body.js'
 
 export interface FormLimits {
@@ -26,8 +26,12 @@ const HOSTILE: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'proto
 /** An array or an object. */
 const JSON_TEXT = /^\s*[[{]/
 
-/** A name with steps in brackets: `author[name]`, `tags[0][id]`, `labels[]`. */
-const BRACKETS = /^([^[\]]+)((?:\[[^[\]]*\])+)$/
+/** What follows a step of a name: `[name]`, `.name`, and behind a bracket also `name`, as Django REST framework has it. */
+const STEP = /\[([^[\]]*)\]|\.([^.[\]]+)|(?<=\])([^.[\]]+)/g
+/** A name with steps in brackets, or behind dots: `author[name]`, `tags[0][id]`, `labels[]`, `author.name`, `tags[0].id`. */
+const STEPPED = new RegExp(`^([^.[\\]]+)((?:${STEP.source})+)$`)
+/** The same, where a name before brackets may have dots. */
+const BRACKETS = new RegExp(`^([^[\\]]+)(\\[[^[\\]]*\\](?:${STEP.source})*)$`)
 
 /** What stands at one step of the names of a form. */
 class Place {
@@ -61,12 +65,14 @@ class Place {
 /** Collects the values of a form. */
 export class FormFields {
   readonly #limits: FormLimits
+  readonly #objects: AskedForm['objects']
   readonly #texts: JsonTexts
   readonly #root = new Place()
   #count = 0
 
-  constructor(limits: FormLimits) {
+  constructor(limits: FormLimits, objects: AskedForm['objects'] = NO_OBJECTS) {
     this.#limits = limits
+    this.#objects = objects
     this.#texts = new JsonTexts(limits)
   }
 
@@ -74,8 +80,8 @@ export class FormFields {
   add(name: string, value: unknown): void {
     const { depth } = this.#limits
     if (name.split('[', depth + 1).length > depth) throw tooDeep(depth)
-    const [, first = name, brackets] = BRACKETS.exec(name) ?? []
-    const steps = brackets === undefined ? [] : brackets.slice(1, -1).split('][')
+    const [first, ...steps] = stepsOf(name, this.#objects)
+    if (steps.length >= depth) throw tooDeep(depth)
     const copied = this.#copy(value, steps.length + 1, first)
     if ([first, ...steps].some((step) => HOSTILE.has(step))) return
     const place = [first, ...steps].reduce((around, step) => around.at(step), this.#root)
@@ -102,14 +108,31 @@ export class FormFields {
   }
 }
 
+const NO_OBJECTS: ReadonlySet<string> = new Set()
+
+/** The steps of a name in a form. Dots alone are steps where they lead into an object that is asked for: else they may be part of a name. */
+export function stepsOf(name: string, objects: AskedForm['objects'] = NO_OBJECTS): [string, ...string[]] {
+  const stepped = STEPPED.exec(name)
+  const isAsked = stepped !== null && (objects === 'all' || objects.has(stepped[1] as string))
+  const [, first, rest] = (isAsked ? stepped : BRACKETS.exec(name)) ?? []
+  if (first === undefined || rest === undefined) return [name]
+  return [first, ...Array.from(rest.matchAll(STEP), ([, inner, dotted, bare]) => inner ?? dotted ?? (bare as string))]
+}
+
 /**
- * Checks a form that the application's own parser has read.
+ * Checks a form that the application's own parser has read, its values and its files.
  * @throws ApiError 413 too many values, 400 nested too deeply, too much JSON, or no form at all
  */
-export function acceptFields(body: unknown, limits: FormLimits): Record<string, unknown> {
-  if (!isRecord(body)) throw new BadRequest('Malformed form')
-  const form = new FormFields(limits)
-  for (const [name, value] of Object.entries(body)) form.add(name, value)
+export function acceptFields(
+  parts: readonly unknown[],
+  limits: FormLimits,
+  asked?: AskedForm,
+): Record<string, unknown> {
+  const form = new FormFields(limits, asked?.objects)
+  for (const part of parts) {
+    if (!isRecord(part)) throw new BadRequest('Malformed form')
+    for (const [name, value] of Object.entries(part)) form.add(name, value)
+  }
   return form.data
 }
 
@@ -169,7 +192,7 @@ const MALFORMED = 'Malformed form'
 /**
  * Reads forms in UTF-8. All values are strings, which fields read with `fromText`; those of a repeated name are a list, of
  * which a field that takes no lists reads the last. Names with brackets are objects and lists: `author[name]`,
- * `tags[0][id]`, `labels[]`.
+ * `tags[0][id]`, `labels[]`; so are those with dots, `author.name`, where a nested field of the view is called `author`.
  *
  * Answers 400 `Malformed form` to broken percent-encoding and to what is not UTF-8, 400 beyond `depth` or `nodes` and to
  * brackets that contradict each other, and 413 beyond `limit`, `ratio` or `fields`. Names that reach for a prototype are dropped.
@@ -192,10 +215,10 @@ export class FormParser implements Parser {
     checkLimits(this, { limit, ratio, fields, depth, nodes })
   }
 
-  async parse(ctx: Context): Promise<ParsedBody> {
+  async parse(ctx: Context, _mediaType?: MediaType, asked?: AskedForm): Promise<ParsedBody> {
     const bytes = await readBody(ctx, { limit: this.limit, ratio: this.ratio, malformed: MALFORMED })
     if (!isUtf8(bytes)) throw new BadRequest(MALFORMED)
-    const form = new FormFields(this)
+    const form = new FormFields(this, asked?.objects)
     const pairs = bytes.toString('utf8').split('&', this.fields + 2)
     if (pairs.length > this.fields + 1) throw new ApiError(413, `More than ${this.fields} fields`)
     for (const pair of pairs) {
@@ -207,8 +230,8 @@ export class FormParser implements Parser {
     return { data: form.data, textual: true }
   }
 
-  accept(_ctx: Context, body: unknown): ParsedBody {
-    return { data: acceptFields(body, this), textual: true }
+  accept(_ctx: Context, body: unknown, asked?: AskedForm): ParsedBody {
+    return { data: acceptFields([body], this, asked), textual: true }
   }
 }
 

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
-import { acceptFields, checkLimits, FormFields } from './form-parser.js'
+import { acceptFields, checkLimits, FormFields, stepsOf } from './form-parser.js'
 import { isBoundary, MultipartReader, malformed, type PartHeader } from './multipart-reader.js'
-import type { MediaType, ParsedBody, Parser, TakenFiles } from './parser.js'
+import type { AskedForm, MediaType, ParsedBody, Parser } from './parser.js'
 import { GrowingBuffer, openBody, toReadError } from './read-body.js'
-import { fileName, UploadedFile, type UploadLimits, Uploads } from './uploads.js'
+import { UploadedFile, type UploadLimits, Uploads } from './uploads.js'
 
 /** Options of `MultiPartParser`: limits of the body, of its files and of its fields. */
 export interface MultiPartParserOptions {
@@ -95,8 +95,8 @@ export class MultiPartParser implements Parser {
     return isBoundary(parameters['boundary'])
   }
 
-  async parse(ctx: Context, { parameters }: MediaType, files?: TakenFiles): Promise<ParsedBody> {
-    const limits = uploadLimits(this, files)
+  async parse(ctx: Context, { parameters }: MediaType, asked?: AskedForm): Promise<ParsedBody> {
+    const limits = uploadLimits(this, asked)
     const { stream, check, release } = openBody(ctx, { limit: largest(this, limits), ratio: this.ratio })
     const uploads = new Uploads(limits)
     const chunks = stream.iterator({ destroyOnReturn: false })
@@ -105,7 +105,7 @@ export class MultiPartParser implements Parser {
         boundary: parameters['boundary'] as string,
         headerLimit: this.headerLimit,
       })
-      const form = new FormFields(this)
+      const form = new FormFields(this, asked?.objects)
       const texts = { left: this.limit }
       for (let part = await reader.next(); part; part = await reader.next()) {
         const isFile = part.filename !== undefined && !isJsonText(part, limits)
@@ -124,21 +124,27 @@ export class MultiPartParser implements Parser {
     }
   }
 
-  accept(ctx: Context, body: unknown): ParsedBody {
-    const uploads = new Uploads(uploadLimits(this))
+  accept(ctx: Context, body: unknown, asked?: AskedForm): ParsedBody {
+    const uploads = new Uploads(uploadLimits(this, asked))
     const { files } = ctx.request as { files?: unknown }
     const taken = takeFiles(files, uploads)
-    return parsed({ ...acceptFields(body ?? {}, this), ...acceptFields(taken, this) }, uploads)
+    return parsed(acceptFields([body ?? {}, taken], this, asked), uploads)
   }
 }
 
-function uploadLimits(parser: MultiPartParser, taken?: TakenFiles): UploadLimits {
+function uploadLimits(parser: MultiPartParser, asked?: AskedForm): UploadLimits {
   const { directory, files, keptFiles } = parser
   // files up to twice the largest upload are read, so that the field can name its limit to the client
-  const fileLimit = parser.fileLimit ?? (taken?.largest === undefined ? LARGEST_FILE : 2 * taken.largest)
+  const fileLimit = parser.fileLimit ?? (asked?.largest === undefined ? LARGEST_FILE : 2 * asked.largest)
   const totalLimit = parser.totalLimit ?? Math.max(LARGEST_TOTAL, fileLimit)
-  const all = taken === undefined || taken.names === 'all' || keptFiles === 'all'
-  return { directory, files, fileLimit, totalLimit, kept: all ? 'all' : new Set([...taken.names, ...keptFiles]) }
+  const all = asked === undefined || asked.files === 'all' || keptFiles === 'all'
+  const kept = all ? 'all' : new Set([...asked.files, ...keptFiles])
+  const fieldName = (name: string) => nameOfField(stepsOf(name, asked?.objects))
+  return { directory, files, fileLimit, totalLimit, kept, fieldName }
+}
+
+function nameOfField([first, ...steps]: readonly string[]): string {
+  return [first, ...steps.filter((step) => !/^\d*$/.test(step)).map((step) => `[${step}]`)].join('')
 }
 
 /** More bytes than these cannot be within the other limits. */
@@ -164,9 +170,9 @@ function isKept(value: unknown): value is UploadedFile {
 }
 
 /** True of JSON that is no upload: no file field asks for it, or a script has made it (a Blob has this name in a form). */
-function isJsonText({ name, filename, mediaType }: PartHeader, { kept }: UploadLimits): boolean {
+function isJsonText({ name, filename, mediaType }: PartHeader, { kept, fieldName }: UploadLimits): boolean {
   if (mediaType !== 'application/json') return false
-  return kept === 'all' ? filename === 'blob' : !kept.has(fileName(name))
+  return kept === 'all' ? filename === 'blob' : !kept.has(fieldName(name))
 }
 
 /** @throws ApiError 413 the strings of a request are too long together, 400 it is not UTF-8 */

@@ -15,10 +15,12 @@ export interface MediaType {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** The files that a view asks for. */
-export interface TakenFiles {
+/** What a view asks of forms: files, and objects in them. */
+export interface AskedForm {
+  /** The names of its nested fields, into which a dot leads; `all` where the serializer depends on the request. */
+  readonly objects: ReadonlySet<string> | 'all'
   /** The names of its fields that take files; `all` where the serializer depends on the request. */
-  readonly names: ReadonlySet<string> | 'all'
+  readonly files: ReadonlySet<string> | 'all'
   /** The most bytes that one of them may have; undefined where no field says. */
   readonly largest: number | undefined
 }
@@ -52,12 +54,12 @@ export interface Parser {
   /** False for a media type whose parameters it cannot work with: the request is answered 415. @default all are read */
   reads?(mediaType: MediaType): boolean
   /**
-   * Reads and checks the body. A parser of forms keeps no file but those that `files` names; without it, all.
+   * Reads and checks the body. A parser of forms keeps no file but those that are asked for; without `asked`, all.
    * @throws ApiError 400, 413 or 415
    */
-  parse(ctx: Context, mediaType: MediaType, files?: TakenFiles): Promise<ParsedBody>
+  parse(ctx: Context, mediaType: MediaType, asked?: AskedForm): Promise<ParsedBody>
   /** Checks a body that the application's own middleware has read: `ctx.request.body`. @throws ApiError 400 or 413 */
-  accept(ctx: Context, body: unknown): ParsedBody
+  accept(ctx: Context, body: unknown, asked?: AskedForm): ParsedBody
 }
 
 /** What JSON may have. */
@@ -178,27 +180,27 @@ function isContainer(value: unknown): value is object {
 /**
  * Reads the body with the parser for its media type; a request without a body counts as `{}`.
  * A body that the application's own parser has read before (koa-body, @koa/bodyparser) is taken from `ctx.request.body` and checked.
- * @param files those that the view asks for; without it, all are kept
+ * @param asked what the view asks of forms; without it, all files are kept
  * @throws UnsupportedMediaType no parser reads the media type, it is missing or malformed, or the charset is not UTF-8
  * @throws ApiError what the parser throws: 400, 413 or 415; 503 where the API closes before the body has come
  */
 export function parseBody(
   ctx: Context,
   parsers: readonly Parser[],
-  files?: TakenFiles,
+  asked?: AskedForm,
 ): ParsedBody | Promise<ParsedBody> {
   if (!hasBody(ctx)) return { data: {}, textual: false }
   const mediaType = mediaTypeOf(ctx)
   const parser = mediaType && parserOf(mediaType, ctx, parsers)
   if (!mediaType || !parser) throw unsupported(ctx, parsers)
   if (!isRead(ctx)) {
-    const coming = parser.parse(ctx, mediaType, files)
+    const coming = parser.parse(ctx, mediaType, asked)
     return CLOSING.get(ctx)?.bodyOf(ctx, coming) ?? coming
   }
   if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
   const { body } = ctx.request as { body?: unknown }
   if (body === undefined) throw new Error('Something has read the request body and left no ctx.request.body')
-  return parser.accept(ctx, body)
+  return parser.accept(ctx, body, asked)
 }
 
 /** Whether the request brings a body, from its framing alone: `ctx.request.body` may be an empty object without one. */

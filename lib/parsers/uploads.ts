@@ -123,16 +123,13 @@ function cutBytes(text: string, bytes: number): string {
 /** Full disks and quotas: the client may try again later. */
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE'])
 
-/** The name of a file's field, without its position in a list: `images[file]` for `images[0][file]`. */
-export function fileName(name: string): string {
-  return name.replace(/\[\d*\]/g, '')
-}
-
 /** What the files of one request may be. */
 export interface UploadLimits {
   readonly directory: string
   /** The names of those that are kept. */
   readonly kept: ReadonlySet<string> | 'all'
+  /** The name of a part's field, without positions in lists: `images[file]` for `images[0][file]`. */
+  readonly fieldName: (name: string) => string
   readonly files: number
   readonly fileLimit: number
   readonly totalLimit: number
@@ -157,10 +154,10 @@ export class Uploads {
 
   /** Reads a part, and keeps it if it is asked for; undefined for a file input that nobody has filled in. */
   async take(part: PartHeader, content: AsyncIterable<Buffer>): Promise<UploadedFile | undefined> {
-    const { files, kept } = this.#limits
+    const { files, kept, fieldName } = this.#limits
     if (++this.#count > files) throw tooLarge()
     const { name, filename = '', mediaType } = part
-    const isKept = kept === 'all' || kept.has(fileName(name))
+    const isKept = kept === 'all' || kept.has(fieldName(name))
     const { size, path } = isKept ? await this.#store(content) : { size: await this.#drop(content), path: undefined }
     if (size === 0 && filename === '') return undefined
     return new UploadedFile({ filename, mediaType, size, path })

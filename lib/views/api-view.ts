@@ -11,7 +11,7 @@ import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { MultiPartParser } from '../parsers/multi-part-parser.js'
-import type { ParsedBody, TakenFiles } from '../parsers/parser.js'
+import type { AskedForm, ParsedBody } from '../parsers/parser.js'
 import { checkObjectPermissions } from '../permissions/check-permissions.js'
 import { AllowAny } from '../permissions/permission.js'
 import { type AfterCommitWork, afterCommit } from '../postgres/after-commit.js'
@@ -20,10 +20,10 @@ import { subjectOf } from '../postgres/failed-statement.js'
 import { lentClient, type PgClient } from '../postgres/lent-client.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
+import { askedForm } from '../serializers/asked-form.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import { DEFAULT_NESTED_OBJECTS } from '../serializers/count-nested.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { takenFiles } from '../serializers/taken-files.js'
 import { actionsOf } from './action-options.js'
 import type { ActionPlan } from './action-plan.js'
 import { allowedMethods } from './actions.js'
@@ -189,12 +189,12 @@ export class APIView {
     return viewHandler(this, actions, route)
   }
 
-  /** @internal The files that the serializers of the view and its actions take. */
-  static takenFiles(): TakenFiles {
-    return takenFiles(this.takingSerializers())
+  /** @internal What the serializers of the view and its actions take of forms. */
+  static askedForm(): AskedForm {
+    return askedForm(this.takingSerializers())
   }
 
-  /** @internal Those that say which files a request may bring. */
+  /** @internal Those that say which objects and files a form may bring. */
   static takingSerializers(): SerializerClass[] {
     return [...actionsOf(this).values()].flatMap(({ inputSerializer }) => inputSerializer ?? [])
   }

@@ -14,7 +14,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
-import type { TakenFiles } from '../parsers/parser.js'
+import type { AskedForm } from '../parsers/parser.js'
 import { toApiError } from '../postgres/database-errors.js'
 import { type ConstraintSubject, subjectOf } from '../postgres/failed-statement.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -100,10 +100,10 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   }
 
   /** @internal */
-  static override takenFiles(): TakenFiles {
-    const taken = super.takenFiles()
+  static override askedForm(): AskedForm {
+    const asked = super.askedForm()
     const isKnown = isBuiltIn(this.prototype, 'getSerializerClass', 'getSerializer', 'getInputSerializer')
-    return isKnown ? taken : { ...taken, names: 'all' }
+    return isKnown ? asked : { ...asked, objects: 'all', files: 'all' }
   }
 
   /** @internal */

@@ -8,7 +8,7 @@ import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../k
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import { JSONParser } from '../parsers/json-parser.js'
-import type { Parser, TakenFiles } from '../parsers/parser.js'
+import type { AskedForm, Parser } from '../parsers/parser.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import { settleThrottles } from '../throttling/settle-throttles.js'
@@ -31,8 +31,8 @@ export interface GovernedClass {
   readonly atomic: boolean
   readonly idempotent: Idempotent
   readonly idempotencyScope: IdempotencyScope
-  /** The files that its serializers ask for. */
-  takenFiles(): TakenFiles
+  /** What its serializers ask of forms. */
+  askedForm(): AskedForm
 }
 
 /** The policies of a view class. @throws {ConfigurationError} a list holds something else, or there is no renderer */
@@ -58,7 +58,7 @@ function resolve(view: GovernedClass): ViewPolicies {
     permissions,
     throttles: settleThrottles(where('throttleClasses'), view.throttleClasses, view),
     parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
-    files: view.takenFiles(),
+    form: view.askedForm(),
     metadata:
       metadataClass === null ? undefined : resolvePolicy(where('metadataClass'), metadataClass, 'determineMetadata'),
     renderers,

@@ -5,7 +5,7 @@ import type { Context } from '../http/context.js'
 import type { DatabaseOptions } from '../http/database-role.js'
 import type { IdempotencyRule } from '../idempotency/rule.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
-import type { Parser, TakenFiles } from '../parsers/parser.js'
+import type { AskedForm, Parser } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import type { RuleSet } from '../rules/rule-set.js'
@@ -27,8 +27,8 @@ export interface ViewPolicies {
   readonly permissions: readonly BasePermission[]
   readonly throttles: readonly BaseThrottle[]
   readonly parsers: readonly Parser[]
-  /** The files that its serializers ask for. */
-  readonly files: TakenFiles
+  /** What its serializers ask of forms. */
+  readonly form: AskedForm
   readonly renderers: readonly BaseRenderer[]
   /** Answer 406 where no renderer writes what the client accepts. */
   readonly strictAccept: boolean

@@ -142,6 +142,24 @@ describe.each<[string, (entries: Entries) => Body]>([
       ],
       { author: { name: '5', age: 7, meta: { a: [1] } } },
     ],
+    [
+      'an object by dots, which may stand beside brackets',
+      [
+        ['author.name', '5'],
+        ['author[age]', '7'],
+        ['author.meta', '{"a":[1]}'],
+      ],
+      { author: { name: '5', age: 7, meta: { a: [1] } } },
+    ],
+    [
+      'a list by brackets and dots, by dots alone, or as Django REST framework writes it',
+      [
+        ['tags[0].name', 'a'],
+        ['tags.1.name', 'b'],
+        ['tags[2]name', 'c'],
+      ],
+      { tags: [{ name: 'a' }, { name: 'b' }, { name: 'c' }] },
+    ],
     ['a list as JSON', [['tags', '[{"name":"a"},{"name":"b"}]']], { tags: [{ name: 'a' }, { name: 'b' }] }],
     ['one JSON object for a list', [['tags', '{"name":"a"}']], { tags: [{ name: 'a' }] }],
     [
@@ -227,6 +245,13 @@ describe.each<[string, (entries: Entries) => Body]>([
     ).toEqual([400, '"author" stands with brackets and without'])
     expect(
       await detail([
+        ['author', '{}'],
+        ['author.name', 'x'],
+      ]),
+    ).toEqual([400, '"author" stands with brackets and without'])
+    expect(await detail([['author.a.b.c.d.e', 'x']])).toEqual([400, 'Form is nested deeper than 5 levels'])
+    expect(
+      await detail([
         ['tags[][id]', '1'],
         ['tags[][name]', 'x'],
       ]),
@@ -237,12 +262,17 @@ describe.each<[string, (entries: Entries) => Body]>([
     const entries: Entries = [
       ['author', '{"nome":1}'],
       ['tags[0][nome]', 'x'],
+      ['meta.a', 'x'],
     ]
     const strict = await send('PATCH', '/books/1', form(entries), {
       Prefer: 'handling=strict',
     })
     const unknown = { nome: ['Unknown field; did you mean "name"?'] }
-    expect(strict).toMatchObject(refusal({ author: unknown, tags: { 0: unknown } }))
+    expect(strict).toMatchObject(
+      refusal({ author: unknown, tags: { 0: unknown }, 'meta.a': [expect.stringMatching('Unknown')] }),
+    )
+    const dotted = await send('PATCH', '/books/1', form([['author.nome', 'x']]), { Prefer: 'handling=strict' })
+    expect(dotted).toMatchObject(refusal({ author: unknown }))
   })
 
   it('counts the objects of JSON strings', async () => {
@@ -284,11 +314,14 @@ describe('a multipart body', () => {
     })
   })
 
-  it('takes files of nested objects, and JSON that is a file', async () => {
+  it.each([
+    ['author[name]', 'author[photo]'],
+    ['author.name', 'author.photo'],
+  ])('takes files of nested objects, as %s and %s, and JSON that is a file', async (name, photo) => {
     const form = formOf(new FormData(), [
       ['title', 't'],
-      ['author[name]', 'Ada'],
-      ['author[photo]', new File(['x'], 'a.txt')],
+      [name, 'Ada'],
+      [photo, new File(['x'], 'a.txt')],
       ['cover', new File(['{}'], 'a.json', { type: 'application/json' })],
     ])
     const expected = {

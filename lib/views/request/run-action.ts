@@ -89,9 +89,9 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
 }
 
 async function readBody(view: View, steps: typeof ACTION_STEPS): Promise<ParsedBody> {
-  const { parsers, files } = view.plan.policies
+  const { parsers, form } = view.plan.policies
   try {
-    return await steps.parseBody(view.ctx, parsers, files)
+    return await steps.parseBody(view.ctx, parsers, form)
   } catch (error) {
     return bodyOfStored(view, error)
   }

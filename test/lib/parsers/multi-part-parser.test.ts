@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { answerError } from '../../../lib/http/answer-error.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { MultiPartParser, type MultiPartParserOptions } from '../../../lib/parsers/multi-part-parser.js'
-import { type ParsedBody, parseBody, type TakenFiles } from '../../../lib/parsers/parser.js'
+import { type AskedForm, type ParsedBody, parseBody } from '../../../lib/parsers/parser.js'
 import { UploadedFile } from '../../../lib/parsers/uploads.js'
 import { heapInUse } from '../../support/heap.js'
 import { koaBody } from '../../support/installed.js'
@@ -28,7 +28,7 @@ const directory = mkdtempSync(join(tmpdir(), 'multipart-'))
 const reported: unknown[] = []
 let server: TestServer
 let options: MultiPartParserOptions = {}
-let asked: TakenFiles | undefined
+let asked: AskedForm | undefined
 let open: Koa.Context | undefined
 let before: Koa.Middleware | undefined
 
@@ -204,7 +204,7 @@ describe('a file that nobody asks for', () => {
   )
 
   it('is not written to the disk: of it only its name and length are known', async () => {
-    asked = { names: new Set(['photo']), largest: undefined }
+    asked = { objects: new Set(), files: new Set(['photo']), largest: undefined }
     const answered = post(body)
     expect(await mostBytesDuring(answered)).toBeLessThan(KB)
     expect((await answered).json).toEqual({
@@ -219,7 +219,7 @@ describe('a file that nobody asks for', () => {
   })
 
   it('is held to the same limits', async () => {
-    asked = { names: new Set(), largest: undefined }
+    asked = { objects: new Set(), files: new Set(), largest: undefined }
     options = { fileLimit: MB }
     expect(await post(body)).toMatchObject(tooLarge)
     options = { totalLimit: MB }
@@ -231,7 +231,7 @@ describe('a file that nobody asks for', () => {
   it.each<[MultiPartParserOptions]>([[{ keptFiles: ['title'] }], [{ keptFiles: 'all' }]])(
     'is kept with %j',
     async (own) => {
-      asked = { names: new Set(), largest: undefined }
+      asked = { objects: new Set(), files: new Set(), largest: undefined }
       options = own
       expect((await post(body)).json.files).toEqual(own.keptFiles === 'all' ? ['title', 'photo'] : ['title'])
     },
@@ -549,6 +549,17 @@ it.skipIf(!small)('[F15] is 503 when the disk is full, and leaves nothing behind
 })
 
 describe('a body that koa-body has read', () => {
+  it('is taken over with the values and the files of one object together', async () => {
+    before = koaBody({ multipart: true, formidable: { uploadDir: directory } })
+    asked = { objects: new Set(['author']), files: 'all', largest: undefined }
+    const body = multipart(
+      { name: 'author.name', content: 'Ada' },
+      { name: 'author[photo]', filename: 'a.png', type: 'image/png', content: 'PNG' },
+    )
+    const { json } = await server.send({ body, headers: MULTIPART })
+    expect(json.data).toMatchObject({ author: { name: 'Ada', photo: { filename: 'a.png' } } })
+  })
+
   it('[F8] is taken over, and its files are removed', async () => {
     before = koaBody({
       multipart: true,

@@ -1,16 +1,17 @@
-/** Which files the serializers of a view ask for: others are not kept. Needs no catalogue. */
+/** What the serializers of a view ask of forms: objects, and files, of which others are not kept. Needs no catalogue. */
 import type { SerializerField } from '../fields/field.js'
-import type { TakenFiles } from '../parsers/parser.js'
+import type { AskedForm } from '../parsers/parser.js'
 import type { SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { uploadField } from './store-uploads.js'
 
-/** The files that fields of these serializers take. */
-export function takenFiles(serializers: readonly SerializerClass[]): TakenFiles {
+/** The objects and files that fields of these serializers take. */
+export function askedForm(serializers: readonly SerializerClass[]): AskedForm {
   const sizes = serializers.flatMap(sizesOf)
   return {
-    names: new Set(serializers.flatMap((one) => namesOf(one))),
+    objects: new Set(serializers.flatMap(objectsOf)),
+    files: new Set(serializers.flatMap((one) => namesOf(one))),
     largest: sizes.length === 0 ? undefined : Math.max(...sizes),
   }
 }
@@ -24,6 +25,19 @@ function namesOf(serializer: SerializerClass, around = ''): string[] {
     if (field instanceof NestedSerializer) return namesOf(field.serializerClass, inForm)
     return field.takesFiles ? [inForm] : []
   })
+}
+
+/** The names of writable fields that take objects, or lists of them. */
+function objectsOf(serializer: SerializerClass): string[] {
+  const readOnly = new Set(serializer.readOnlyFieldNames())
+  return [...declaredFieldsOf(serializer)].flatMap(([name, field]: [string, SerializerField]) =>
+    !(field.readOnly || readOnly.has(name)) && takesObjects(field) ? [name] : [],
+  )
+}
+
+/** A nested serializer, or what a schema of another library describes as an object. */
+function takesObjects(field: SerializerField): boolean {
+  return field instanceof NestedSerializer || [field.options.schema?.type].flat().includes('object')
 }
 
 function sizesOf(serializer: SerializerClass): number[] {
