@@ -11,8 +11,9 @@ import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { encloseBeside } from './group-conditions.js'
 import { areComparable, type KeyRows, keyRows, PLACE, spelling, valuesOf } from './key-rows.js'
+import type { SqlPart } from './keyset.js'
 import { readExactly } from './read-exactly.js'
-import { leaveOutUnrelated, type VisibleRows, visibleRowsOf } from './visible-rows.js'
+import { isSeenRelated, leaveOutUnrelated, type VisibleRows, visibleRowsOf } from './visible-rows.js'
 
 /** The objects whose related rows are read. */
 export interface Owners {
@@ -27,6 +28,8 @@ export interface RelatedReading {
   readonly parent?: AnyQueryBuilder | undefined
   /** Whose rows are read. @default those of whom the query of the objects is for */
   readonly visible?: VisibleRows | undefined
+  /** Where it is given, rows that the caller does not see are read, too, and noted here. */
+  readonly unseen?: Set<Model> | undefined
   /** Narrows and orders the query that reads the rows of all objects. */
   readonly narrow?: ((query: AnyQueryBuilder, keys: OwnerKeys) => unknown) | undefined
 }
@@ -40,6 +43,8 @@ export interface OwnerKeys extends KeyRows {
 /** Names of no table and no column of the application's. */
 const KEYS = 'koa_viewsets_keys'
 const KEY = 'koa_viewsets_key'
+/** As `PLACE`. */
+const SEEN = 'koaviewsetsseen'
 
 /** The related rows of each object, in the order of the objects; those of equal keys are the same instances. */
 export async function relatedRows(owners: Owners, reading: RelatedReading): Promise<readonly Model[][]> {
@@ -92,7 +97,7 @@ async function readRows(
   columns: readonly (Column | undefined)[],
   values: readonly (readonly unknown[])[],
   { model, relation }: Owners,
-  { knex, parent, narrow, visible = visibleRowsOf(parent) }: RelatedReading,
+  { knex, parent, narrow, unseen, visible = visibleRowsOf(parent) }: RelatedReading,
 ): Promise<Model[][]> {
   const names = columns.map((_, index) => `${KEY}${index}`)
   const references = names.map((name) => `${KEYS}.${name}`)
@@ -102,12 +107,16 @@ async function readRows(
   if (parent) void query.childQueryOf(parent, { fork: true })
   if (knex) void query.transacting(knex as Knex.Transaction)
   void query.joinRaw(`cross join ${keys.sql}`, keys.bindings)
-  leaveOutUnrelated(query, visible, { owner: model, relation })
+  const isSeen = unseen && isSeenRelated(query, visible, { owner: model, relation })
+  if (!unseen) leaveOutUnrelated(query, visible, { owner: model, relation })
   narrow?.(query, keys)
-  const read = placed(query)
+  const read = placed(query, isSeen)
   await readExactly(query)
   const found = values.map((): Model[] => [])
-  for (const [index, row] of read.rows.entries()) found[read.places[index] as number]?.push(row)
+  for (const [index, row] of read.rows.entries()) {
+    found[read.places[index] as number]?.push(row)
+    if (read.seen[index] === false) unseen?.add(row)
+  }
   return found
 }
 
@@ -142,11 +151,13 @@ interface Placed {
   /** Objection makes instances of them in this very list, before any hook of the model runs. */
   rows: readonly Model[]
   places: readonly number[]
+  /** For each row whether the caller sees it, where that is asked. */
+  seen: readonly boolean[]
 }
 
-/** Has a query select the places, which neither models nor their hooks see. */
-function placed(query: AnyQueryBuilder): Placed {
-  const read: Placed = { rows: [], places: [] }
+/** Has a query select the places, and whether rows are seen, which neither models nor their hooks see. */
+function placed(query: AnyQueryBuilder, isSeen: SqlPart | undefined): Placed {
+  const read: Placed = { rows: [], places: [], seen: [] }
   const reference = `${KEYS}.${PLACE}`
   void query
     .onBuild((built) => {
@@ -154,8 +165,14 @@ function placed(query: AnyQueryBuilder): Placed {
       if (!built.hasSelects()) void built.select(`${built.tableRefFor(built.modelClass())}.*`)
     })
     .onBuildKnex((built: Knex.QueryBuilder) => {
+      const { client, _statements } = built as Building
+      const isGrouped = _statements.some(({ grouping }) => grouping === 'group')
       void built.select(reference)
-      if ((built as Grouped)._statements.some(({ grouping }) => grouping === 'group')) void built.groupBy(reference)
+      if (isGrouped) void built.groupBy(reference)
+      if (isSeen) {
+        const sql = `${isGrouped ? 'bool_or' : ''}(${isSeen.sql}) as ??`
+        void built.select(client.raw(sql, [...isSeen.bindings, SEEN]))
+      }
       void built.on('query-response', (rows: unknown) => {
         if (!Array.isArray(rows)) return
         read.rows = rows as Model[]
@@ -164,10 +181,15 @@ function placed(query: AnyQueryBuilder): Placed {
           delete row[PLACE]
           return place - 1
         })
+        if (isSeen) read.seen = (rows as Record<string, unknown>[]).map(({ [SEEN]: seen }) => seen === true)
+        if (isSeen) for (const row of rows as Record<string, unknown>[]) delete row[SEEN]
       })
     })
   return read
 }
 
 /** Knex's own builder, as far as we look at it. */
-type Grouped = Knex.QueryBuilder & { readonly _statements: readonly { readonly grouping: string }[] }
+type Building = Knex.QueryBuilder & {
+  readonly _statements: readonly { readonly grouping: string }[]
+  readonly client: { raw(sql: string, bindings: readonly unknown[]): Knex.Raw }
+}

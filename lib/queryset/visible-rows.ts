@@ -98,6 +98,44 @@ export function leaveOutUnrelated(
   if (links) addCondition(query, links, query.tableRefFor(through.model.tableName as never))
 }
 
+/** True where the caller may not see all the rows that a relation leads to. */
+export function leavesOutUnrelated(
+  visible: VisibleRows | undefined,
+  { owner, relation: { name, model, through } }: { readonly owner: ModelClass; readonly relation: RelationDescription },
+): boolean {
+  if (!visible) return false
+  return visible.related({ owner, relation: name, model }) !== undefined || !!(through && visible.links(through.model))
+}
+
+/** Says of each row of a query that a relation leads to it whether the caller sees that; undefined where all are seen. */
+export function isSeenRelated(
+  query: AnyQueryBuilder,
+  visible: VisibleRows | undefined,
+  { owner, relation }: { readonly owner: ModelClass; readonly relation: RelationDescription },
+): SqlPart | undefined {
+  const { name, model, through } = relation
+  const seen = visible?.related({ owner, relation: name, model })
+  const links = through && visible?.links(through.model)
+  const schema = () => schemaOf(query)
+  const parts: SqlPart[] = []
+  if (seen) {
+    const table = query.tableRefFor(query.modelClass())
+    parts.push('query' in seen ? isShownBy(seen, relation, table) : seen.where(table, schema))
+  }
+  if (links) parts.push(links.where(query.tableRefFor(through.model.tableName as never), schema))
+  if (parts.length === 0) return undefined
+  return { sql: parts.map(({ sql }) => `(${sql})`).join(' and '), bindings: parts.flatMap(({ bindings }) => bindings) }
+}
+
+function isShownBy(source: RowSource, { model, relatedProperties }: RelationDescription, table: string): SqlPart {
+  const columns = relatedProperties.map((property) => model.propertyNameToColumnName(property))
+  const shown = 'koa_viewsets_shown'
+  return {
+    sql: `exists (select from ? as ?? where ${columns.map(() => '??.?? = ??.??').join(' and ')})`,
+    bindings: [source.query().toKnexQuery(), shown, ...columns.flatMap((column) => [shown, column, table, column])],
+  }
+}
+
 function addCondition(query: AnyQueryBuilder, condition: RowCondition, table: string): void {
   const { sql, bindings } = condition.where(table, () => schemaOf(query))
   addApart(query, () => query.whereRaw(`(${sql})`, bindings))

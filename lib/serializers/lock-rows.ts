@@ -91,10 +91,10 @@ function moved(): Conflict {
   return new Conflict('The related object was changed by another request.')
 }
 
-/** The keys of the rows that the caller sees to be related to each of the owners, read by one statement. */
+/** The keys of the rows that are related to each of the owners, read by one statement; those that the caller does not see are noted. */
 export function relatedKeys(
   owners: readonly Model[],
-  { relation, knex, visible }: Omit<Reading, 'narrow'>,
+  { relation, ...reading }: RelatedKeys,
 ): Promise<readonly Model[][]> | [] {
   const { model, relatedProperties } = relation
   const { columns } = describeModel(model)
@@ -104,13 +104,21 @@ export function relatedKeys(
     if (!traitsOf(model).plainRows) return query
     return query.select(relatedProperties.map((name) => `${table}.${columns.get(name)?.column ?? name}`))
   }
-  return relatedTo(owners, { relation, knex, visible, narrow })
+  return relatedTo(owners, { relation, ...reading, narrow })
 }
 
-interface Reading {
+/** How the keys of related rows are read. */
+export interface RelatedKeys {
+  readonly relation: RelationDescription
+  readonly knex: Queryable
+  readonly visible: VisibleRows | undefined
+  /** Where rows are noted that the caller does not see. */
+  readonly unseen: Set<Model>
+}
+
+interface Reading extends Partial<Omit<RelatedKeys, 'relation' | 'knex'>> {
   readonly relation: RelationDescription
   readonly knex: Queryable | undefined
-  readonly visible?: VisibleRows | undefined
   readonly narrow: (query: AnyQueryBuilder) => unknown
 }
 

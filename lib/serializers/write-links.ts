@@ -11,12 +11,12 @@ import { isHeld } from '../queryset/held-rows.js'
 import { keyRows } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
-import { type RowWrite, type VisibleRows, visibleRowsIn } from '../queryset/visible-rows.js'
+import { leavesOutUnrelated, type RowWrite, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import { allowsNamed } from './check-written.js'
 import type { AnySerializer } from './contract.js'
-import { lockRows, relatedKeys } from './lock-rows.js'
+import { lockRows, type RelatedKeys, relatedKeys } from './lock-rows.js'
 import { type Path, prefixErrors } from './prefix-errors.js'
 import { namesOfRows } from './row-keys.js'
 import type { KeySet } from './split-writes.js'
@@ -124,8 +124,8 @@ export interface OwnedSet {
 }
 
 /**
- * Makes the related rows of each owner those of its keys, but for those that the field does not let the caller choose: they
- * stay. It takes as many statements as for one owner.
+ * Makes the related rows of each owner those of its keys. Those stay that the caller does not see, and those that the field
+ * does not let the caller choose. It takes as many statements as for one owner.
  */
 export async function replaceSets(serializer: AnySerializer, given: readonly OwnedSet[]): Promise<void> {
   const [first] = given
@@ -142,12 +142,15 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   const sets = [...new Map(given.map((one, index) => [rows[index], one])).values()]
   const unheld = sets.filter(({ instance }) => instance && !isHeld(instance, knex)).map(({ owner }) => owner)
   await lockRows(unheld, knex)
-  const visible = visibleRowsIn(serializer.context)
-  const related = await presentRows(sets, { relation, knex, visible })
+  const unseen = new Set<Model>()
+  const reading = { relation, knex, unseen, visible: visibleRowsIn(serializer.context) }
+  const related = await presentRows(sets, model, reading)
   const [property = ''] = relation.relatedProperties
   const column = describeModel(relation.model).columns.get(property)
-  const present = related.map((rows) => rows.map((row) => exactAt(row, property)))
-  const values = [...present.flat(), ...sets.flatMap(({ set }) => set.keys)]
+  const present = related.map((rows) =>
+    rows.map((row) => ({ value: exactAt(row, property), isSeen: !unseen.has(row) })),
+  )
+  const values = [...present.flat().map(({ value }) => value), ...sets.flatMap(({ set }) => set.keys)]
   const names = await namesOfKeys(
     [column],
     values.map((value) => [value]),
@@ -159,7 +162,7 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   const removed: KeyLink[] = []
   if (unwanted.length > 0) {
     const keys = [...new Map(unwanted.map(({ key: [key] }) => [nameOf.get(key), key])).values()]
-    const seen = column ? await seenKeys(serializer, { field, relation, keys, column }) : undefined
+    const seen = column ? await chosenKeys(serializer, { field, relation, keys, column }) : undefined
     const shown = seen && new Set(seen.map((key) => nameOf.get(key)))
     removed.push(...(shown ? unwanted.filter(({ key: [key] }) => shown.has(nameOf.get(key))) : unwanted))
   }
@@ -189,14 +192,19 @@ async function checkLinks(
   if (!(await allowsNamed(serializer.context, rows, write, knexOf(serializer)))) throw new PermissionDenied()
 }
 
-/** What the caller sees the owner of each set to be related to: read where nobody has, since the owner is held. */
+/**
+ * What the owner of each set is related to: read where nobody has, since the owner is held. Where the caller does not see all
+ * of it, others are read, too: what is sent may be there, and hidden by what is written with it.
+ */
 async function presentRows(
   sets: readonly OwnedSet[],
-  reading: { relation: RelationDescription; knex: Queryable; visible: VisibleRows | undefined },
+  owner: ModelClass,
+  reading: RelatedKeys,
 ): Promise<readonly (readonly Model[])[]> {
-  const { relation, knex } = reading
+  const { relation, knex, visible } = reading
+  const hasUnseen = leavesOutUnrelated(visible, { owner, relation })
   const known = sets.map(({ instance, isAlone }) => {
-    if (!isAlone) return undefined
+    if (!isAlone || hasUnseen) return undefined
     const list = instance ? (instance as Row)[relation.name] : []
     if (!instance || (Array.isArray(list) && isHeld(list, knex))) return list as Model[]
     return undefined
@@ -207,27 +215,33 @@ async function presentRows(
   return known.map((list) => list ?? read[next++] ?? [])
 }
 
+/** The key of a row that an owner is related to. */
+interface Present {
+  readonly value: unknown
+  /** By the caller. */
+  readonly isSeen: boolean
+}
+
 /** The links to add, and those that are not asked for any more, by the names that keys have in common. */
-function changesOf({ owner, set, path }: OwnedSet, present: readonly unknown[], nameOf: ReadonlyMap<unknown, KeyName>) {
+function changesOf({ owner, set, path }: OwnedSet, present: readonly Present[], nameOf: ReadonlyMap<unknown, KeyName>) {
   const toLinks = (values: Iterable<unknown>): KeyLink[] => [...values].map((value) => ({ owner, key: [value], path }))
-  const before = new Set(present.map((value) => nameOf.get(value)))
+  const before = new Set(present.map(({ value }) => nameOf.get(value)))
   const wanted = new Map(set.keys.map((value) => [nameOf.get(value), value]))
   return {
     added: toLinks([...wanted].flatMap(([name, value]) => (before.has(name) ? [] : [value]))),
-    unwanted: toLinks(present.filter((value) => !wanted.has(nameOf.get(value)))),
+    unwanted: toLinks(
+      present.flatMap(({ value, isSeen }) => (isSeen && !wanted.has(nameOf.get(value)) ? [value] : [])),
+    ),
   }
 }
 
-/** Those of the related keys that the caller may choose, which no deleted object's are; undefined where these are all that the relation itself has shown. */
-async function seenKeys(
+/** Those of the related keys that the caller may choose, which no deleted object's are; undefined where these are all. */
+async function chosenKeys(
   serializer: AnySerializer,
   { field, relation, keys, column }: Omit<KeySet, 'name'> & { column: Column },
 ): Promise<readonly unknown[] | undefined> {
-  const { context } = serializer
-  const leading = leadingOf(serializer, { relation })
-  const isSeen = leading === undefined || visibleRowsIn(context)?.related(leading) === undefined
-  const isWhole = field.options.queryset === relation.model && relation.deletedBy === undefined && isSeen
-  return isWhole ? undefined : field.seen(keys, context, { column, leading })
+  if (field.options.queryset === relation.model && relation.deletedBy === undefined) return undefined
+  return field.seen(keys, serializer.context, { column, leading: leadingOf(serializer, { relation }) })
 }
 
 async function unrelate(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable): Promise<void> {

@@ -156,8 +156,6 @@ export class World {
 export type Step = {
   /** Rows that have to be seen for the step to be done at all; else it is left out. */
   readonly ifSeen?: readonly (readonly [TableName, number])[]
-  /** A row that must not be seen for it. */
-  readonly unlessSeen?: readonly [TableName, number]
 } & (
   | { readonly do: 'see'; readonly table: TableName; readonly id: number }
   // isNested: it is asked once the row around it is written
@@ -214,7 +212,6 @@ function written(before: World, steps: readonly Step[]): Data {
       }
       if (!seen) continue
     }
-    if (step.unlessSeen && before.may('read', ...step.unlessSeen)) continue
     switch (step.do) {
       case 'see':
         needs(before.may('read', table, step.id))
@@ -275,11 +272,10 @@ export function stepsSql(steps: readonly Step[]): string {
 }
 
 function stepSql(step: Step): object {
-  const { table, ifSeen = [], unlessSeen } = step
+  const { table, ifSeen = [] } = step
   const where = (of: TableName, id: number) => `where ${idSql(of)} = ${id}`
   const there = ([of, id]: readonly [TableName, number]) => `exists (select from ${of} ${where(of, id)})`
-  const all = [...ifSeen.map(there), ...(unlessSeen ? [`not ${there(unlessSeen)}`] : [])]
-  const condition = all.length > 0 ? { if: `select ${all.join(' and ')}` } : {}
+  const condition = ifSeen.length > 0 ? { if: `select ${ifSeen.map(there).join(' and ')}` } : {}
   switch (step.do) {
     case 'see':
       return { ...condition, must: `select ${there([table, step.id])}` }
