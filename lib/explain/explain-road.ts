@@ -213,7 +213,7 @@ class RoadBook {
   async #readSaved(isList: boolean): Promise<void> {
     const saved = savedRows(this.#view)
     const object = this.#keyedObject()
-    if (saved) await this.#step('object', () => readSavedRows(this.#view, saved.access, isList ? [object] : object))
+    if (saved) await this.#step('object', () => readSavedRows(this.#view, saved, isList ? [object] : object))
     else this.#noteRelations()
   }
 

@@ -4,6 +4,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { uploadField } from '../serializers/store-uploads.js'
+import { writesByPlan } from '../serializers/writes-by-plan.js'
 import { decideRows } from './row-plan.js'
 
 /** Methods that an application may put in the place of ours. */
@@ -23,12 +24,13 @@ export function ownCode(serializer: SerializerClass, writes: keyof typeof METHOD
 
 /** The first of what looks at what is related to an object before it is written: what only shows the object afterwards does not. */
 export function lookingCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
-  // what is sent is compared with what is there
-  const takesRelated = serializerPlan(serializer).writable.some(({ relation }) => relation !== undefined)
-  return takesRelated ? ownCode(serializer, writes) : writingCode(serializer, writes)
+  const writing = writingCode(serializer, writes)
+  if (writing !== null || writesByPlan(serializer.prototype)) return writing
+  return `${serializer.name} writes objects in its own way: what is sent is compared with that`
 }
 
-function writingCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
+/** The first of what runs between what is sent and what is stored. */
+export function writingCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
   const { name, prototype } = serializer
   const own = prototype as Record<string, unknown>
   const ours = ModelSerializer.prototype as unknown as Record<string, unknown>

@@ -13,6 +13,7 @@ import { NestedSerializer } from './nested-serializer.js'
 import { isReadableAt } from './readable-at.js'
 import { isLeftOut, representField } from './represent.js'
 import { isAsShown, leaveOut } from './unchanged.js'
+import { loadLinks } from './validate-related.js'
 import { convert, type Forced, type Item, isForced, isGiven, LIMITED } from './validated-item.js'
 
 /** What is to be asked of the items; undefined for nothing. */
@@ -51,6 +52,7 @@ export async function guardFields(
   const refused = new Set<string>()
   const asked = new Map<Item, BoundField[]>()
   for (const bound of guarded) {
+    await loadLinks(serializer, bound, items)
     for (const item of items) {
       if (!changes(serializer, bound, item)) continue
       if (bound.access?.isKept || leadsUnseen(bound, item, serializer.context)) refused.add(bound.name)

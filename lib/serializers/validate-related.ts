@@ -81,7 +81,7 @@ export async function validateRelated(
   // a queryset function tells its model from the request on
   const model = field.relatedModel(context)
   const ids = model && field.idsOf(model)
-  await loadShown(serializer, bound, items)
+  await loadLinks(serializer, bound, items)
   for (const item of items) {
     try {
       if (keepsShown(serializer, bound, item)) continue
@@ -233,7 +233,7 @@ function settle(
 }
 
 /** Loads what the field shows of the objects, where nothing else has asked for it. */
-async function loadShown(
+export async function loadLinks(
   { context }: AnySerializer,
   { name, readable, relation, key }: BoundField,
   items: readonly Item[],

@@ -3,7 +3,7 @@
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { RowWrite } from '../queryset/visible-rows.js'
-import { lookingCode, ownCode } from '../rows/own-code.js'
+import { lookingCode, writingCode } from '../rows/own-code.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { actionsOf } from './action-options.js'
 import type { Way } from './action-plan.js'
@@ -91,7 +91,10 @@ function whyLoaded(resource: Resource, action: string): Readonly<Record<'before'
   const nests = serializerPlan(serializerClass).nesting.some(({ input }) => input === 'objects')
   const nested = nests ? `${serializerClass.name} takes nested objects` : null
   const before = lookingCode(serializerClass, writes) ?? looks ?? nested ?? hooks(plainUpdates)
-  return { before, saved: ownCode(serializerClass, writes) }
+  const { model } = serializerPlan(serializerClass)
+  const isOther = model?.model.tableName !== resource.model.model.tableName
+  const other = isOther ? `${serializerClass.name} is of another model than ${view.name}` : null
+  return { before, saved: other ?? writingCode(serializerClass, writes) }
 }
 
 /** True for a request that writes an object at which nothing but the package looks before. */

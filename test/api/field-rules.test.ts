@@ -157,6 +157,11 @@ class ComputedSerializer extends ModelSerializer<Employee> {
     return `${employee.salary} a month`
   }
 }
+class SlugSerializer extends ModelSerializer<Employee> {
+  static override model = Employee
+  static override fields = ['id', 'name', 'department']
+  static override declaredFields = { department: ComputedSerializer.declaredFields.department }
+}
 
 /** Objects of its own model. */
 class LedSerializer extends ModelSerializer<Employee> {
@@ -270,6 +275,10 @@ class ComputedViewSet extends StaffViewSet {
   static override model = Employee
   static override serializerClass = ComputedSerializer
 }
+class SlugViewSet extends StaffViewSet {
+  static override model = Employee
+  static override serializerClass = SlugSerializer
+}
 
 let database: TestDatabase
 let client: Client
@@ -292,6 +301,7 @@ beforeAll(async () => {
   api.register('kept', KeptViewSet, 'kept')
   api.register('led', LedViewSet, 'led')
   api.register('computed', ComputedViewSet, 'computed')
+  api.register('slugs', SlugViewSet, 'slugs')
   await api.prepare()
   client = await serving(api.routes())
 })
@@ -588,6 +598,11 @@ describe('a field that may not be set', () => {
     expect(await send('PUT', '/led/1', led)).toEqual({ status: 200, json: led })
     const card = await get('/cards/1')
     expect(await send('PUT', '/cards/1', card)).toEqual({ status: 200, json: card })
+    for (const path of ['/slugs/1', '/computed/1']) {
+      const named = await get(path)
+      expect(named).toMatchObject({ department: 'Sales' })
+      expect(await send('PUT', path, named)).toEqual({ status: 200, json: named })
+    }
   })
 
   it('may be set where a condition holds of the row', async () => {

@@ -9,6 +9,7 @@ import {
   ModelViewSet,
   NestedSerializer,
   type Serializer,
+  SerializerMethodField,
 } from '../../lib/index.js'
 import { countQueries } from '../support/database.js'
 import { type Author, AuthorSerializer, Book, database, useLibrary } from '../support/library.js'
@@ -37,6 +38,17 @@ const see = (book: unknown) => {
 class Narrowed extends Plain {
   override getQueryset() {
     return super.getQueryset().where('books.id', '>', 0)
+  }
+}
+
+/** Its answer is computed by code of the application, and what is written must be in the queryset. */
+class Labelled extends Narrowed {
+  static override mayLeaveQueryset = false
+  static override serializerClass = class extends ShownBook {
+    static override declaredFields = { ...ShownBook.declaredFields, label: new SerializerMethodField() }
+    getLabel(book: Book & { author?: Author }) {
+      return `${book.title} by ${book.author?.name}`
+    }
   }
 }
 
@@ -115,6 +127,11 @@ it.each([
 ])('%s loads nothing before it writes, and shows what is written by the statement of retrieve', async (_what, view) => {
   expect(await write(view, 'PATCH')).toBe(0)
   expect(await write(view, 'DELETE')).toBe(0)
+})
+
+it('what an answer computes of related objects is loaded once, when all is written', async () => {
+  expect(await write(Labelled, 'PATCH')).toBe(1)
+  expect(await write(Labelled, 'DELETE')).toBe(0)
 })
 
 it.each([

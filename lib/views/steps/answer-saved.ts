@@ -10,7 +10,7 @@ import { forgetAnswers } from '../../queryset/row-answers.js'
 import { isSpelledOnce } from '../../queryset/same-keys.js'
 import { type JsonText, jsonList } from '../../renderers/json-renderer.js'
 import { findRows } from '../../rows/find-rows.js'
-import { ownCode } from '../../rows/own-code.js'
+import { writingCode } from '../../rows/own-code.js'
 import type { RowAccess } from '../../rows/row-access.js'
 import { allowsRows, checkRows } from '../../serializers/check-written.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -23,7 +23,7 @@ import { inputClassOf } from '../input-class.js'
 import type { RowAnswer, WritingAction } from '../overrides.js'
 import { readNewVersion, versionOf } from './concurrency.js'
 import { lookupAny, lookupBy } from './read-object.js'
-import { answerClass, isRowOf, loadShown, representSaved, rowAccess } from './selection.js'
+import { answerClass, isRowOf, representSaved, rowAccess } from './selection.js'
 
 /**
  * Saves by the work of an action, and returns the written form of what the serializer has saved: read again where relations
@@ -35,8 +35,9 @@ export async function answerSaved(
   action: WritingAction,
   save: () => Promise<unknown>,
 ): Promise<unknown> {
-  const rows = savedRows(view)
-  if (rows?.isUnseen) Object.assign(serializer, { leavesRelated: true })
+  const access = savedRows(view)
+  const isUnseen = view.plan.writing.saved.way === 'unseen'
+  if (isUnseen) Object.assign(serializer, { leavesRelated: true })
   await save()
   const { because, deferred } = view.plan.resource.stored(action, serializer.constructor as SerializerClass)
   if (deferred.length > 0) await runDeferred(view, deferred)
@@ -45,14 +46,13 @@ export async function answerSaved(
     view.ctx.append('Preference-Applied', 'return=minimal')
     return undefined
   }
-  if (rows && typeof obj === 'object' && obj !== null) {
-    const text = await readSavedRows(view, rows.access, obj)
+  if (access && typeof obj === 'object' && obj !== null) {
+    const text = await readSavedRows(view, access, obj)
     if (text) return text
-    if (rows.isUnseen) await loadShown(view, [obj].flat())
   }
   // of a list there is no version
   if (!serializer.many) await readNewVersion(view, serializer.obj)
-  return representSaved(view, serializer, because !== null)
+  return representSaved(view, serializer, { isStale: because !== null, isLoaded: !isUnseen })
 }
 
 /**
@@ -69,7 +69,7 @@ async function mayShow(view: GenericView, serializer: Serializer, action: Writin
   const serializerClass = serializer.constructor as SerializerClass
   const { deferred } = resource.stored(action, serializerClass)
   const isNew = action === 'create' || action === 'bulkCreate'
-  const isOwn = resource.ownHook(action) ?? ownCode(serializerClass, isNew ? 'insert' : 'update')
+  const isOwn = resource.ownHook(action) ?? writingCode(serializerClass, isNew ? 'insert' : 'update')
   if (deferred.length > 0 || isOwn !== null) forgetAnswers(own)
   await checkRows({ view }, own, isNew ? 'create' : 'update', knex)
   return allowsRows({ view }, own, 'read', knex)
@@ -93,15 +93,8 @@ async function runDeferred({ trx, knex }: GenericView, deferred: readonly Deferr
   }
 }
 
-/** How objects are read that were written. */
-interface SavedRows {
-  readonly access: RowAccess
-  /** No code of the application looks at them before: what is related to them is loaded by this alone. */
-  readonly isUnseen: boolean
-}
-
-/** Undefined where RETURNING has all that is shown, or where code of the application shows it. */
-export function savedRows(view: GenericView): SavedRows | undefined {
+/** How objects are read that were written; undefined where RETURNING has all that is shown, or where code of the application shows it. */
+export function savedRows(view: GenericView): RowAccess | undefined {
   const { resource, action, writing } = view.plan
   const { writes, runs = action } = actionNamed(action) ?? {}
   if (!(writes === 'insert' || writes === 'update') || !resource.lookup.unique) return undefined
@@ -113,8 +106,7 @@ export function savedRows(view: GenericView): SavedRows | undefined {
     (isList || resource.versionTerms.length === 0) &&
     resource.stored(runs as WritingAction, inputClassOf(view)).because === null &&
     !(isUnseen && Object.keys(serializerPlan(shown).relations).length > 0)
-  const access = isReturned ? undefined : rowAccess(view, action as RowAnswer, { shown })
-  return access && { access, isUnseen }
+  return isReturned ? undefined : rowAccess(view, action as RowAnswer, { shown })
 }
 
 /**

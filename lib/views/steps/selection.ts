@@ -248,11 +248,20 @@ export async function representFound(view: GenericView, object: object): Promise
   return represent(view, object)
 }
 
-/**
- * The written form of what a serializer has saved.
- * @param isStale something may have changed the rows since they were returned
- */
-export async function representSaved(view: GenericView, serializer: Serializer, isStale = false): Promise<unknown> {
+/** What is known of objects that were saved. */
+interface Saved {
+  /** Something may have changed the rows since they were returned. @default false */
+  readonly isStale?: boolean
+  /** What is shown of related objects was loaded when they were saved. @default true */
+  readonly isLoaded?: boolean
+}
+
+/** The written form of what a serializer has saved. */
+export async function representSaved(
+  view: GenericView,
+  serializer: Serializer,
+  { isStale = false, isLoaded = true }: Saved = {},
+): Promise<unknown> {
   const selected = selectionOf(view) !== undefined
   const { resource, keepsQueryset } = view.plan
   // what it takes is not what is shown
@@ -260,17 +269,15 @@ export async function representSaved(view: GenericView, serializer: Serializer, 
   const shaping = resource.isWholeTable ? undefined : shapingQuery(view)
   const query = shaping ?? (isStale || keepsQueryset ? querysetOf(view) : undefined)
   const objects = [serializer.obj].flat().filter((object) => object != null)
-  if (!selected && !query) {
+  if (!selected && !query && isLoaded) {
     await askReadable(view, objects, true)
     return serializer.data
   }
   const model = view.plan.viewClass.modelClass()
   if (objects.every((object) => isRowOf(model, object))) {
-    if (query) {
-      await readAgain(view, query, objects, isStale)
-      if (shaping || isStale) await loadShown(view, objects)
-      else if (selected) await loadExpanded(view, objects)
-    } else await loadExpanded(view, objects)
+    if (query) await readAgain(view, query, objects, isStale)
+    if (shaping || isStale || !isLoaded) await loadShown(view, objects)
+    else if (selected) await loadExpanded(view, objects)
   }
   await askReadable(view, objects, true)
   return (partOf(view, serializer) ?? serializer).data
