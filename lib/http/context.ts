@@ -129,8 +129,10 @@ export class RequestSlot<Value> {
   }
 }
 
-const FORMAT = new RequestSlot<string>('the format that the path asks for')
-const NAMESPACE = new RequestSlot<string>('the namespace of the route')
+/** The format that the path asks for, as a router of ours has found it. */
+export const FORMAT = new RequestSlot<string>('the format that the path asks for')
+/** The namespace of the route that a request has taken, as its cursors know it (wire format, section 2.1). */
+export const NAMESPACE = new RequestSlot<string>('the namespace of the route')
 
 /** The path of a request; undefined for a target that is no URL, such as `http://[`: Koa throws where one reads the path of that. */
 export function pathOf(ctx: Context): string | undefined {
@@ -170,19 +172,9 @@ export function guardSuffix(path: string, formats: ReadonlySet<string>): string 
   return suffix ? `${suffix.path}%2E${suffix.format}` : path
 }
 
-/** Remembers the format that the path asked for. */
-export function setFormat(ctx: Context, format: string | undefined): void {
-  FORMAT.set(ctx, format)
-}
-
-/** The format that the path asked for, as a router of ours has found it. */
-export function formatOf(ctx: Context): string | undefined {
-  return FORMAT.get(ctx)
-}
-
 /** The format that the path asks for, whoever has routed it: the one found, or else that of these which the path ends in. */
 export function requestedFormat(ctx: Context, formats: ReadonlySet<string>): string | undefined {
-  return formatOf(ctx) ?? splitSuffix(pathOf(ctx) ?? '', formats)?.format
+  return FORMAT.get(ctx) ?? splitSuffix(pathOf(ctx) ?? '', formats)?.format
 }
 
 /** Query parameters of a request, as Koa reads them; of repeated ones the last counts. */
@@ -210,11 +202,6 @@ export function queryOf(ctx: Context): QueryParameters {
 
 function isPlain(value: unknown): boolean {
   return typeof value === 'string' || (Array.isArray(value) && value.every((item) => typeof item === 'string'))
-}
-
-/** Remembers the namespace of the route that a request has taken, as its cursors know it (wire format, section 2.1). */
-export function setNamespace(ctx: Context, namespace: string): void {
-  NAMESPACE.set(ctx, namespace)
 }
 
 /** A name with the request's namespace before it, if there is one: `v1:book`. */

@@ -11,7 +11,8 @@ export interface ConditionKey {
 }
 
 const NO_VALUES = emptyListOf<unknown>('')
-const WHOLE_TABLE: ConditionKey = { text: '', values: NO_VALUES }
+/** That of no conditions. */
+export const WHOLE_TABLE: ConditionKey = { text: '', values: NO_VALUES }
 
 /** The key of conditions; undefined where the SQL of one is known only once it is built: it binds a query. */
 export function conditionKey(conditions: readonly SqlPart[]): ConditionKey | undefined {

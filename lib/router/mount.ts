@@ -1,7 +1,7 @@
 /** Adds an API's endpoints to an application's own @koa/router, as layers that know our path hints. */
 
 import { METHODS } from 'node:http'
-import { type Context, setFormat, setNamespace, splitSuffix } from '../http/context.js'
+import { type Context, FORMAT, NAMESPACE, splitSuffix } from '../http/context.js'
 import { decodeSegment, parsePattern, patternOf, type Segment } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
@@ -99,8 +99,8 @@ export function mountOn(router: LayeredRouter, options: MountOptions): void {
     // only now is it known what type a key has
     if (!paramsFit(ctx['params'] as Record<string, string>, matched)) return next()
     const suffix = splitSuffix(ctx.path, formats)
-    if (suffix && !endsInKey(matched, ctx)) setFormat(ctx, suffix.format)
-    if (namespace !== undefined) setNamespace(ctx, namespace)
+    if (suffix && !endsInKey(matched, ctx)) FORMAT.set(ctx, suffix.format)
+    if (namespace !== undefined) NAMESPACE.set(ctx, namespace)
     await options.serve(ctx, handler)
   }
   for (const method of [...Object.keys(endpoint.actions), 'options']) {

@@ -2,7 +2,7 @@
 
 import { answerError } from '../http/answer-error.js'
 import { CLOSING, Closing } from '../http/closing.js'
-import { type Context, type Middleware, pathOf, setFormat } from '../http/context.js'
+import { type Context, FORMAT, type Middleware, pathOf } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import type { Endpoint } from '../views/endpoint.js'
 import type { ViewHandler } from '../views/view-handler.js'
@@ -130,7 +130,7 @@ export function routesMiddleware(api: ServedAPI): RoutesMiddleware {
     const { endpoint, params, format } = found
     nameRoute(ctx, found)
     ctx['params'] = params
-    if (format !== undefined) setFormat(ctx, format)
+    if (format !== undefined) FORMAT.set(ctx, format)
     const trace = traced.traceOf(endpoint.path)
     const { handler } = endpoint
     if (trace === undefined) return api.running.answer(ctx, handler)

@@ -4,7 +4,7 @@
  */
 
 import type { DatabaseScope } from '../http/database-role.js'
-import { decided } from '../kernel/once-per.js'
+import { decided, oncePer } from '../kernel/once-per.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { insertObstacle } from '../rows/inserter.js'
@@ -154,9 +154,10 @@ const RETRIEVE: ActionMap = { get: 'retrieve' }
 
 /** How the objects of one kind of answer are read. */
 interface AnswerReadings {
-  /** Why they are instances, whatever is shown of them. */
+  /** Why they are instances, whatever is shown of them; null where it depends on what is shown. */
   readonly because: string | null
-  readonly readings: WeakMap<SerializerClass, ReadingWay>
+  /** @param shown the serializer class of the answer */
+  readonly of: (shown: SerializerClass) => ReadingWay
 }
 
 /** @internal What an action of a generic view does. */
@@ -171,7 +172,11 @@ export class GenericPlan extends ActionPlan {
   readonly hasKey: boolean
   /** Rules, or view sets of related objects, say which rows callers see. */
   readonly limitsRows: boolean
-  readonly #answers = new Map<RowAnswer, AnswerReadings>()
+  /** Rules say which fields callers see and set. */
+  readonly limitsFields: boolean
+  /** Requests are about a part of the queryset: rules, soft deletion, or the objects before them on the path leave rows out. */
+  readonly narrowsRows: boolean
+  readonly #readings = new Map<RowAnswer, AnswerReadings>()
 
   constructor(route: ActionRoute, permissions?: ViewPolicies['permissions']) {
     super(route, permissions)
@@ -179,6 +184,8 @@ export class GenericPlan extends ActionPlan {
     this.isOurs = !overrides.hasPartOf(this.action)
     this.isBulk = this.isOurs && takesMany(this.action)
     this.limitsRows = this.rules !== undefined || Object.keys(this.viewClass.related).length > 0
+    this.limitsFields = this.rules?.fields.isEmpty === false
+    this.narrowsRows = this.rules !== undefined || this.parents.length > 0 || this.viewClass.softDelete !== null
     this.hasKey = this.isOurs && changesObject(this.action) && !overrides.writtenLookup
   }
 
@@ -186,31 +193,19 @@ export class GenericPlan extends ActionPlan {
    * How the objects of an answer are read, as far as classes say. Of a request, the connection and the
    * renderer have a say, too (`rowAccess()`), and its query (`RowAccess.canRead()`, by `listSource()` and `findRows()`).
    * @param answer what is answered: what the action itself answers, or a stream of it
-   * @param shown the serializer class of the answer
    */
-  reading(answer: RowAnswer, shown: SerializerClass): ReadingWay {
-    const { readings } = this.#readingsOf(answer)
-    let way = readings.get(shown)
-    if (!way) {
-      way = this.#decideReading(answer, shown)
-      readings.set(shown, way)
-    }
-    return way
-  }
-
-  /** Why an answer is made of instances, whatever it shows; null where it depends on what is shown. */
-  needsInstances(answer: RowAnswer): string | null {
-    return this.#readingsOf(answer).because
-  }
-
-  #readingsOf(answer: RowAnswer): AnswerReadings {
-    let known = this.#answers.get(answer)
+  readings(answer: RowAnswer): AnswerReadings {
+    let known = this.#readings.get(answer)
     if (!known) {
       // code of the application's may look at what it gets; a stream is one whatever the form, and whoever asks for it
       const isOther = answer !== 'stream' && this.action !== answer
       const own = isOther ? `${this.action}() is the application's own` : null
-      known = { because: this.#overridden(rowMethods(answer)) ?? own, readings: new WeakMap() }
-      this.#answers.set(answer, known)
+      const because = this.#overridden(rowMethods(answer)) ?? own
+      const of = oncePer((shown: SerializerClass): ReadingWay => {
+        return because === null ? this.#decideReading(answer, shown) : { way: 'instances', because }
+      })
+      known = { because, of }
+      this.#readings.set(answer, known)
     }
     return known
   }
@@ -218,8 +213,6 @@ export class GenericPlan extends ActionPlan {
   #decideReading(answer: RowAnswer, shown: SerializerClass): ReadingWay {
     const instances = (because: string) => ({ way: 'instances', because }) as const
     const { viewClass, resource } = this
-    const overridden = this.needsInstances(answer)
-    if (overridden !== null) return instances(overridden)
     const { model, rows, statements } = resource.answers(shown)
     // a serializer may be shared by views of several tables
     if (model !== resource.model.model) return instances(`${shown.name} is of another model than ${viewClass.name}`)
@@ -236,12 +229,12 @@ export class GenericPlan extends ActionPlan {
 
   /** What is written must be in the view's own queryset. */
   get keepsQueryset(): boolean {
-    return !(this.resource.isWholeTable || this.viewClass.mayLeaveQueryset)
+    return decided(this, 'keepsQueryset', !(this.resource.isWholeTable || this.viewClass.mayLeaveQueryset))
   }
 
   /** Rows that were written may be refused once they are there: a transaction takes them back. */
   get refusesRows(): boolean {
-    return this.limitsRows || this.keepsQueryset
+    return decided(this, 'refusesRows', this.limitsRows || this.keepsQueryset)
   }
 
   /** How the action holds, changes and deletes rows. */

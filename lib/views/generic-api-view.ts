@@ -95,8 +95,10 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   static override asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
     const isRegistered = route.basename !== undefined
     if (!isRegistered) checkUnregistered(this, actions)
-    const prepare = () => (isRegistered ? prepareModelsOf(this) : prepareUnregistered(this, actions))
-    return preparedHandler(super.asView(this.queryMethod ? withQuery(actions) : actions, route), prepare)
+    const handler = super.asView(this.queryMethod ? withQuery(actions) : actions, route)
+    // a router of ours is prepared before it calls one
+    if (route.routes) return handler
+    return preparedHandler(handler, () => (isRegistered ? prepareModelsOf(this) : prepareUnregistered(this, actions)))
   }
 
   /** @internal */
@@ -115,7 +117,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   override getKnex(): Knex | undefined | Promise<Knex | undefined> {
     const { viewClass } = this
-    return (viewClass.queryset ? viewClass.queryset().knex() : viewClass.modelClass().knex()) as Knex | undefined
+    const { queryset, model } = viewClass
+    return (queryset ? queryset() : (model ?? viewClass.modelClass())).knex() as Knex | undefined
   }
 
   /**
@@ -166,7 +169,9 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** @internal The conditions on all objects of the request: that they are not deleted, what rules say, and whom they belong to. */
   scope(): Where | undefined {
-    const { deletedScope, plan } = this
+    const { plan } = this
+    if (!plan.narrowsRows) return undefined
+    const { deletedScope } = this
     const parents = this.parentScope()
     const ruled = plan.rules && ruledRows(this)
     if (!ruled && !(deletedScope && parents)) return deletedScope ?? parents
@@ -182,20 +187,21 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** @internal What the caller may do with fields of models; undefined where no rule says so, or where that is all. */
   get visibleFields(): VisibleFields | undefined {
-    const rules = (this.plan as GenericPlan | undefined)?.rules
-    if (rules?.fields.isEmpty !== false) return undefined
+    const { rules, limitsFields } = (this.plan as GenericPlan | undefined) ?? {}
+    if (!rules || !limitsFields) return undefined
     return isDescribing(this.ctx) ? rules.fields.most : rules.of(this.ctx).fields
   }
 
   /** @internal What the caller may ask of lists. */
   get asked(): Resource {
-    const { resource, visibleFields } = this
-    return visibleFields ? resource.seenBy(visibleFields) : resource
+    const { plan, resource } = this
+    const visible = (plan as GenericPlan | undefined)?.limitsFields ? this.visibleFields : undefined
+    return visible ? resource.seenBy(visible) : resource
   }
 
   /** @internal A serializer class as the caller sees it. */
   seenClass(serializer: SerializerClass): SerializerClass {
-    return seenClass(serializer, this.visibleFields)
+    return (this.plan as GenericPlan | undefined)?.limitsFields ? seenClass(serializer, this.visibleFields) : serializer
   }
 
   /** @internal Which rows the request is about, of a view set that only marks them as deleted. */
@@ -281,10 +287,10 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
    * `outputSerializer` is of the view's model has that one.
    */
   getSerializerClass(): SerializerClass {
-    const { name } = this.viewClass
-    const serializerClass = (this.plan as GenericPlan | undefined)?.outputSerializer ?? this.viewClass.serializerClass
+    const { viewClass } = this
+    const serializerClass = (this.plan as GenericPlan | undefined)?.outputSerializer ?? viewClass.serializerClass
     if (!serializerClass) {
-      throw new ConfigurationError(`${name}: set static serializerClass, or override getSerializerClass()`)
+      throw new ConfigurationError(`${viewClass.name}: set static serializerClass, or override getSerializerClass()`)
     }
     return serializerClass
   }

@@ -1,7 +1,7 @@
 /** The Koa handler of a view class: which action of it answers which method. */
 
 import { answerError } from '../http/answer-error.js'
-import { type Context, formatOf, requestedFormat, setFormat } from '../http/context.js'
+import { type Context, FORMAT, requestedFormat } from '../http/context.js'
 import { databaseScope } from '../http/database-role.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { METHODS } from '../kernel/methods.js'
@@ -72,7 +72,7 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
     }
     if (acceptQuery !== undefined) ctx.set('Accept-Query', acceptQuery)
     // our router has told the format; only other methods of the path may write it
-    const format = isRouted ? formatOf(ctx) : undefined
+    const format = isRouted ? FORMAT.get(ctx) : undefined
     let opened: View
     let plan: ActionPlan
     try {
@@ -84,7 +84,7 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
       answerError(ctx, error)
       return Promise.resolve()
     }
-    if (!isRouted) setFormat(ctx, requestedFormat(ctx, plan.formats))
+    if (!isRouted) FORMAT.set(ctx, requestedFormat(ctx, plan.formats))
     for (const channel of ALL_CHANNELS) if (channel.hasSubscribers) return tracedDispatch(opened)
     return (ctx as Traced)[TRACE] === undefined ? dispatch(opened) : tracedDispatch(opened)
   }

@@ -1,7 +1,7 @@
 /** The action `create`. */
 
 import type { ObjectKey } from '../../fields/object-key.js'
-import { formatOf, guardSuffix, requestPath } from '../../http/context.js'
+import { FORMAT, guardSuffix, requestPath } from '../../http/context.js'
 import { publicPath } from '../../http/public-url.js'
 import { described } from '../../kernel/declarations.js'
 import { oncePer } from '../../kernel/once-per.js'
@@ -74,7 +74,7 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   for (const { property } of lookup.columns) values.push((object as Record<string, unknown>)[property])
   const key = lookup.toText(values, { user: view.ctx.state['user'], ctx: view.ctx })
   const path = requestPath(view.ctx.originalUrl)
-  const format = formatOf(view.ctx)
+  const format = FORMAT.get(view.ctx)
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')
   try {
     const beside = namesBeside(view.viewClass)

@@ -1,8 +1,7 @@
 /** Sends what an action returned, in the form the client asked for. */
 import { STATUS_CODES } from 'node:http'
-import { type Context, formatOf } from '../../http/context.js'
+import { type Context, FORMAT } from '../../http/context.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
-import { JSONRenderer } from '../../renderers/json-renderer.js'
 import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
 import type { View } from '../view.js'
 
@@ -28,15 +27,14 @@ export function respond(view: View, data: unknown): void {
   renderBody(ctx, renderer, data, { basename: view.plan.basename ?? view.constructor.name })
 }
 
-/** True when the answer will be our own JSON, so that it may be written before it is rendered. */
-export function writesJson(view: View): boolean {
-  return rendererOf(view).constructor === JSONRenderer
-}
-
 /** The renderer for the view's request. */
 export function rendererOf(view: View): BaseRenderer {
-  view.renderer ??= selectRenderer(view.ctx, view.plan.policies.renderers, { format: formatOf(view.ctx) })
-  return view.renderer
+  if (view.renderer === undefined) {
+    const { renderers } = view.plan.policies
+    const isChosen = renderers.length > 1
+    view.renderer = isChosen ? selectRenderer(view.ctx, renderers, { format: FORMAT.get(view.ctx) }) : renderers[0]
+  }
+  return view.renderer as BaseRenderer
 }
 
 function respondEmpty(ctx: Context): void {

@@ -1,7 +1,7 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
-import { formatOf, isSafeMethod, queryOf, setFormat } from '../../http/context.js'
+import { FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
 import { knexInScope } from '../../http/database-role.js'
 import type { Preferences } from '../../http/prefer.js'
 import { callersKey } from '../../idempotency/rule.js'
@@ -43,7 +43,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
   const { policies, resource, database, replicas } = plan
   const key = policies.idempotency && (await callersKey(ctx, policies.idempotency))
   if (policies.strictAccept) {
-    view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
+    view.renderer = selectRenderer(ctx, policies.renderers, { format: FORMAT.get(ctx), strict: true })
   }
   readQueryLists(view)
   if (ctx.req.method === 'QUERY' && asksByBody(view)) {
@@ -100,7 +100,7 @@ async function readBody(view: View, steps: typeof ACTION_STEPS): Promise<ParsedB
 function call(view: View): unknown {
   const { action, inputSerializer, querySerializer, answerSchema, parents, resource, isStrict } = view.plan
   const preferences = heededPreferences(view)
-  const mayBeKey = action === 'retrieve' && formatOf(view.ctx) !== undefined
+  const mayBeKey = action === 'retrieve' && FORMAT.get(view.ctx) !== undefined
   const takes = inputSerializer ?? querySerializer
   if (takes || resource?.asks || mayBeKey || parents.length > 0 || answerSchema || preferences || isStrict)
     return callChecked(view, preferences)
@@ -129,7 +129,7 @@ async function callChecked(view: View, preferences: Preferences | undefined): Pr
 async function readWholeKey(view: GenericView): Promise<void> {
   const { ctx } = view
   const { viewClass, policies } = view.plan
-  const format = formatOf(ctx)
+  const format = FORMAT.get(ctx)
   if (format === undefined) return
   const params = ctx['params'] as Record<string, string>
   const name = viewClass.lookupUrlKwarg ?? viewClass.lookupField
@@ -142,7 +142,7 @@ async function readWholeKey(view: GenericView): Promise<void> {
     ctx['params'] = params
     return
   }
-  setFormat(ctx, undefined)
+  FORMAT.set(ctx, undefined)
   view.renderer = policies.strictAccept ? selectRenderer(ctx, policies.renderers, { strict: true }) : undefined
 }
 

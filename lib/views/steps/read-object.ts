@@ -6,7 +6,7 @@ import { PathStart } from '../../filters/field-path.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
 import { readingError, toApiError } from '../../postgres/database-errors.js'
-import { type ConditionKey, conditionKey } from '../../queryset/condition-key.js'
+import { type ConditionKey, conditionKey, WHOLE_TABLE } from '../../queryset/condition-key.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
 import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import type { RowAccess } from '../../rows/row-access.js'
@@ -107,5 +107,5 @@ function wholeScope(view: GenericView): ConditionKey | undefined {
   const { isWholeTable, model } = view.plan.resource
   if (!isWholeTable) return undefined
   const scope = view.scope()
-  return conditionKey(scope ? [scope(new PathStart(model.model.tableName))] : [])
+  return scope ? conditionKey([scope(new PathStart(model.model.tableName))]) : WHOLE_TABLE
 }

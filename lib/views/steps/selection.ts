@@ -9,6 +9,7 @@ import { isModelClass, type ModelClass, modelOf } from '../../models/objection.j
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
+import { JSONRenderer } from '../../renderers/json-renderer.js'
 import { RowAccess } from '../../rows/row-access.js'
 import { isWrapped } from '../../rows/row-sql.js'
 import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
@@ -24,7 +25,7 @@ import type { GenericView } from '../generic-view.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import type { RowAnswer } from '../overrides.js'
 import { requireUser } from '../request/require-user.js'
-import { rendererOf, writesJson } from '../request/respond.js'
+import { rendererOf } from '../request/respond.js'
 import { resourceOf } from '../resource.js'
 import { counterOf, countSqlOf } from './count-related.js'
 import { readAgain, shapingQuery } from './read-again.js'
@@ -327,14 +328,14 @@ export interface RowAccessRequest {
 export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAccessRequest = {}): RowAccess | undefined {
   const { tell } = options
   // before it is asked what is shown
-  const obstacle = view.plan.needsInstances(answer)
-  if (obstacle !== null) return tell?.(obstacle)
-  const reading = view.plan.reading(answer, options.shown ?? answerClass(view))
+  const { because, of } = view.plan.readings(answer)
+  if (because !== null) return tell?.(because)
+  const reading = of(options.shown ?? answerClass(view))
   if (reading.way === 'instances') return tell?.(reading.because)
   const { plan, statements, way } = reading
   const knex = view.trx ?? view.knex
   if (!knex || !readsRawRows(knex)) return tell?.("its queries do not run on pg's own client by knex")
-  if (answer !== 'stream' && !writesJson(view))
+  if (answer !== 'stream' && rendererOf(view).constructor !== JSONRenderer)
     return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
   return new RowAccess({
     model: view.plan.resource.model,

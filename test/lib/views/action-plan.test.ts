@@ -98,7 +98,7 @@ it.each<[string, ViewSet, RowAnswer, string]>([
     'instances: AuthorSerializer is of another model than View',
   ],
 ])('reads %s', (_, view, answer, way) => {
-  const reading = planned(view, answer).reading(answer, view.serializerClass)
+  const reading = planned(view, answer).readings(answer).of(view.serializerClass)
   expect(reading.because === null ? reading.way : `${reading.way}: ${reading.because}`).toBe(way)
 })
 
