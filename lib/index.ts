@@ -30,15 +30,11 @@ export {
 } from './factories/view-sets.js'
 // Fields
 export { ArrayField } from './fields/array-field.js'
-export { BigIntegerField } from './fields/big-integer-field.js'
 export { BinaryField } from './fields/binary-field.js'
 export { BooleanField } from './fields/boolean-field.js'
-export { ChoiceField } from './fields/choice-field.js'
-export { DateField } from './fields/date-field.js'
-export { DateTimeField } from './fields/date-time-field.js'
+export { ChoiceField, MultipleChoiceField } from './fields/choice-fields.js'
+export { DateField, DateTimeField, DurationField, TimeField } from './fields/date-time-fields.js'
 export { DecimalField } from './fields/decimal-field.js'
-export { DurationField } from './fields/duration-field.js'
-export { EmailField, URLField } from './fields/email-and-url-fields.js'
 export {
   type ContextDefault,
   type FieldOptions,
@@ -54,19 +50,14 @@ export {
   type ImageUploadFieldOptions,
 } from './fields/file-upload-field.js'
 export { FloatField } from './fields/float-field.js'
-export { CurrentUserDefault, HiddenField } from './fields/hidden-field.js'
-export { IntegerField } from './fields/integer-field.js'
-export { IPAddressField } from './fields/ip-address-field.js'
+export { EmailField, IPAddressField, URLField, UUIDField } from './fields/formatted-text-fields.js'
+export { BigIntegerField, IntegerField } from './fields/integer-fields.js'
 export { JSONField } from './fields/json-field.js'
-export { MultipleChoiceField } from './fields/multiple-choice-field.js'
-export { PrimaryKeyRelatedField } from './fields/primary-key-related-field.js'
-export { ReadOnlyField } from './fields/read-only-field.js'
+export { PrimaryKeyRelatedField, SlugRelatedField } from './fields/key-related-fields.js'
+export { CurrentUserDefault, HiddenField, ReadOnlyField } from './fields/own-value-fields.js'
 export type { Key } from './fields/related-field.js'
-export { SlugRelatedField } from './fields/slug-related-field.js'
 export { StringField } from './fields/string-field.js'
-export { TimeField } from './fields/time-fields.js'
 export type { StorableFile, Upload, UploadStorage } from './fields/upload-storage.js'
-export { UUIDField } from './fields/uuid-field.js'
 // Filters
 export { FieldFilter, type FieldFilterOptions } from './filters/field-filter.js'
 export type { Where } from './filters/field-path.js'
@@ -78,10 +69,9 @@ export {
   type QueryParameters,
 } from './filters/filter.js'
 export type { FullTextOptions } from './filters/full-text.js'
-export { FullTextSearchFilter } from './filters/full-text-search-filter.js'
+export { FullTextSearchFilter, SearchRankOrderingFilter } from './filters/full-text-filters.js'
 export { OrderingFilter, type OrderingFilterOptions } from './filters/ordering-filter.js'
 export { SearchFilter, type SearchFilterOptions } from './filters/search-filter.js'
-export { SearchRankOrderingFilter } from './filters/search-rank-ordering-filter.js'
 // Errors
 export { answerError } from './http/answer-error.js'
 export type { Context, Middleware } from './http/context.js'

@@ -1,8 +1,7 @@
 /** The script that reports a new version to a page, and how it gets into the page (wire format, section 8). */
 import type { Context } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
-import { type MismatchAction, readMismatchAction } from '../kernel/setting-values.js'
-import { setting } from '../kernel/settings.js'
+import { type MismatchAction, readMismatchAction, setting } from '../kernel/settings.js'
 import { sha256 } from './content-hash.js'
 
 /** What a page's script does about another version; for `ignore` there is no script. */

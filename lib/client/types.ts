@@ -2,18 +2,23 @@
 import type { RoutesOf } from '../router/routed.js'
 import type { StandardAction } from '../views/actions.js'
 import type { ActionMethods } from './action-types.js'
+import type { RequestOptions, WriteOptions } from './options.js'
 import type {
   AggregateQuery,
+  Asked,
+  AskedBy,
   Computed,
   ComputedName,
   Counted,
   FacetName,
   FacetQuery,
   FigureQuery,
+  Filters,
   GroupName,
-} from './figure-types.js'
-import type { RequestOptions, WriteOptions } from './options.js'
-import type { Asked, AskedBy, Filters, Key, ListQuery, Query } from './query-types.js'
+  Key,
+  ListQuery,
+  Query,
+} from './query-types.js'
 import type { Result } from './result.js'
 import type {
   AskedExpansion,

@@ -2,21 +2,14 @@
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
-import type { ClosedOptions } from './options.js'
+import type { FieldOptions, FieldSchema } from './field.js'
+import { ClosedField } from './options.js'
 
 const PREFIX = '\\x'
 const NOT_HEX = /[^0-9A-Fa-f]/
 
 /** Bytes, as `\x` and two hexadecimal digits for each; stored as a Buffer. */
-export class BinaryField<const Options extends FieldOptions = {}> extends SerializerField<
-  Buffer,
-  Options & FieldOptions
-> {
-  constructor(options: ClosedOptions<Options, FieldOptions> = {} as ClosedOptions<Options, FieldOptions>) {
-    super(options)
-  }
-
+export class BinaryField<const Options extends FieldOptions = {}> extends ClosedField<Buffer, Options> {
   override toInternalValue(value: unknown): Buffer {
     const digits = typeof value === 'string' && value.startsWith(PREFIX) ? value.slice(PREFIX.length) : undefined
     if (digits === undefined || digits.length % 2 === 1 || NOT_HEX.test(digits)) {

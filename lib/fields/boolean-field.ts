@@ -2,8 +2,8 @@
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
-import type { ClosedOptions } from './options.js'
+import type { FieldOptions, FieldSchema } from './field.js'
+import { ClosedField } from './options.js'
 
 /** What a form sends, in any case. */
 const WORDS: ReadonlyMap<string, boolean> = new Map([
@@ -15,14 +15,7 @@ const WORDS: ReadonlyMap<string, boolean> = new Map([
  * A boolean: `true` or `false`, nothing that merely looks like one. In a form also `on` and `off`, `1` and `0`, `yes` and
  * `no`, `t` and `f`.
  */
-export class BooleanField<const Options extends FieldOptions = {}> extends SerializerField<
-  boolean,
-  Options & FieldOptions
-> {
-  constructor(options: ClosedOptions<Options, FieldOptions> = {} as ClosedOptions<Options, FieldOptions>) {
-    super(options)
-  }
-
+export class BooleanField<const Options extends FieldOptions = {}> extends ClosedField<boolean, Options> {
   override toInternalValue(value: unknown): boolean {
     if (typeof value !== 'boolean') throw new ValidationError('Must be a valid boolean.')
     return value

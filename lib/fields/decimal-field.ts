@@ -2,8 +2,8 @@
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
-import { type ClosedOptions, optionError } from './options.js'
+import type { FieldOptions, FieldSchema } from './field.js'
+import { ClosedField, type ClosedOptions, optionError, rangeSchema } from './options.js'
 import { counted } from './string-field.js'
 
 /** A decimal number. `whole` has no leading zeros but a single `0`; `fraction` is as it was written. Zero is not negative. */
@@ -97,9 +97,10 @@ export interface DecimalFieldOptions extends FieldOptions {
  * @throws ConfigurationError when decimalPlaces is greater than maxDigits, or a bound is no decimal number
  * @example price: new DecimalField({ maxDigits: 8, decimalPlaces: 2, minValue: 0 })
  */
-export class DecimalField<const Options extends DecimalFieldOptions = {}> extends SerializerField<
+export class DecimalField<const Options extends DecimalFieldOptions = {}> extends ClosedField<
   string,
-  Options & FieldOptions
+  Options,
+  DecimalFieldOptions
 > {
   readonly #least: Decimal | undefined
   readonly #greatest: Decimal | undefined
@@ -166,13 +167,7 @@ export class DecimalField<const Options extends DecimalFieldOptions = {}> extend
   }
 
   override schema(): FieldSchema {
-    const { minValue, maxValue } = this.options
-    return {
-      type: 'string',
-      format: 'decimal',
-      ...(minValue !== undefined && { minimum: minValue }),
-      ...(maxValue !== undefined && { maximum: maxValue }),
-    }
+    return { type: 'string', format: 'decimal', ...rangeSchema(this.options) }
   }
 
   /** `NaN` fits any column, infinities one without precision; neither is within bounds. */

@@ -3,8 +3,8 @@
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isExactDouble, isExactSingle } from './exact-float.js'
-import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
-import { type ClosedOptions, checkRangeOptions } from './options.js'
+import type { FieldOptions, FieldSchema } from './field.js'
+import { ClosedField, type ClosedOptions, checkRangeOptions, rangeSchema } from './options.js'
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
@@ -29,9 +29,10 @@ export interface FloatFieldOptions extends FieldOptions {
  * taken as these strings where the field has no bounds; in filters they are not.
  * @throws ConfigurationError when minValue is greater than maxValue
  */
-export class FloatField<const Options extends FloatFieldOptions = {}> extends SerializerField<
+export class FloatField<const Options extends FloatFieldOptions = {}> extends ClosedField<
   number,
-  Options & FieldOptions
+  Options,
+  FloatFieldOptions
 > {
   constructor(options: ClosedOptions<Options, FloatFieldOptions> = {} as ClosedOptions<Options, FloatFieldOptions>) {
     super(options)
@@ -77,13 +78,7 @@ export class FloatField<const Options extends FloatFieldOptions = {}> extends Se
   }
 
   override schema(): FieldSchema {
-    const { minValue, maxValue, single } = this.options
-    return {
-      type: 'number',
-      format: single === true ? 'float' : 'double',
-      ...(minValue !== undefined && { minimum: minValue }),
-      ...(maxValue !== undefined && { maximum: maxValue }),
-    }
+    return { type: 'number', format: this.options.single === true ? 'float' : 'double', ...rangeSchema(this.options) }
   }
 }
 

@@ -2,22 +2,15 @@
 import { hasNumerals, Numeral, writable } from '../kernel/json-numerals.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { nextTurn } from '../kernel/turns.js'
-import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
+import type { FieldOptions, FieldSchema } from './field.js'
 import { checkJson, readJson } from './json-text.js'
-import type { ClosedOptions } from './options.js'
+import { ClosedField } from './options.js'
 
 /**
  * Any JSON value, at most 64 levels deep. A string from a form is read as JSON. Numbers keep all their digits, although
  * JavaScript's do not have them; of a body that the application's own parser has read they are lost already.
  */
-export class JSONField<const Options extends FieldOptions = {}> extends SerializerField<
-  unknown,
-  Options & FieldOptions
-> {
-  constructor(options: ClosedOptions<Options, FieldOptions> = {} as ClosedOptions<Options, FieldOptions>) {
-    super(options)
-  }
-
+export class JSONField<const Options extends FieldOptions = {}> extends ClosedField<unknown, Options> {
   override toInternalValue(value: unknown): unknown {
     // what follows reads long numbers once more, and there may be many
     const waiting = checkJson(value) ?? (hasNumerals(value) ? nextTurn() : undefined)

@@ -1,5 +1,6 @@
 /** What the constructors of all fields share: closed option types, and checks that end in a `ConfigurationError`. */
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 
 /**
  * `Options` without keys that `Known` does not have: a misspelt option does not compile, and literal types are kept.
@@ -7,6 +8,17 @@ import { ConfigurationError, ValidationError } from '../kernel/errors.js'
  */
 export type ClosedOptions<Options, Known> = Known &
   Options & { readonly [Key in Exclude<keyof Options, keyof Known>]: never }
+
+/** A field that takes its own options and no others. */
+export class ClosedField<
+  Value,
+  Options extends Known,
+  Known extends FieldOptions = FieldOptions,
+> extends SerializerField<Value, Options & FieldOptions> {
+  constructor(options: ClosedOptions<Options, Known> = {} as ClosedOptions<Options, Known>) {
+    super(options)
+  }
+}
 
 /** The mistake of whoever wrote `new SomeField(…)`, with the name of the class in front. */
 export function optionError(field: object, problem: string): ConfigurationError {
@@ -39,4 +51,13 @@ export function checkRangeOptions(field: object, options: { minValue?: number; m
   if (Number.isNaN(minValue) || Number.isNaN(maxValue))
     throw optionError(field, 'minValue and maxValue must be numbers')
   if (minValue > maxValue) throw optionError(field, `minValue ${minValue} is greater than maxValue ${maxValue}`)
+}
+
+/** Bounds as JSON Schema says them. */
+export function rangeSchema<Bound extends number | string>(options: {
+  readonly minValue?: Bound
+  readonly maxValue?: Bound
+}): FieldSchema {
+  const { minValue, maxValue } = options
+  return { ...(minValue !== undefined && { minimum: minValue }), ...(maxValue !== undefined && { maximum: maxValue }) }
 }

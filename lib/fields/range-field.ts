@@ -2,11 +2,10 @@
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { BigIntegerField } from './big-integer-field.js'
 import { isInfinite, readDate, readDateTime, writeDateTime } from './date-time-text.js'
 import { DecimalField, readDecimal } from './decimal-field.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
-import { IntegerField } from './integer-field.js'
+import { BigIntegerField, IntegerField } from './integer-fields.js'
 import { checkLengthOptions, MOST_ITEMS } from './options.js'
 import { counted, StringField } from './string-field.js'
 

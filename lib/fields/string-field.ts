@@ -2,8 +2,8 @@
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
-import { type ClosedOptions, checkLengthOptions } from './options.js'
+import type { FieldOptions, FieldSchema } from './field.js'
+import { ClosedField, type ClosedOptions, checkLengthOptions } from './options.js'
 
 /** Refuses what PostgreSQL cannot store (NUL) or would change (a lone surrogate). @throws ValidationError */
 export function checkText(text: string): void {
@@ -53,9 +53,10 @@ export interface StringFieldOptions extends FieldOptions {
  * @throws ConfigurationError when minLength is greater than maxLength
  * @example title: new StringField({ minLength: 2, maxLength: 200, allowBlank: false })
  */
-export class StringField<const Options extends StringFieldOptions = {}> extends SerializerField<
+export class StringField<const Options extends StringFieldOptions = {}> extends ClosedField<
   string,
-  Options & FieldOptions
+  Options,
+  StringFieldOptions
 > {
   constructor(options: ClosedOptions<Options, StringFieldOptions> = {} as ClosedOptions<Options, StringFieldOptions>) {
     super(options)

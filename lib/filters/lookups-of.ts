@@ -1,7 +1,7 @@
 /** Which lookups a column has. */
 
 import { elementOf } from '../fields/field-for-column.js'
-import { IntegerField } from '../fields/integer-field.js'
+import { IntegerField } from '../fields/integer-fields.js'
 import { ValidationError } from '../kernel/errors.js'
 import type { Column } from '../models/model-description.js'
 import { LOOKUPS, type Lookup, MOST_VALUES, Operand, RANGES, readList } from './lookups.js'

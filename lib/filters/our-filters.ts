@@ -1,10 +1,9 @@
 /** The filter backends of the package. */
 import { FieldFilter } from './field-filter.js'
-import { FullTextSearchFilter } from './full-text-search-filter.js'
+import { FullTextSearchFilter, SearchRankOrderingFilter } from './full-text-filters.js'
 import { ModifierFilter } from './modifier-filter.js'
 import { OrderingFilter } from './ordering-filter.js'
 import { SearchFilter } from './search-filter.js'
-import { SearchRankOrderingFilter } from './search-rank-ordering-filter.js'
 
 /** Backends that do nothing without a parameter of theirs: a request that has none does not ask them. */
 export const OUR_FILTERS: ReadonlySet<unknown> = new Set([

@@ -1,5 +1,5 @@
 /** What a group of conditions asks of a list: each of them read as the parameter of its name is, and the SQL of them all. */
-import { IntegerField } from '../fields/integer-field.js'
+import { IntegerField } from '../fields/integer-fields.js'
 import { ValidationError } from '../kernel/errors.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
 import type { SqlPart } from '../queryset/keyset.js'

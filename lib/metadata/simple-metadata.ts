@@ -1,8 +1,8 @@
 /** The metadata that a view has unless it says otherwise (wire format, section 12). */
 
 import type { FieldSchema } from '../fields/field.js'
-import { HiddenField } from '../fields/hidden-field.js'
 import { narrowed } from '../fields/narrowed-schema.js'
+import { HiddenField } from '../fields/own-value-fields.js'
 import type { Context } from '../http/context.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
 import { BaseMetadata, type DescribedView } from './metadata.js'

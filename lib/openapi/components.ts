@@ -1,8 +1,8 @@
 /** Components of a document: schemas of serializers, envelopes, errors, and who may use them by which name. */
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldSchema } from '../fields/field.js'
-import { HiddenField } from '../fields/hidden-field.js'
 import { orNull } from '../fields/or-null.js'
+import { HiddenField } from '../fields/own-value-fields.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { pascalCase } from '../kernel/naming.js'
 import { jsonSchemaOf, type StandardSchema } from '../kernel/standard-schema.js'

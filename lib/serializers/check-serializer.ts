@@ -2,7 +2,7 @@
 
 import { ArrayField } from '../fields/array-field.js'
 import { SerializerField } from '../fields/field.js'
-import { HiddenField } from '../fields/hidden-field.js'
+import { HiddenField } from '../fields/own-value-fields.js'
 import { checkDeclarations, nameAnonymous } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkOptions } from '../kernel/option-kinds.js'

@@ -1,6 +1,6 @@
 /** Names what the database or the model refuses by the client's fields. */
 
-import { HiddenField } from '../fields/hidden-field.js'
+import { HiddenField } from '../fields/own-value-fields.js'
 import { type ConstraintSubject, exposesTriggers } from '../postgres/failed-statement.js'
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'

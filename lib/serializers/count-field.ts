@@ -1,6 +1,6 @@
 /** A number of related objects in place of the objects: what `count('reviews')` of a view's `expandable` adds to a serializer. */
 
-import { IntegerField } from '../fields/integer-field.js'
+import { IntegerField } from '../fields/integer-fields.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'

@@ -1,7 +1,7 @@
 /** Fields that write one column or one relation: an input may give several only where they do not contradict each other. */
 import { isDeepStrictEqual } from 'node:util'
-import { HiddenField } from '../fields/hidden-field.js'
 import { keyText, notAKey } from '../fields/object-key.js'
+import { HiddenField } from '../fields/own-value-fields.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, RelationDescription } from '../models/model-description.js'

@@ -2,7 +2,7 @@
 import type { BinaryField } from '../fields/binary-field.js'
 import type { FieldOptions, SerializerField } from '../fields/field.js'
 import type { FileUploadField } from '../fields/file-upload-field.js'
-import type { HiddenField } from '../fields/hidden-field.js'
+import type { HiddenField } from '../fields/own-value-fields.js'
 import type { SerializerMethodField } from './serializer-method-field.js'
 
 declare const TYPES: unique symbol

@@ -1,7 +1,7 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
 
+import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
 import { referenceTo } from '../fields/object-key.js'
-import { PrimaryKeyRelatedField } from '../fields/primary-key-related-field.js'
 import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
 import { MOST_MESSAGES } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'

@@ -1,5 +1,5 @@
 /** Warnings about what a serializer shows: columns that look like secrets (promise A10), models with a `$formatJson`, slugs that are null. */
-import { SlugRelatedField } from '../fields/slug-related-field.js'
+import { SlugRelatedField } from '../fields/key-related-fields.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
 import { isSecretName } from '../kernel/telling-names.js'
 import { describeModel } from '../models/describe-model.js'

@@ -2,11 +2,10 @@
 
 import { FieldFilter } from '../../filters/field-filter.js'
 import { BaseFilter } from '../../filters/filter.js'
-import { FullTextSearchFilter } from '../../filters/full-text-search-filter.js'
+import { FullTextSearchFilter, SearchRankOrderingFilter } from '../../filters/full-text-filters.js'
 import { OrderingFilter } from '../../filters/ordering-filter.js'
 import { OUR_FILTERS } from '../../filters/our-filters.js'
 import { SearchFilter } from '../../filters/search-filter.js'
-import { SearchRankOrderingFilter } from '../../filters/search-rank-ordering-filter.js'
 import { firstTime } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
 import { answers } from '../actions.js'

@@ -67,8 +67,12 @@ type Parts = Omit<Entry, 'name' | 'place' | 'doc'>
 function classParts(file: SourceFile, node: Node, name: string): Parts {
   const members = node['body'].body as readonly Node[]
   const made = members.find(({ kind }) => kind === 'constructor')
-  const { text, names } = made ? parametersOf(file, made['value'], node) : { text: undefined, names: [] }
-  const base = node['superClass'] ? baseName(file, node['superClass']) : undefined
+  const above = node['superClass'] ? baseName(file, node['superClass']) : undefined
+  const closed = above === 'ClosedField' ? closedOptions(file, node) : undefined
+  const own = made && parametersOf(file, made['value'], node)
+  const { text, names } =
+    own ?? (closed ? { text: `options?: ${closed}`, names: [closed] } : { text: undefined, names: [] })
+  const base = closed === undefined ? above : 'SerializerField'
   const kind = node['abstract'] ? 'abstract class' : 'class'
   return {
     kind: 'class',
@@ -83,8 +87,16 @@ function classParts(file: SourceFile, node: Node, name: string): Parts {
   }
 }
 
-/** What a class extends: what constants stand for is said in their place. */
+/** What `ClosedField`, which has no public name, takes for a class: the last of its types, or the options of all fields. */
+function closedOptions(file: SourceFile, node: Node): string {
+  const [, , known]: readonly Node[] = node['superTypeArguments']?.params ?? node['superTypeParameters']?.params ?? []
+  return known ? flat(file.source.slice(known.start, known.end)) : 'FieldOptions'
+}
+
+/** What a class extends: what constants, and classes that only their file knows, stand for is said in their place. */
 function baseName(file: SourceFile, node: Node): string {
+  const inner = file.body.find((one) => one.type === 'ClassDeclaration' && one['id'].name === node['name'])
+  if (inner?.['superClass']) return baseName(file, inner['superClass'])
   const constants = file.body.filter(({ type }) => type === 'VariableDeclaration')
   const text = flat(file.source.slice(node.start, node.end)).replace(/<.*>/g, '')
   return text.replace(/\w+/g, (name) => {

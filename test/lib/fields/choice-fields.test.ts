@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ChoiceField } from '../../../lib/fields/choice-field.js'
-import { MultipleChoiceField } from '../../../lib/fields/multiple-choice-field.js'
+import { ChoiceField, MultipleChoiceField } from '../../../lib/fields/choice-fields.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { refusal, textRefusal } from './refusal.js'
 

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
-import { DurationField } from '../../../lib/fields/duration-field.js'
+import { DurationField } from '../../../lib/fields/date-time-fields.js'
 import { refusal, shown } from './refusal.js'
 
 const field = new DurationField()

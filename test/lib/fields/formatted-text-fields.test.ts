@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { EmailField, URLField } from '../../../lib/fields/email-and-url-fields.js'
-import { IPAddressField } from '../../../lib/fields/ip-address-field.js'
-import { UUIDField } from '../../../lib/fields/uuid-field.js'
+import { EmailField, IPAddressField, URLField, UUIDField } from '../../../lib/fields/formatted-text-fields.js'
 import { refusal, shown } from './refusal.js'
 
 describe('EmailField', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { BigIntegerField } from '../../../lib/fields/big-integer-field.js'
-import { IntegerField } from '../../../lib/fields/integer-field.js'
+import { BigIntegerField, IntegerField } from '../../../lib/fields/integer-fields.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { refusal, shown, textRefusal } from './refusal.js'
 

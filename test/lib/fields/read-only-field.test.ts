@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ReadOnlyField } from '../../../lib/fields/read-only-field.js'
+import { ReadOnlyField } from '../../../lib/fields/own-value-fields.js'
 import { keepText } from '../../../lib/models/database-text.js'
 import { shown } from './refusal.js'
 

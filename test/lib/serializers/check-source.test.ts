@@ -1,6 +1,6 @@
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ReadOnlyField } from '../../../lib/fields/read-only-field.js'
+import { ReadOnlyField } from '../../../lib/fields/own-value-fields.js'
 import { prepareModels } from '../../../lib/models/describe-model.js'
 import { ModelSerializer } from '../../../lib/serializers/model-serializer.js'
 import { Serializer } from '../../../lib/serializers/serializer.js'

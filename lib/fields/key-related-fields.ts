@@ -1,5 +1,4 @@
-/** Related objects by their primary key. */
-
+/** Related objects by their primary key, or by a property that people know. */
 import { takesOptions } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
 import type { ModelClass } from '../models/objection.js'
@@ -50,3 +49,31 @@ export class PrimaryKeyRelatedField<
 }
 
 takesOptions(PrimaryKeyRelatedField, {})
+
+export interface SlugRelatedFieldOptions extends RelatedFieldOptions {
+  /** The property of the related model by which a client names an object; should be unique. */
+  readonly slugField: string
+}
+
+/**
+ * A related object by a property of it that people know; with `many: true` a list of them.
+ * @example new SlugRelatedField({ queryset: Country, slugField: 'cca2' })
+ */
+export class SlugRelatedField<
+  const Options extends SlugRelatedFieldOptions = SlugRelatedFieldOptions,
+> extends RelatedField<Options> {
+  // the options are required here
+  constructor(options: ClosedOptions<Options, SlugRelatedFieldOptions>) {
+    super(options)
+  }
+
+  protected override keyProperty(): string {
+    return this.options.slugField
+  }
+
+  override notFoundMessage(key: unknown): string {
+    return `Object with slug ${quote(String(key))} does not exist.`
+  }
+}
+
+takesOptions<SlugRelatedFieldOptions, RelatedFieldOptions>(SlugRelatedField, { slugField: 'name' })

@@ -1,10 +1,69 @@
-/** Whole numbers of 64 bits (promise B3). */
-
+/** Whole numbers of 16, 32 and 64 bits (promises B1 and B3). */
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
+import type { FieldOptions, FieldSchema } from './field.js'
 import { DIGITS, exactInteger, unrounded } from './integer-text.js'
-import { type ClosedOptions, optionError } from './options.js'
+import { ClosedField, type ClosedOptions, checkRangeOptions, optionError, rangeSchema } from './options.js'
+
+export interface IntegerFieldOptions extends FieldOptions {
+  /** The least value accepted. */
+  readonly minValue?: number
+  /** The greatest value accepted. */
+  readonly maxValue?: number
+  /** The size of the column: 16 for smallint, 32 for integer. @default 32 */
+  readonly bits?: 16 | 32
+}
+
+/**
+ * A whole number that fits its column. A string is not a number: `"5"` is refused.
+ * @throws ConfigurationError when minValue is greater than maxValue
+ */
+export class IntegerField<const Options extends IntegerFieldOptions = {}> extends ClosedField<
+  number,
+  Options,
+  IntegerFieldOptions
+> {
+  readonly #least: number
+  readonly #greatest: number
+
+  constructor(
+    options: ClosedOptions<Options, IntegerFieldOptions> = {} as ClosedOptions<Options, IntegerFieldOptions>,
+  ) {
+    super(options)
+    const { minValue, maxValue, bits = 32 }: IntegerFieldOptions = options
+    checkRangeOptions(this, options)
+    if (bits !== 16 && bits !== 32) throw optionError(this, `bits is ${String(bits)}; give 16 or 32`)
+    const size = 2 ** (bits - 1)
+    this.#least = Math.max(minValue ?? -size, -size)
+    this.#greatest = Math.min(maxValue ?? size, size - 1)
+  }
+
+  override toInternalValue(value: unknown): number {
+    if (typeof value !== 'number' || !Number.isInteger(value)) throw new ValidationError('A valid integer is required.')
+    if (value < this.#least) throw new ValidationError(`Ensure this value is at least ${this.#least}.`)
+    if (value > this.#greatest) throw new ValidationError(`Ensure this value is at most ${this.#greatest}.`)
+    return value
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    return typeof value === 'string' || typeof value === 'bigint' ? Number(value) : value
+  }
+
+  override fromNumeral(text: string): number {
+    return unrounded(text)
+  }
+
+  override fromText(text: string): number {
+    if (!DIGITS.test(text)) throw new ValidationError('A valid integer is required.')
+    return Number(text)
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'integer', format: `int${this.options.bits ?? 32}`, ...rangeSchema(this.options) }
+  }
+}
+
+takesOptions<IntegerFieldOptions, FieldOptions>(IntegerField, { minValue: 'number', maxValue: 'number', bits: 'any' })
 
 const LEADING_ZEROS = /^(-?)0+(?=\d)/
 /** The longest int8 has 19 digits and a sign. */
@@ -21,9 +80,10 @@ export interface BigIntegerFieldOptions extends FieldOptions {
  * A whole number of 64 bits: a JSON number while that is exact (up to 2^53 - 1), a string of its digits beyond.
  * @throws ConfigurationError when a bound is no int8, or minValue is greater than maxValue
  */
-export class BigIntegerField<const Options extends BigIntegerFieldOptions = {}> extends SerializerField<
+export class BigIntegerField<const Options extends BigIntegerFieldOptions = {}> extends ClosedField<
   number | string,
-  Options & FieldOptions
+  Options,
+  BigIntegerFieldOptions
 > {
   readonly #least: bigint
   readonly #greatest: bigint
@@ -70,18 +130,8 @@ export class BigIntegerField<const Options extends BigIntegerFieldOptions = {}> 
   }
 
   override schema(): FieldSchema {
-    const { minValue, maxValue } = this.options
-    return {
-      anyOf: [
-        {
-          type: 'integer',
-          format: 'int64',
-          ...(minValue !== undefined && { minimum: minValue }),
-          ...(maxValue !== undefined && { maximum: maxValue }),
-        },
-        { type: 'string', pattern: '^-?[0-9]+$' },
-      ],
-    }
+    const number = { type: 'integer', format: 'int64', ...rangeSchema(this.options) }
+    return { anyOf: [number, { type: 'string', pattern: '^-?[0-9]+$' }] }
   }
 
   #checkRange(value: number | bigint): void {

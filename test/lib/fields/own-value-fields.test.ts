@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CurrentUserDefault, HiddenField } from '../../../lib/fields/hidden-field.js'
+import { CurrentUserDefault, HiddenField } from '../../../lib/fields/own-value-fields.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 
 test('[A2] a HiddenField is not shown and needs no input', () => {

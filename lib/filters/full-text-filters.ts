@@ -1,5 +1,4 @@
-/** Orders the results of a full-text search by how well they match. */
-
+/** Full-text search, `?search="lazy dog" -cat`, and the order of what it finds by how well it matches. */
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -13,7 +12,46 @@ import {
   type QueryParameters,
 } from './filter.js'
 import { checkFullText, type FullTextOptions, fullTextOf, searchParameter, searchText } from './full-text.js'
-import { FullTextSearchFilter } from './full-text-search-filter.js'
+
+/**
+ * Searches the view's `searchFields` with PostgreSQL's full-text search: `searchConfig` is its configuration,
+ * `searchType` says how the query is written (`websearch` takes any string), `searchParam` names the parameter.
+ * Fields may be those of relations to one object. An index for fields of the model itself is one on
+ * `to_tsvector('english', left(coalesce(title, '') || ' ' || coalesce(body, ''), 250000))`.
+ * @example
+ * static override filterBackends = [FullTextSearchFilter, SearchRankOrderingFilter]
+ * static override searchFields = ['title', 'body']
+ */
+export class FullTextSearchFilter extends BaseFilter {
+  declare readonly asks?: 'search'
+  readonly statementTimeout: number
+
+  constructor(options: FullTextOptions = {}) {
+    super()
+    takeOptions(this, options)
+    this.statementTimeout = options.statementTimeout ?? 5_000
+  }
+
+  override read(query: QueryParameters, settings: FilterSettings): FilterCondition | null {
+    const { search } = fullTextOf(settings)
+    const text = search && searchText(query, settings)
+    if (!search || text === null) return null
+    return {
+      where: (start) => search.matches(start, text),
+      guarded: this.statementTimeout,
+    }
+  }
+
+  override parameters(settings: FilterSettings): readonly ParameterDescription[] {
+    return fullTextOf(settings).search ? [searchParameter(settings)] : []
+  }
+
+  override check(settings: FilterSettings, knex: Queryable | undefined): Promise<void> {
+    return checkFullText(settings, knex)
+  }
+}
+
+takesOptions<FullTextOptions>(FullTextSearchFilter, { statementTimeout: 'size' })
 
 /**
  * Puts the best matches of a full-text search first. Used alone it searches, too; beside a `FullTextSearchFilter` it

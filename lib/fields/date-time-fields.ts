@@ -1,16 +1,114 @@
-/** Points in time (promises B6 and B15). */
+/** Days, points in time, times of day and intervals (promises B6 and B15; wire format, section 6). */
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import {
   isInfinite,
+  readDate,
+  readDateOf,
   readDateTime,
   readDateTimeOf,
+  readOffsetTime,
+  readTime,
+  writeDateOf,
   writeDateTime,
   writeDateTimeOf,
   writeOther,
+  writeTime,
 } from './date-time-text.js'
+import { DURATION_PATTERN, readDuration, writeDuration, writeDurationText } from './duration-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
-import { type ClosedOptions, optionError } from './options.js'
+import { ClosedField, type ClosedOptions, optionError } from './options.js'
+
+const DATE_MESSAGE = 'Use the format YYYY-MM-DD.'
+
+/** A day: `2026-03-28`, `infinity` or `-infinity`. Takes that text, or a Date for its day in local time (as pg reads a `date` column). */
+export class DateField<const Options extends FieldOptions = {}> extends ClosedField<string, Options> {
+  override toInternalValue(value: unknown): string {
+    if (typeof value === 'string' && isInfinite(value)) return value
+    const text = typeof value === 'string' ? readDate(value) : value instanceof Date ? readDateOf(value) : undefined
+    if (text === undefined) throw new ValidationError(DATE_MESSAGE)
+    return text
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    if (typeof value === 'string') return value
+    return value instanceof Date ? writeDateOf(value) : writeOther(value)
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'string', format: 'date' }
+  }
+}
+
+takesOptions(DateField, {})
+
+const TIME_MESSAGE = 'Use the format HH:MM:SS[.ffffff].'
+const OFFSET_TIME_MESSAGE = 'Use the format HH:MM:SS[.ffffff](Z|±HH[:MM]).'
+const OFFSET_TIME_PATTERN = '^\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,6})?)?(Z|[+-]\\d\\d(:\\d\\d){0,2})$'
+
+/** A time of day without offset: `15:30:00.5`. The end of the day is `24:00:00`. */
+export class TimeField<const Options extends FieldOptions = {}> extends ClosedField<string, Options> {
+  override toInternalValue(value: unknown): string {
+    const text = typeof value === 'string' ? readTime(value) : undefined
+    if (text === undefined) throw new ValidationError(TIME_MESSAGE)
+    return text
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    return typeof value === 'string' ? writeTime(value) : value
+  }
+
+  override schema(): FieldSchema {
+    // JSON Schema's format "time" has an offset; ours, as PostgreSQL's, has none.
+    return { type: 'string', format: 'time-local' }
+  }
+}
+
+takesOptions(TimeField, {})
+
+/**
+ * A time of day with its offset, as a column of type timetz keeps it: `15:30:00.5+02`. Takes any offset as `Z`, `±HH` or
+ * `±HH:MM`, and none without; shows it as PostgreSQL prints it.
+ */
+export class OffsetTimeField extends SerializerField<string> {
+  override toInternalValue(value: unknown): string {
+    const text = typeof value === 'string' ? readOffsetTime(value) : undefined
+    if (text === undefined) throw new ValidationError(OFFSET_TIME_MESSAGE)
+    return text
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'string', pattern: OFFSET_TIME_PATTERN }
+  }
+}
+
+takesOptions(OffsetTimeField, {})
+
+const MESSAGE = 'Use the format PnYnMnDTnHnMnS.'
+
+/**
+ * An ISO 8601 duration such as `P1DT2H`. Each part may be negative (`P1DT-2H`), only seconds may have a fraction.
+ * Stored and shown in the form PostgreSQL prints: `P2W` becomes `P14D`, `PT90M` becomes `PT1H30M`.
+ */
+export class DurationField<const Options extends FieldOptions = {}> extends ClosedField<string, Options> {
+  override toInternalValue(value: unknown): string {
+    if (typeof value === 'string' && isInfinite(value)) return value
+    const text = typeof value === 'string' ? readDuration(value) : undefined
+    if (text === undefined) throw new ValidationError(MESSAGE)
+    return text
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    if (typeof value === 'string') return writeDurationText(value)
+    return typeof value === 'object' && value !== null ? writeDuration(value) : value
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'string', pattern: DURATION_PATTERN }
+  }
+}
+
+takesOptions(DurationField, {})
 
 const TOKENS: ReadonlyMap<string, (text: string) => string> = new Map([
   ['Y', (text: string) => text.slice(0, 4)],
@@ -70,9 +168,10 @@ export interface DateTimeFieldOptions extends FieldOptions {
  * its microseconds: `2026-03-28T15:30:00.1234Z`.
  * @throws ConfigurationError when formatStr has a token that is not known
  */
-export class DateTimeField<const Options extends DateTimeFieldOptions = {}> extends SerializerField<
+export class DateTimeField<const Options extends DateTimeFieldOptions = {}> extends ClosedField<
   string,
-  Options & FieldOptions
+  Options,
+  DateTimeFieldOptions
 > {
   readonly #format: DateTimeFormat | undefined
 

@@ -1,9 +1,40 @@
-/** A value the client neither sends nor sees, and a default that fills it (promise A2). */
-
+/** Values that a client does not send: shown only, or not even that, and defaults that fill them (promise A2). */
 import { userId } from '../http/context.js'
+import { writable } from '../kernel/json-numerals.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { type ContextDefault, type FieldOptions, type SerializerContext, SerializerField } from './field.js'
+import { writeDateTimeOf } from './date-time-text.js'
+import {
+  type ContextDefault,
+  type FieldOptions,
+  type FieldSchema,
+  type SerializerContext,
+  SerializerField,
+} from './field.js'
 import { type ClosedOptions, optionError } from './options.js'
+
+/**
+ * Shows what is stored as it is (a Date as a DateTimeField would, a bigint by its digits) and never takes input:
+ * it is read-only and not required, whatever the options say.
+ */
+export class ReadOnlyField<const Options extends FieldOptions = {}> extends SerializerField<
+  unknown,
+  Options & FieldOptions & { readonly readOnly: true }
+> {
+  constructor(options: ClosedOptions<Options, FieldOptions> = {} as ClosedOptions<Options, FieldOptions>) {
+    super({ ...options, readOnly: true, required: false })
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    if (value instanceof Date) return writeDateTimeOf(value)
+    return typeof value === 'bigint' ? String(value) : writable(value)
+  }
+
+  override schema(): FieldSchema {
+    return {}
+  }
+}
+
+takesOptions(ReadOnlyField, {})
 
 export interface HiddenFieldOptions extends Pick<FieldOptions, 'source'> {
   /** The value: as it is, from a function of no arguments, or a `ContextDefault` such as `CurrentUserDefault`. */

@@ -1,0 +1,151 @@
+/** Fields whose value is one of a list, or several of it. */
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
+import { quote } from '../kernel/quote.js'
+import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
+import { readItems, readJson } from './json-text.js'
+import { type ClosedOptions, checkNotEmpty, optionError } from './options.js'
+
+/** What PostgreSQL writes for numbers that a choice can be; no longer than a number is exact. */
+const DECIMAL = /^-?(?=[\d.]{1,16}$)\d+(?:\.\d+)?$/
+
+/** A value to choose; `1` and `'1'` are two values. */
+type Choice = string | number
+
+/** The choices of a field: what is one of them, and how it is shown. */
+class ChoiceSet {
+  readonly schema: FieldSchema
+  readonly #values: ReadonlySet<unknown>
+  readonly #byText: ReadonlyMap<string, Choice>
+
+  constructor(field: object, choices: readonly Choice[]) {
+    if (!Array.isArray(choices)) throw optionError(field, 'choices is no list; give a list of values')
+    if (choices.length === 0) throw optionError(field, 'choices is empty; give at least one value')
+    const wrong: unknown = choices.find((choice) => typeof choice !== 'string' && typeof choice !== 'number')
+    if (wrong !== undefined) throw optionError(field, `choices has ${quote(wrong)}; give texts and numbers`)
+    const types = new Set(choices.map((choice) => typeof choice))
+    this.#values = new Set(choices)
+    // Where 1 and '1' are both choices, a string means the string: what comes later in a Map wins.
+    const texts = choices.filter((choice) => typeof choice === 'string')
+    const numbers = choices.filter((choice) => typeof choice === 'number')
+    this.#byText = new Map([...numbers, ...texts].map((choice) => [String(choice), choice]))
+    this.schema = { type: types.size === 1 ? [...types].join() : [...types], enum: [...this.#values] }
+  }
+
+  has(value: unknown): boolean {
+    return this.#values.has(value)
+  }
+
+  check(value: unknown): Choice {
+    if (!this.#values.has(value)) throw new ValidationError(`${quote(value)} is not a valid choice.`)
+    return value as Choice
+  }
+
+  /** The choice that is stored: a driver reads large and decimal numbers as strings, such as `7.00`. */
+  show(value: unknown): unknown {
+    if (this.#values.has(value)) return value
+    const named = this.#byText.get(String(value))
+    if (named !== undefined) return named
+    const number = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : undefined
+    return this.#values.has(number) ? number : value
+  }
+
+  fromText(text: string): Choice {
+    return this.#byText.get(text) ?? text
+  }
+}
+
+export interface ChoiceFieldOptions extends FieldOptions {
+  /** The values to choose from. */
+  readonly choices: readonly Choice[]
+}
+
+/**
+ * A value that is one of `choices`.
+ * @throws ConfigurationError when there are no choices
+ * @example status: new ChoiceField({ choices: ['draft', 'open'], default: 'draft' })
+ */
+export class ChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldOptions> extends SerializerField<
+  Options['choices'][number],
+  Options & FieldOptions
+> {
+  readonly #choices: ChoiceSet
+
+  constructor(options: ClosedOptions<Options, ChoiceFieldOptions>) {
+    super(options)
+    this.#choices = new ChoiceSet(this, options.choices)
+  }
+
+  override toInternalValue(value: unknown): Options['choices'][number] {
+    return this.#choices.check(value)
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    return this.#choices.show(value)
+  }
+
+  override fromText(text: string): Choice {
+    return this.#choices.fromText(text)
+  }
+
+  override get takesEmptyText(): boolean {
+    return this.#choices.has('')
+  }
+
+  override schema(): FieldSchema {
+    return this.#choices.schema
+  }
+}
+
+takesOptions<ChoiceFieldOptions, FieldOptions>(ChoiceField, { choices: 'list' })
+
+export interface MultipleChoiceFieldOptions extends ChoiceFieldOptions {
+  /** An empty list is accepted. @default true */
+  readonly allowEmpty?: boolean
+}
+
+/**
+ * Several of `choices`. Values given twice are taken once, in the order they first appear.
+ * In a form the name is repeated, or its text is a JSON array.
+ * @throws ConfigurationError when there are no choices
+ */
+export class MultipleChoiceField<
+  const Options extends MultipleChoiceFieldOptions = MultipleChoiceFieldOptions,
+> extends SerializerField<Options['choices'][number][], Options & FieldOptions> {
+  readonly #choices: ChoiceSet
+
+  constructor(options: ClosedOptions<Options, MultipleChoiceFieldOptions>) {
+    super(options)
+    this.#choices = new ChoiceSet(this, options.choices)
+  }
+
+  override toInternalValue(value: unknown): Options['choices'][number][] {
+    if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
+    checkNotEmpty(value, this.options)
+    const chosen = [...new Set<unknown>(value)]
+    for (const item of chosen) this.#choices.check(item)
+    return chosen as Choice[]
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    return Array.isArray(value) ? value.map((item) => this.#choices.show(item)) : value
+  }
+
+  override get takesEmptyText(): boolean {
+    return true
+  }
+
+  override fromText(text: string): unknown {
+    return readJson(text)
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    return readItems(values, (text) => this.#choices.fromText(text))
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'array', items: this.#choices.schema, ...(this.options.allowEmpty === false && { minItems: 1 }) }
+  }
+}
+
+takesOptions<MultipleChoiceFieldOptions, FieldOptions>(MultipleChoiceField, { choices: 'list', allowEmpty: 'boolean' })
