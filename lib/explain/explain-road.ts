@@ -34,7 +34,6 @@ import { readSavedRows, savedRows } from '../views/steps/answer-saved.js'
 import { findInserter } from '../views/steps/insert-row.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { explainedList } from '../views/steps/read-list.js'
-import { objectRow } from '../views/steps/read-object.js'
 import { rowAccess } from '../views/steps/selection.js'
 import { takesPart } from '../views/takes-part.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
@@ -124,7 +123,7 @@ class RoadBook {
     }
     let rows: RowAccess | undefined
     await this.#step('object', async () => {
-      rows = objectRow(view, this.#tell)
+      rows = rowAccess(view, 'retrieve', { tell: this.#tell })
       await view.getDetail()
     })
     const reading = this.#reading(rows)
@@ -351,7 +350,7 @@ class RoadBook {
     if (overridden(this.#view, 'getSerializerClass')) {
       return this.#tell(`${this.#view.viewClass.name} overrides getSerializerClass(): each of them is decided on`)
     }
-    return action === 'list' ? rowAccess(this.#view, 'list', { tell: this.#tell }) : objectRow(this.#view, this.#tell)
+    return rowAccess(this.#view, action, { tell: this.#tell })
   }
 
   #reading(rows: RowAccess | undefined): ExplainedReading {

@@ -80,11 +80,9 @@ async function download(view: GenericViewSet, column: string, storage: UploadSto
 async function findByFile(view: GenericViewSet, property: string, key: string): Promise<Model> {
   const { column, type, sqlType } = view.resource.model.columns.get(property) ?? { column: property }
   const sql = type === 'array' ? `?? @> array[?]::${sqlType}` : '?? = ?'
-  const [found] = await lookedUp(() => {
-    const query = visibleQuery(view)
-    addWhere(query, ({ table }) => ({ sql, bindings: [`${table}.${column}`, key] }))
-    return query.limit(1) as unknown as Promise<readonly Model[]>
-  })
+  const query = visibleQuery(view)
+  addWhere(query, ({ table }) => ({ sql, bindings: [`${table}.${column}`, key] }))
+  const [found] = await lookedUp(Promise.resolve(query.limit(1)) as unknown as Promise<readonly Model[]>)
   if (!found) throw new NotFound()
   return found
 }

@@ -141,14 +141,16 @@ function foreignKey(model: ModelClass, column: Column): ColumnKey {
   })
 }
 
-const fieldOf = oncePer((column: Column) => fieldForColumn({ ...column, schema: {} }, {}))
+/** How the values of a column are read and written as keys. */
+const formatOf = oncePer((column: Column) => ({
+  field: fieldForColumn({ ...column, schema: {} }, {}),
+  // of most types a value has one text, which fields read
+  isPlain: !SPELT_TYPES.has(column.type),
+}))
 
 /** The value that a string of a path stands for; undefined when no row can have it, so that no query need be sent. */
 export function parseLookup(column: Column, text: string): unknown {
-  return (
-    rareKey(column, text) ??
-    tried(column, (field) => field.toInternalValue(field.fromText(shortKey(column, text) as string), {}))
-  )
+  return tried(column, text, readText)
 }
 
 const SURPLUS_ZEROS = /^(-?\d+\.\d*?)0+$/
@@ -175,25 +177,36 @@ export function rareKey({ type }: Column, value: unknown): string | undefined {
 
 const NO_NUMBER = /^(?:NaN|-?Infinity)$/
 const NUMBER_TYPES = new Set(['float4', 'float8', 'numeric'])
+const SPELT_TYPES = new Set([...NUMBER_TYPES, 'bpchar', 'date', 'timestamp', 'timestamptz'])
 
 /** The value that a JSON value stands for, such as a key of a bulk request; undefined when no row can have it. */
 export function parseValue(column: Column, value: unknown): unknown {
   if (value === null || value === undefined) return undefined
-  return rareKey(column, value) ?? tried(column, (field) => field.toInternalValue(shortKey(column, value), {}))
+  return tried(column, value)
 }
 
 /** What a path has for a value of the column: the same that is read of it. */
 export function writeLookup(column: Column, value: unknown): unknown {
   // a row that was just written holds PostgreSQL's own text
   const isText = column.type === 'bool' && (value === 't' || value === 'f')
-  return fieldOf(column).toRepresentation(isText ? value === 't' : value, {})
+  return formatOf(column).field.toRepresentation(isText ? value === 't' : value, {})
 }
 
-/** @throws {ConfigurationError} the column's values are none that a key can be */
-function tried(column: Column, read: (field: SerializerField) => unknown): unknown {
-  const field = fieldOf(column)
+function readText(field: SerializerField, text: unknown): unknown {
+  return field.fromText(text as string)
+}
+
+/**
+ * @param read makes a value of JSON of what was given, where it is none
+ * @throws {ConfigurationError} the column's values are none that a key can be
+ */
+function tried(column: Column, given: unknown, read?: (field: SerializerField, given: unknown) => unknown): unknown {
+  const { field, isPlain } = formatOf(column)
+  const rare = isPlain ? undefined : rareKey(column, given)
+  if (rare !== undefined) return rare
+  const short = isPlain ? given : shortKey(column, given)
   try {
-    const value = read(field)
+    const value = field.toInternalValue(read ? read(field, short) : short, {})
     if (!(value instanceof Promise)) return value
     // a rejection that nobody waits for would end the process
     void value.catch(() => undefined)

@@ -27,16 +27,25 @@ export class PageLinks {
 
   /** As `URLSearchParams.set` does for each parameter; pair by pair, as most of them need no decoding. */
   to(...parameters: readonly LinkParameter[]): string {
-    const changes: Change[] = []
-    for (const [name, value] of parameters) changes.push(changeOf(name, value))
-    let query = ''
-    for (const pair of this.#pairs) {
-      const change = changeAt(pair, changes)
-      query = change ? apply(change, query) : append(query, pair)
-    }
-    for (const change of changes) query = apply(change, query)
-    return query === '' ? this.#path : `${this.#path}?${query}`
+    let pairs = this.#pairs
+    for (const [name, value] of parameters) pairs = changed(pairs, `${encode(name)}=`, value)
+    return pairs.length === 0 ? this.#path : `${this.#path}?${pairs.join('&')}`
   }
+}
+
+/** The pairs with one of this name, in the place of the first or behind all, and none where its value is null. */
+function changed(pairs: readonly string[], name: string, value: string | null): readonly string[] {
+  const all: string[] = []
+  let own = value === null ? undefined : name + encode(value)
+  for (const pair of pairs) {
+    if (!pair.startsWith(name)) all.push(pair)
+    else if (own !== undefined) {
+      all.push(own)
+      own = undefined
+    }
+  }
+  if (own !== undefined) all.push(own)
+  return all
 }
 
 function pairsOf(search: string): readonly string[] {
@@ -47,35 +56,6 @@ function pairsOf(search: string): readonly string[] {
     if (end > start) pairs.push(rewrite(search.slice(start, end)))
   }
   return pairs
-}
-
-/** A parameter to set, once. */
-interface Change {
-  /** As it is written, with the equals sign that ends it. */
-  readonly name: string
-  /** Null takes the parameter out. */
-  readonly pair: string | null
-  isDone: boolean
-}
-
-function changeOf(parameter: string, value: string | null): Change {
-  const name = `${encode(parameter)}=`
-  return { name, pair: value === null ? null : name + encode(value), isDone: false }
-}
-
-function changeAt(pair: string, changes: readonly Change[]): Change | undefined {
-  for (const change of changes) if (pair.startsWith(change.name)) return change
-  return undefined
-}
-
-function apply(change: Change, query: string): string {
-  if (change.isDone) return query
-  change.isDone = true
-  return change.pair === null ? query : append(query, change.pair)
-}
-
-function append(query: string, pair: string): string {
-  return query === '' ? pair : `${query}&${pair}`
 }
 
 /** A pair as `URLSearchParams` writes what it reads. */

@@ -19,7 +19,7 @@ export const LONGEST_PIECE = 32_768
  * garbage collection, and pages of that size come one after the other in an export.
  */
 export class JsonText {
-  readonly pieces: JsonPieces
+  declare readonly pieces: JsonPieces
 
   constructor(...pieces: JsonPieces) {
     this.pieces = pieces
@@ -46,13 +46,17 @@ export function inBytes(pieces: JsonPieces): Buffer {
   return bytes
 }
 
-/** The list of what `write` writes for the numbers from `start` to before `end`. */
-export function jsonList(start: number, end: number, write: (index: number) => string): JsonText {
+/** The list of what `write` writes of each row. */
+export function jsonList<Row, Scope>(
+  rows: readonly Row[],
+  write: (row: Row, scope: Scope) => string,
+  scope: Scope,
+): JsonText {
   const pieces: string[] = []
   let text = '['
-  for (let index = start; index < end; index++) {
-    if (index > start) text += ','
-    text += write(index)
+  for (let index = 0; index < rows.length; index++) {
+    if (index > 0) text += ','
+    text += write(rows[index] as Row, scope)
     if (text.length < LONGEST_PIECE) continue
     pieces.push(text)
     text = ''

@@ -106,9 +106,8 @@ export class Inserter {
   /** Inserts rows, all or none, and returns them as a JSON list. */
   async many(rows: readonly RowValues[]): Promise<JsonText> {
     if (rows.length === 0) return new JsonText('[]')
-    const write = writerOf(this.#access.plan, 0)
     const inserted = await this.#whole((trx) => this.insert(rows, trx))
-    return jsonList(0, inserted.length, (index) => write(inserted[index] as RawRow, this.#access))
+    return jsonList(inserted, writerOf(this.#access.plan, 0), this.#access)
   }
 
   /** The rows as they were inserted. @throws ValidationError the database has left out one of them */

@@ -244,9 +244,8 @@ export class TextRows implements Rows {
 
   results(start: number, end: number, backwards = false): JsonText {
     const { plan, offset } = this.#layout
-    const write = writerOf(plan, offset)
-    const last = end - 1 + start
-    return jsonList(start, end, (index) => write(this.#raw[backwards ? last - index : index] as RawRow, this.#scope))
+    const rows = this.#raw.slice(start, end)
+    return jsonList(backwards ? rows.reverse() : rows, writerOf(plan, offset), this.#scope)
   }
 
   json(index: number): string {

@@ -225,7 +225,7 @@ async function find(parent: GenericView, related: readonly Column[] | undefined)
   if (!query.hasSelects() && parent.plan.isPlain) {
     void query.select(references(query, related ?? lookup.key.columns))
   }
-  const [object] = (await lookedUp(async () => readExactly(first(lookup.key, query)))) as object[]
+  const [object] = (await lookedUp(Promise.resolve(readExactly(first(lookup.key, query))))) as object[]
   if (!object) throw new NotFound()
   if (parent.plan.resource.needsObject) {
     await parent.loadRelated([object])

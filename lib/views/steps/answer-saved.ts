@@ -144,5 +144,5 @@ async function readList(
   const rows = (await findRows(access, lookupAny(view, keys), terms)) ?? []
   const byKey = new Map(rows.map(({ text, texts }) => [spelling(texts, columns), text.text]))
   const texts = keys.map((key) => byKey.get(spelling(key, columns)))
-  return texts.includes(undefined) ? undefined : jsonList(0, texts.length, (index) => texts[index] as string)
+  return texts.includes(undefined) ? undefined : jsonList(texts, String, undefined)
 }

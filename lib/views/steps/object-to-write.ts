@@ -79,7 +79,7 @@ export async function findObject(view: GenericView): Promise<Model> {
   const lookup = lookupOf(view)
   const isVersioned = view.plan.viewClass.concurrency !== null
   const isHeld = view.holds || (isVersioned && transactionOf(view) !== undefined && !isSafeMethod(view.ctx.method))
-  const found = await lookedUp(() => (isHeld ? holdObjects(view, lookup) : readVersioned(view, lookup)))
+  const found = await lookedUp(isHeld ? holdObjects(view, lookup) : readVersioned(view, lookup))
   // an application's own query may find more
   const object = view.plan.resource.isWholeTable ? found[0] : found.find((one) => isNamed(one, lookup))
   if (!object) throw new NotFound()
@@ -89,7 +89,7 @@ export async function findObject(view: GenericView): Promise<Model> {
 /** True where a row that the caller sees has the key on the path. */
 export async function isFound(view: GenericView): Promise<boolean> {
   const lookup = lookupOf(view)
-  const found = await lookedUp(() => readObjects(lookup))
+  const found = await lookedUp(readObjects(lookup))
   return found.some((one) => isNamed(one, lookup))
 }
 

@@ -6,7 +6,7 @@ import type { LimitOffsetPagination } from '../../pagination/limit-offset-pagina
 import { declaredParameters, listParameters } from '../action-parameters.js'
 import { actionNamed, showsFigures } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { type GenericViewClass, hasModel } from '../generic-view-class.js'
+import { hasModel } from '../generic-view-class.js'
 import { readDialect } from '../query-dialects.js'
 import type { View } from '../view.js'
 import { selectionParameters } from './selection.js'
@@ -48,8 +48,8 @@ function dialectRead(view: GenericView): QueryParameters | undefined {
 
 /** Puts the values of each list together, for all who read the request's parameters from here on. */
 export function readQueryLists(view: View): void {
-  const { ctx, viewClass } = view as View & { viewClass?: GenericViewClass }
-  if (!ctx.req.url?.includes('?') || viewClass === undefined || !hasModel(viewClass)) return
+  const { ctx, plan } = view
+  if (!ctx.req.url?.includes('?') || !plan.resource || !hasModel(plan.resource.view)) return
   const query = dialectRead(view as GenericView) ?? queryOf(ctx)
   if (!Object.keys(query).some((name) => typeof query[name] !== 'string' || name.endsWith(BRACKETS))) return
   const read: Record<string, string | readonly string[] | undefined> = Object.assign(Object.create(null), query)

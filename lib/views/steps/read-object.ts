@@ -9,20 +9,19 @@ import { readingError, toApiError } from '../../postgres/database-errors.js'
 import { type ConditionKey, conditionKey, WHOLE_TABLE } from '../../queryset/condition-key.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
 import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
-import type { RowAccess } from '../../rows/row-access.js'
 import type { GenericView } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
-import { representFound, rowAccess, type Tell } from './selection.js'
+import { representFound, rowAccess } from './selection.js'
 import { visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
   const { resource } = view.plan
   if (resource.namesPerUser && !resource.overrides.lookup) requireOwner(view)
-  const rows = objectRow(view)
+  const rows = rowAccess(view, 'retrieve')
   if (!rows) return readInstance(view)
-  const all = await lookedUp(() => findRows(rows, lookupOf(view), resource.versionTerms))
+  const all = await lookedUp(findRows(rows, lookupOf(view), resource.versionTerms))
   if (all === null) return readInstance(view)
   const [found] = all
   if (found === undefined) throw new NotFound()
@@ -31,12 +30,6 @@ export async function readDetail(view: GenericView): Promise<unknown> {
     checkIfMatch(view)
   }
   return found.text
-}
-
-/** The object's row, where nothing of the application needs an instance of it; else undefined. */
-export function objectRow(view: GenericView, tell?: Tell): RowAccess | undefined {
-  // a wrong name in what the request selects is refused before anything is looked up
-  return rowAccess(view, 'retrieve', { tell })
 }
 
 async function readInstance(view: GenericView): Promise<unknown> {
@@ -50,8 +43,8 @@ async function readInstance(view: GenericView): Promise<unknown> {
  * @throws NotFound PostgreSQL cannot read the key as a value of its column
  * @throws Error it can, so that the bad value is one that SQL of the application has made
  */
-export function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
-  return find().catch((error: unknown) => {
+export function lookedUp<Found>(found: Promise<Found>): Promise<Found> {
+  return found.catch((error: unknown) => {
     if (error instanceof ApiError) throw error
     if (toApiError(error) instanceof ValidationError) throw new NotFound(undefined, { cause: error })
     throw readingError(error)

@@ -345,7 +345,7 @@ export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAcce
     client: view.ctx.req.socket,
     native: way === 'native',
     countSql: plan.varies ? countSqlOf(view) : undefined,
-    varies: plan.varies || (view.visibleRows !== undefined && isWrapped(plan)),
+    varies: plan.varies || (view.plan.limitsRows && isWrapped(plan)),
     context: () => view.getSerializerContext(),
   })
 }
