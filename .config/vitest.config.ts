@@ -59,6 +59,7 @@ const isFast = process.env['FAST'] === 'true'
 const isQuick = Boolean(process.env['QUICK'])
 const isRole = Boolean(process.env['DATABASE_ROLE'])
 const isTraced = Boolean(process.env['TRACED'])
+const isShuffled = Boolean(process.env['SHUFFLED'])
 const fromRoot = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const chosen = chosenFiles()
 const alone = aloneFiles()
@@ -120,9 +121,9 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
         ...(isTraced ? [fromRoot('test/support/as-traced.ts')] : []),
       ],
       pool: 'forks',
-      // one after the other, so that a process is not given up for a file that wants its own; these wait more than they compute
-      sequence: { groupOrder: isolate ? 1 : 0 },
-      ...(isolate && !isCompiled && { maxWorkers: Math.max(3, availableParallelism() - 1) }),
+      // vitest takes those alone first, and the longest: the short ones fill what is left, in processes that they keep.
+      // By chance both kinds would be mixed, and a process given up for each file that wants its own.
+      sequence: { groupOrder: isolate && isShuffled ? 1 : 0 },
       testTimeout: 30_000,
       hookTimeout: 60_000,
     },
@@ -132,14 +133,14 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
 export default defineConfig({
   root: fromRoot(''),
   test: {
-    ...(process.env['SHUFFLED'] && { sequence: { shuffle: { files: true } } }),
+    ...(isShuffled && { sequence: { shuffle: { files: true } } }),
     projects: [project(false), project(true)],
     globalSetup: [
       'support/temporary-folder',
       ...(isFast ? [] : ['support/global-setup', 'trust/support/global-setup']),
     ].map((name) => fromRoot(`test/${name}.ts`)),
-    // On two cores the default would be one file at a time, though most of the work is PostgreSQL's.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // On two cores the default would be one file at a time. A file waits while PostgreSQL works, or a program that it started.
+    maxWorkers: Math.max(isCompiled || isFast ? 2 : 3, availableParallelism() - 1),
     coverage: { enabled: false, include: ['lib/**', 'plugins/**'] },
   },
 })
