@@ -14,6 +14,7 @@ import {
   FileUploadField,
   ModelSerializer,
 } from '../../lib/index.js'
+import { any, rule } from '../../lib/rules/index.js'
 import { FileSystemStorage } from '../../lib/storage/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -27,12 +28,25 @@ const SCHEMA = `
   create function touch() returns trigger language plpgsql as
     $$ begin new.changed = clock_timestamp(); return new; end $$;
   create trigger touch before update on notes for each row execute function touch();
+  create table team (name text primary key);
+  insert into team values ('me'), ('us');
   create view notes_with_length as select id, owner, n, text, length(text) as length from notes;
 `
 const MISSING = '{"detail":"Not found","status":404}'
 
+class Member extends Model {
+  static override tableName = 'team'
+  static override idColumn = 'name'
+}
 class Note extends Model {
   static override tableName = 'notes'
+  static override relationMappings = () => ({
+    member: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Member,
+      join: { from: 'notes.owner', to: 'team.name' },
+    },
+  })
   declare id: number
   declare n: number
 }
@@ -65,6 +79,7 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
   Note.knex(database.knex)
+  Member.knex(database.knex)
 })
 afterAll(() => database.drop())
 beforeEach(async () => {
@@ -175,6 +190,37 @@ describe.each([
     } finally {
       await holder.rollback()
     }
+  })
+})
+
+describe.each([
+  [
+    'a queryset',
+    class extends Notes {
+      override getQueryset(): QueryBuilder<Note> {
+        return Note.query(this.trx ?? this.knex).whereRaw('exists (select from team where name = notes.owner)')
+      }
+    },
+    [],
+  ],
+  [
+    'a rule',
+    class extends Notes {
+      override getQueryset(): QueryBuilder<Note> {
+        return Note.query(this.trx ?? this.knex)
+      }
+    },
+    [rule(Note, { read: any('member', { name__ne: 'you' }) })],
+  ],
+] as const)('behind %s that leads to other rows', (_name, view, rules) => {
+  it.each(WRITES)('%s of a row that leads to another of those meanwhile finds it', async (name, write) => {
+    const api = new APIRouter({ rules: [...rules] }).register('notes', view, 'note')
+    await api.prepare()
+    const client = await serveApp(api.routes())
+    await whileHeld(`update notes set owner = 'us' where id = 1`, async () => {
+      expect((await write(client)).status).toBeLessThan(300)
+    })
+    expect((await stored())?.owner).toBe(name.includes('DELETE') ? undefined : name === 'PUT' ? 'me' : 'us')
   })
 })
 

@@ -4,13 +4,14 @@
  *
  * PostgreSQL looks once more at a row that it has waited for, and at that row only: what a condition reads elsewhere, in a
  * subquery or a join, is as it was before the wait (PostgreSQL's manual, 13.2.1). So where the conditions read more than
- * the row itself, they are asked again once it is held.
+ * the row itself, they are asked again once it is held; and where the row is not found, it is asked for once more.
  */
 
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import type { KeyValues, ObjectKey } from '../../fields/object-key.js'
 import { PathStart } from '../../filters/field-path.js'
+import { isDescribing } from '../../http/context.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { Column } from '../../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
@@ -47,15 +48,23 @@ export interface HeldRows {
   readonly count: number
   /** The strings of the terms, of the first row. */
   readonly texts: RawRow | undefined
+  /** Rows may be missing that changed while they were waited for: what leads to other rows was looked up as it was before. */
+  readonly mayMiss?: boolean
 }
 
 const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
+const MISSED: HeldRows = { ...NONE, mayMiss: true }
 
 /**
  * Holds rows until the request's transaction ends, in the order of their keys: two requests cannot wait for each other. A
  * row that stays can still be referred to.
  */
 export async function holdRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
+  const held = await holdFound(view, wanted)
+  return held.mayMiss && !isDescribing(view.ctx) ? holdFound(view, wanted) : held
+}
+
+async function holdFound(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
   const { model, columns, secured, isView } = view.plan.resource.model
   const knex = knexOf(view)
   const only = oneOfAll(view, wanted, knex)
@@ -70,7 +79,7 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
       lock: view.ctx.method === 'DELETE' ? 'update' : 'no key update',
       knex,
     })
-    if (!row) return NONE
+    if (!row) return only.readsOwnRow && !secured ? NONE : MISSED
     const isSeen = only.readsOwnRow || (await allowsRows({ view }, [row.object], 'read', knex, [write]))
     const objects = isSeen ? [row.object] : []
     noteHeld(objects, knex)
@@ -82,13 +91,14 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
   narrow(query, referencesIn(query, wanted), wanted)
   if (!wanted.terms?.length && isLockable(query)) {
     const objects = await readAll(lock(view, orderByKey(query.clone().clearOrder())))
-    if (objects.length === 0) return NONE
-    if (areMore(objects, wanted)) throw severalRows(model)
     const isSettled = conditions.readOwnRow && !secured && !isView
+    if (objects.length === 0) return isSettled ? NONE : MISSED
+    if (areMore(objects, wanted)) throw severalRows(model)
     return {
       objects: await settle(view, wanted, isSettled ? objects : readAll(query)),
       count: objects.length,
       texts: undefined,
+      mayMiss: !isSettled && objects.length < wanted.keys.length,
     }
   }
   const rows = await holdKeys(view, wanted)
