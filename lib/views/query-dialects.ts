@@ -2,8 +2,10 @@
 import { ORDERING } from '../aggregates/read-asked.js'
 import type { ParameterDescription, QueryParameters } from '../filters/filter.js'
 import { ValidationError } from '../kernel/errors.js'
+import { parseJson } from '../kernel/parse-json.js'
 import { isRecord } from '../kernel/records.js'
 import type { LimitOffsetPagination } from '../pagination/limit-offset-pagination.js'
+import { parameterText } from './steps/parameter-text.js'
 
 /** Of `ra-data-simple-rest`; of json-server, `@refinedev/simple-rest` and `ra-data-json-server`. */
 export type QueryDialect = 'simple-rest' | 'json-server'
@@ -22,7 +24,7 @@ interface Asked {
   readonly order: readonly string[] | undefined
   /** The position of the first object, and of the one behind the last. */
   readonly slice: readonly [start: number, end: number] | undefined
-  readonly filters: readonly (readonly [name: string, value: unknown])[]
+  readonly filters: Readonly<Record<string, unknown>>
   /** Parameters that are none of the dialect's. */
   readonly others: QueryParameters
 }
@@ -49,7 +51,7 @@ export const DIALECTS: Readonly<Record<QueryDialect, Dialect>> = {
       return {
         order: order && [termOf(order[0], order[1])],
         slice: slice && [slice[0], slice[1] + 1],
-        filters: Object.entries(jsonOf('filter', filter, isRecord) ?? {}),
+        filters: jsonOf('filter', filter, isRecord) ?? {},
         others,
       }
     },
@@ -69,7 +71,7 @@ export const DIALECTS: Readonly<Record<QueryDialect, Dialect>> = {
           ?.split(',')
           .map((field, index) => termOf(field, directions[index] ?? 'asc')),
         slice: sliceOf(lastOf(_start), lastOf(_end)),
-        filters: entries.flatMap(({ own, value }) => (own === undefined ? [] : [[own, value] as const])),
+        filters: Object.fromEntries(entries.flatMap(({ own, value }) => (own === undefined ? [] : [[own, value]]))),
         others: Object.fromEntries(
           entries.filter(({ own }) => own === undefined).map(({ name, value }) => [name, value]),
         ),
@@ -87,7 +89,7 @@ export function readDialect(dialect: QueryDialect, query: QueryParameters, names
   const { order, slice, filters, others } = DIALECTS[dialect].read(query, names)
   const { limitQueryParam, offsetQueryParam, maxLimit } = names.paginator
   const asked: Record<string, QueryParameters[string]> = Object.create(null)
-  for (const [name, value] of filters) addFilter(asked, name, value, names)
+  for (const name of Object.keys(filters)) addFilter(asked, filters, name, { names, around: '' })
   if (order) asked[ORDERING] = order.join(',')
   if (slice) asked[offsetQueryParam] = String(slice[0])
   const isAsked = Object.keys(asked).length > 0
@@ -98,18 +100,33 @@ export function readDialect(dialect: QueryDialect, query: QueryParameters, names
 /** A filter as `FieldFilter` reads it: a path has `__` between its parts, several values are those of `in`, null is `isnull`. */
 function addFilter(
   asked: Record<string, QueryParameters[string]>,
+  container: Readonly<Record<string, unknown>>,
   name: string,
-  value: unknown,
-  names: OwnNames,
+  { names, around }: { readonly names: OwnNames; readonly around: string },
 ): void {
   const path = name.replaceAll('.', '__')
-  if (isRecord(value))
-    for (const [part, inner] of Object.entries(value)) addFilter(asked, `${path}__${part}`, inner, names)
-  else if (value === null) asked[`${path}__isnull`] = 'true'
-  else if (Array.isArray(value)) asked[`${path}__in`] = value.join(',')
-  else
-    asked[path === 'q' && !names.filters.has(path) ? names.search : path] =
-      typeof value === 'string' ? value : JSON.stringify(value)
+  const value = container[name]
+  if (isRecord(value)) {
+    for (const part of Object.keys(value)) addFilter(asked, value, part, { names, around: `${around}${path}__` })
+    return
+  }
+  const own = around + path
+  const isText = own === 'q' && !names.filters.has(own)
+  if (value === null) asked[`${own}__isnull`] = 'true'
+  else if (Array.isArray(value)) {
+    // one value may have commas, which a list has between its values
+    const isOne = value.length === 1 && names.filters.has(own) && String(value[0]).includes(',')
+    asked[isOne ? own : `${own}__in`] = textOf(isOne ? value : container, isOne ? '0' : name, `${own}__in`)
+  } else asked[isText ? names.search : own] = textOf(container, name, own)
+}
+
+/** @throws ValidationError */
+function textOf(container: object, key: string, name: string): string {
+  try {
+    return parameterText(container, key)
+  } catch (error) {
+    throw error instanceof ValidationError ? new ValidationError({ [name]: error.messages }) : error
+  }
 }
 
 /** The filter that a name of json-server stands for, where the view set has it: `price__gte` for `price_gte`; undefined for no other. */
@@ -141,7 +158,7 @@ function jsonOf<T>(name: string, value: QueryParameters[string], isRight: (json:
   if (given === undefined) return undefined
   let json: unknown
   try {
-    json = JSON.parse(given)
+    json = parseJson(given)
   } catch {
     json = undefined
   }

@@ -33,6 +33,12 @@ describe('simple-rest', () => {
       { filter: '{"q":"ada","author":{"name":"b"},"price__gte":5,"done":true,"due":null}' },
       'author__name=b&done=true&due__isnull=true&limit=100&price__gte=5&search=ada',
     ],
+    // the commas of one value are its own, and digits are kept
+    [{ filter: '{"id":["a,b"]}' }, 'id=a,b&limit=100'],
+    [
+      { filter: '{"id":[9007199254740993],"price":12345678901234567890.5}' },
+      'id__in=9007199254740993&limit=100&price=12345678901234567890.5',
+    ],
     [{ fields: 'id', price: '5' }, 'fields=id&price=5'],
     // a link to another page
     [{ range: '[0,9]', limit: '10', offset: '10' }, 'limit=10&offset=10'],
@@ -56,6 +62,15 @@ describe('simple-rest', () => {
     expect(() => read('simple-rest', { [name]: value })).toThrow(
       expect.objectContaining({ messages: { [name]: ['Invalid value.'] } }),
     )
+  })
+
+  it.each([
+    ['simple-rest', { filter: '{"id":["a,b","c"]}' }, 'No item of a list may be empty or hold a comma.'],
+    ['simple-rest', { filter: '{"id":[""]}' }, 'No item of a list may be empty or hold a comma.'],
+    ['simple-rest', { filter: '{"id":[1,null]}' }, 'Ask for what has no value by a lookup: isnull.'],
+    ['json-server', { id: ['a,b', 'c'] }, 'No item of a list may be empty or hold a comma.'],
+  ] as const)('refuses, as %s, values of a list in %j that a list cannot have', (dialect, query, message) => {
+    expect(() => read(dialect, query as never)).toThrow(expect.objectContaining({ messages: { id__in: [message] } }))
   })
 })
 
