@@ -240,6 +240,24 @@ describe('a table that others inherit from', () => {
     process.off('warning', hear)
   })
 
+  it.each([
+    ['by its key', {}, 1],
+    ['by another column', { lookupField: 'title' }, 1],
+    ['by both, which no list needs', { withoutActions: ['retrieve'] }, 0],
+  ])('is shown %s with a warning where several rows may have that', async (_how, statics, count) => {
+    const heard: string[] = []
+    const hear = (warning: Error) => heard.push(warning.message)
+    process.on('warning', hear)
+    class Events extends ReadOnlyModelViewSet {
+      static override model = Event
+      static override serializerClass = shown
+    }
+    await routerOf({ events: Object.assign(Events, statics) as never }).prepare()
+    await new Promise(setImmediate)
+    process.off('warning', hear)
+    expect(heard.filter((text) => text.includes('which is not unique: of several rows'))).toHaveLength(count)
+  })
+
   const paginators = [
     new CursorPagination({ ordering: 'title', pageSize: 1 }),
     new PageNumberPagination({ pageSize: 1 }),

@@ -1,4 +1,4 @@
-/** What the catalogue says of a view's table that its writing actions cannot do (promise I23). */
+/** What the catalogue says of a view's table that its writing actions cannot do, and of keys that several rows have (promise I23). */
 
 import { ConfigurationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
@@ -35,6 +35,20 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
     if (writing.writes !== 'insert') checkKey(view, model, action)
     if (writing.writes === 'delete' && !marks) checkDelete(view, model, action)
   }
+  warnOfSharedKey(view, model, actions)
+}
+
+/** Writes by a key that several rows have are refused; a read shows one of them. */
+function warnOfSharedKey(view: GenericViewClass, model: ModelDescription, actions: readonly string[]): void {
+  if (!actions.includes('retrieve') || !isBuiltIn(view.prototype, 'retrieve', 'getObject') || model.isView) return
+  const { columns, ids } = resourceOf(view).lookup
+  const properties = columns.map(({ property }) => property)
+  if (ids || isNamed(view, model, properties)) return
+  process.emitWarning(
+    `${view.name}: retrieve() finds its object by "${properties.join()}", which is not unique: of several rows with one key it shows any; ` +
+      'add a unique constraint, or set another lookupField',
+    { code: 'KOA_VIEWSETS_SHARED_KEYS' },
+  )
 }
 
 /** What objection-soft-delete adds to a model, and what its `delete()` calls. */
