@@ -46,8 +46,11 @@ export async function serveRouter(api: APIRouter, ...before: Koa.Middleware[]): 
 }
 
 /** A router of view sets, each under its name. */
-export function routerOf(views: Record<string, ViewSetClass>): APIRouter {
-  const api = new APIRouter()
+export function routerOf(
+  views: Record<string, ViewSetClass>,
+  options: ConstructorParameters<typeof APIRouter>[0] = {},
+): APIRouter {
+  const api = new APIRouter(options)
   for (const [name, view] of Object.entries(views)) api.register(name, view, name)
   return api
 }

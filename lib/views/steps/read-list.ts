@@ -154,14 +154,15 @@ function readPage(listing: Listing, conditions: readonly FilterCondition[]): Pro
 
 async function readNestedPage(listing: Listing, conditions: readonly FilterCondition[]): Promise<unknown> {
   const { view } = listing
+  // a refusal would end it, and nothing could be asked any more
+  if ((view.trx ?? view.knex)?.isTransaction) await confirmParents(view)
   const source = new WatchedList(listSource(listing, conditions))
   let page: unknown
   try {
     page = await cutPage(listing, source)
   } catch (error) {
     // a key on the path that PostgreSQL refuses leads nowhere
-    const isRefused = view.trx === undefined && toApiError(error) instanceof ValidationError
-    if (error instanceof NotFound || isRefused) await confirmParents(view)
+    if (error instanceof NotFound || toApiError(error) instanceof ValidationError) await confirmParents(view)
     throw error
   }
   // an empty list may be one of a path that leads nowhere
