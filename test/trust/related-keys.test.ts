@@ -405,7 +405,7 @@ describe.each(PAIRS.map((pair) => [`${pair.key.join()} and ${(pair.reference ?? 
       }
     })
 
-    it('writes what is related, and shows it as it reads it', async () => {
+    it('writes what is related, and shows it as it reads it', { timeout: isLong ? 600_000 : 30_000 }, async () => {
       const random = new Random(seed)
       for (let write = 0; write < WRITES; write++) {
         const owners = await agree()
