@@ -2,7 +2,7 @@
 import { type DatabaseOptions, type DatabaseRole, type DatabaseSettings, databaseScope } from '../http/database-role.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
-import { RuleSet, type Rules } from '../rules/rule-set.js'
+import { type RuleSet, type Rules, ruleSetOf } from '../rules/rule-set.js'
 import type { Replicas } from '../views/replicas.js'
 
 /** Options of `APIRouter`. */
@@ -61,6 +61,6 @@ export function settleOptions(options: APIRouterOptions): {
   const { prefix = '', databaseRole = null, databaseSettings = null, closeTimeout = 10_000 } = options
   const database = { databaseRole, databaseSettings }
   databaseScope('APIRouter', database)
-  const rules = options.rules && new RuleSet(options.rules)
+  const rules = options.rules && ruleSetOf(options.rules)
   return { prefix, database, closeTimeout, replicas: options.replicas, rules, strict: options.strict ?? false }
 }

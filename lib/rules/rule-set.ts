@@ -4,7 +4,7 @@ import { PathStart } from '../filters/field-path.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
-import { RecentMap } from '../kernel/once-per.js'
+import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
@@ -203,6 +203,13 @@ export class RuleSet {
     return known
   }
 }
+
+/** @internal What is made of rules: of the same ones once. @throws {ConfigurationError} as the constructor */
+export function ruleSetOf(rules: Rules | RuleSet): RuleSet {
+  return rules instanceof RuleSet ? rules : madeOf(rules)
+}
+
+const madeOf = oncePer((rules: Rules) => new RuleSet(rules))
 
 const USES: readonly FieldUse[] = ['read', 'write']
 function reachedFrom(models: readonly ModelClass[]): readonly ModelClass[] {

@@ -180,9 +180,10 @@ export class APIView {
   /**
    * A Koa handler for this view.
    * @param actions which method answers which HTTP method; by default `get`, `post` … where the class has them, and static actions
-   * @param route how a router has registered the view
+   * @param route how a router has registered the view; of a route of one's own `rules` say who sees and writes which rows
    * @throws {ConfigurationError} a method does not exist, or a policy list holds something else
    * @example router.all('/books', BookViewSet.asView({ get: 'list', post: 'create' }))
+   * @example router.get('/books/:id', BookDetail.asView({ get: 'retrieve' }, { rules }))
    */
   static asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
     checkDeclarations(this, Object.values(actions))

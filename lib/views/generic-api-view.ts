@@ -98,7 +98,10 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const handler = super.asView(this.queryMethod ? withQuery(actions) : actions, route)
     // a router of ours is prepared before it calls one
     if (route.routes) return handler
-    return preparedHandler(handler, () => (isRegistered ? prepareModelsOf(this) : prepareUnregistered(this, actions)))
+    const { rules } = route
+    return preparedHandler(handler, () =>
+      isRegistered ? prepareModelsOf(this) : prepareUnregistered(this, actions, rules),
+    )
   }
 
   /** @internal */

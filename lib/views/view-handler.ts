@@ -8,6 +8,7 @@ import { METHODS } from '../kernel/methods.js'
 import { TRACE, type Traced } from '../kernel/trace.js'
 import { ALL_CHANNELS } from '../kernel/trace-channels.js'
 import { mediaTypesFor } from '../parsers/parser.js'
+import { ruleSetOf } from '../rules/rule-set.js'
 import { actionClass } from './action-options.js'
 import { type ActionPlan, type ActionRoute, planOf } from './action-plan.js'
 import { type ActingClass, allowedMethods, takesQuery } from './actions.js'
@@ -121,8 +122,9 @@ function acceptedQuery(route: ActionRoute | undefined): string | undefined {
 function routesByMethod(
   view: HandledClass,
   actions: ActionMap,
-  { basename, parents, database: outer, replicas, rules, routes }: RegisteredRoute,
+  { basename, parents, database: outer, replicas, rules: given, routes }: RegisteredRoute,
 ): ReadonlyMap<string, ActionRoute> {
+  const rules = given && ruleSetOf(given)
   const byMethod = new Map<string, ActionRoute>()
   for (const [method, action] of Object.entries(actions)) {
     if (!hasMethod(view, action)) {

@@ -8,7 +8,7 @@ import type { BaseMetadata } from '../metadata/metadata.js'
 import type { AskedForm, Parser } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
-import type { RuleSet } from '../rules/rule-set.js'
+import type { RuleSet, Rules } from '../rules/rule-set.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import type { ActionClass } from './action-options.js'
@@ -65,7 +65,7 @@ export interface ParentViewClass extends HandledClass {
   readonly lookupUrlKwarg: string | null
 }
 
-/** How a router has registered a view. */
+/** What is said of the route of a view: by the router that has registered it, or of a route of one's own. */
 export interface RegisteredRoute {
   /** The first part of the route's name. */
   readonly basename?: string | undefined
@@ -75,8 +75,8 @@ export interface RegisteredRoute {
   readonly database?: DatabaseOptions | undefined
   /** Where requests read, beside the database of the view. */
   readonly replicas?: Replicas | undefined
-  /** Who sees and writes which rows. */
-  readonly rules?: RuleSet | undefined
+  /** Who sees and writes which rows. @see docs/reference/rules.md @default all rows, to all callers */
+  readonly rules?: Rules | RuleSet | undefined
   /** @internal The routes that a router has made of the path's methods, by their names in upper case. */
   readonly routes?: ReadonlyMap<string, ActionRoute> | undefined
 }

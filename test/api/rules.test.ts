@@ -1,5 +1,6 @@
 /** Rules of models: what a caller may not read is nowhere, what it may not write stays, over all paths. */
 
+import Router from '@koa/router'
 import type { Knex } from 'knex'
 import type { Context } from 'koa-viewsets'
 import { Model, QueryBuilder, raw } from 'objection'
@@ -31,7 +32,7 @@ import {
   StreamMixin,
 } from '../../lib/index.js'
 import { any, type Rules, readable, rule, sql } from '../../lib/rules/index.js'
-import { AggregateMixin, count, max } from '../../lib/views/index.js'
+import { AggregateMixin, count, max, mountView } from '../../lib/views/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serializerOf } from '../support/views.js'
@@ -912,6 +913,58 @@ it('keeps links that are sent, also where the write itself hides what they lead 
       await other.close()
     }
   }
+})
+
+describe('a view on a route of its own', () => {
+  const byHand = (rules: Rules) => {
+    const router = new Router()
+    mountView(router as never, '/books', BookViewSet.asView({ get: 'list', post: 'create' }, { rules }))
+    const detail = { get: 'retrieve', patch: 'partialUpdate', delete: 'destroy' }
+    mountView(router as never, '/books/{id:int}', BookViewSet.asView(detail, { rules }))
+    return serving(router.routes() as never)
+  }
+
+  it('has the rules that its route names', async () => {
+    const hand = await byHand(RULES)
+    try {
+      const ids = (await hand.get('/books', AS(1))).json as { id: number }[]
+      expect(ids.map(({ id }) => id)).toEqual([1, 2, 5])
+      expect((await hand.get('/books', {})).json).toEqual([])
+      expect((await hand.get('/books/3', AS(1))).status).toBe(404)
+      expect((await hand.get('/books/1', AS(1))).json).toMatchObject({ genres: [1] })
+      const send = async (method: string, path: string, body?: unknown) =>
+        (await hand.send(method, path, body, AS(1))).status
+      expect(await send('PATCH', '/books/5', { title: 'x' })).toBe(403)
+      expect(await send('PATCH', '/books/1', { author_id: 2 })).toBe(400)
+      expect(await send('PATCH', '/books/1', { tenant_id: 2 })).toBe(403)
+      expect(await send('POST', '/books', { tenant_id: 2, title: 'x' })).toBe(403)
+      expect(await send('DELETE', '/books/3')).toBe(404)
+      expect(await stored('select title from books where tenant_id = 1 order by id')).toEqual([
+        { title: 'One' },
+        { title: 'Two' },
+        { title: 'Five' },
+      ])
+    } finally {
+      await hand.close()
+    }
+  })
+
+  it.each([
+    ['a rule that is of no column', [rule(Book, { read: { tenant: 1 } })], /rule\(Book\)\.read/],
+    ['a model without one', { models: [rule(Book, { read: true })], default: 'deny' as const }, /Author.* no rule/],
+  ])('answers no request with %s', async (_, rules, message) => {
+    const hand = await byHand(rules)
+    try {
+      expect((await hand.get('/books', AS(1))).status).toBe(500)
+      expect(String(hand.reported[0])).toMatch(message)
+    } finally {
+      await hand.close()
+    }
+  })
+
+  it('refuses what are no rules where it is made', () => {
+    expect(() => BookViewSet.asView({ get: 'list' }, { rules: [{}] as never })).toThrow(/rules: one of them is none/)
+  })
 })
 
 describe('a queryset that is narrowed', () => {

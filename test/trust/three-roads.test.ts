@@ -192,7 +192,15 @@ function randomFields(): Kind['fields'] {
 
 function kinds(): readonly Kind[] {
   return [
-    { name: 'rules', schema: 'public', isMapped: false, by: 'rules', hasQuerysets: false, fields: randomFields() },
+    {
+      name: 'rules, of which some are of routes by hand',
+      schema: 'public',
+      isMapped: false,
+      by: 'rules',
+      hasQuerysets: false,
+      isByHand: true,
+      fields: randomFields(),
+    },
     {
       name: 'rules, mapped, in a schema',
       schema: 'shop',

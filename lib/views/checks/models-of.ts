@@ -9,6 +9,7 @@ import { describeModel, prepareModels } from '../../models/describe-model.js'
 import { relateModels } from '../../models/foreign-key-models.js'
 import { isModelClass, type ModelClass } from '../../models/objection.js'
 import { parseOrderTerm } from '../../queryset/total-order.js'
+import type { RuleSet } from '../../rules/rule-set.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { declaredFieldsOf } from '../../serializers/declared-fields.js'
 import type { ModelSerializer } from '../../serializers/model-serializer.js'
@@ -91,19 +92,20 @@ export function serializersOfActions(view: ActionClass): readonly SerializerClas
  * Reads the catalogue of the view's models, unless that was done. What failed is tried again at the next call.
  * @throws {ServiceUnavailable} it cannot be read
  */
-export async function prepareModelsOf(view: ModelledView): Promise<void> {
+export const prepareModelsOf = oncePerUntilFailed((view: ModelledView) => readModels(() => modelsOf(view)))
+
+/** Reads the catalogue of the models that conditions of rules may be about, as `prepareModelsOf()` does. @throws {ServiceUnavailable} it cannot be read */
+export const prepareRules = oncePerUntilFailed((rules: RuleSet) => readModels(() => rules.reached))
+
+async function readModels(modelsNow: () => readonly ModelClass[]): Promise<void> {
   try {
-    await readModels(view)
+    let models = modelsNow()
+    if (await relateModels(models)) models = modelsNow()
+    if (!models.every((model) => describeModel(model).prepared)) await prepareModels(models)
   } catch (error) {
     throw new ServiceUnavailable(5, { cause: error })
   }
 }
-
-const readModels = oncePerUntilFailed(async (view: ModelledView): Promise<void> => {
-  let models = modelsOf(view)
-  if (await relateModels(models)) models = modelsOf(view)
-  if (!models.every((model) => describeModel(model).prepared)) await prepareModels(models)
-})
 
 function collectModels(serializer: SerializerClass, models: Set<ModelClass>, seen: Set<SerializerClass>): void {
   if (seen.has(serializer)) return

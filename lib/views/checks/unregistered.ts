@@ -4,6 +4,7 @@ import { checkDeclarations } from '../../kernel/declarations.js'
 import { ConfigurationError, ServiceUnavailable } from '../../kernel/errors.js'
 import { oncePerUntilFailed } from '../../kernel/once-per.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import { type RuleSet, type Rules, ruleSetOf } from '../../rules/rule-set.js'
 import { actionClass } from '../action-options.js'
 import { actionNamed, changesMany, isDetail } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
@@ -12,7 +13,7 @@ import type { ActionMap } from '../view.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareGeneric } from './check-generic.js'
 import { checkIdempotency } from './check-idempotency.js'
 import { checkWrites } from './check-writes.js'
-import { prepareModelsOf } from './models-of.js'
+import { modelsOf, prepareModelsOf, prepareRules } from './models-of.js'
 import { prepareActions } from './prepare-serializers.js'
 
 /** Methods by which an application may find objects in its own way. */
@@ -34,15 +35,24 @@ export function checkUnregistered(view: CheckedClass, actions: ActionMap): void 
 /**
  * Reads the catalogue and checks the view against it, once for each class. What failed is tried again at the next call.
  * @param actions which method answers which HTTP method
+ * @param given the rules of the route
  * @throws {ServiceUnavailable} the database does not answer
  * @throws {ConfigurationError} naming class, attribute and fix
  */
-export async function prepareUnregistered(view: CheckedClass, actions: ActionMap): Promise<void> {
+export async function prepareUnregistered(
+  view: CheckedClass,
+  actions: ActionMap,
+  given: Rules | RuleSet | undefined,
+): Promise<void> {
   for (const one of new Set(Object.values(actions).map((action) => actionClass(view, action)))) await prepareOnce(one)
   const inPaths = isBuiltIn(view.prototype, ...LOOKUPS) && reaches(view, actions, isDetail)
   const inBodies = reaches(view, actions, changesMany)
   if (inPaths || inBodies) checkLookup(view, { inPaths, inBodies })
   if (hasModel(view)) checkWrites(view, Object.values(actions))
+  if (!given) return
+  const rules = ruleSetOf(given)
+  await prepareRules(rules)
+  rules.check(modelsOf(view))
 }
 
 const isOurs = (action: string) => actionNamed(action) !== undefined

@@ -1,4 +1,5 @@
 /** The applications that three roads are compared on: their tables, models, rules and view sets. */
+import Router from '@koa/router'
 import Koa from 'koa'
 import type { Context } from 'koa-viewsets'
 import { mcp } from 'koa-viewsets/mcp'
@@ -21,7 +22,7 @@ import {
 } from '../../../lib/index.js'
 import { type FieldRule, rule } from '../../../lib/rules/index.js'
 import { RuleSet } from '../../../lib/rules/rule-set.js'
-import { count, countDistinct, max, sum } from '../../../lib/views/index.js'
+import { count, countDistinct, max, mountView, sum } from '../../../lib/views/index.js'
 import { undescribed } from '../../support/contract.js'
 import { operationOf } from '../../support/operation-of.js'
 import { serializerOf } from '../../support/views.js'
@@ -115,6 +116,8 @@ export interface Kind {
   readonly hasQuerysets: boolean
   /** Query builders, mappings of relations and querysets of the application say an OR, which lets in all that is there. */
   readonly saysOr?: boolean
+  /** Some view sets answer on routes of the application's own. */
+  readonly isByHand?: boolean
   /** What rules say of fields: the same for all callers. */
   readonly fields: Readonly<Partial<Record<TableName, Readonly<Record<string, FieldRule>>>>>
 }
@@ -354,6 +357,12 @@ export function applicationOf(kind: Kind, asked: Asked): Application {
     groupBy: ['author__name', 'author__team__region', 'title'],
     facets: ['author__name', 'title', 'author__team__region'],
   })
+  const others = {
+    nested: viewOf('books', BookNested),
+    native: viewOf('books', BookNested, { useNativeJson: true }),
+    slugged: viewOf('books', BookBySlug),
+    paged: viewOf('books', BookShown, { searchFields: books.searchFields, paginationClass: PageNumberPagination }),
+  }
   const views = {
     books,
     teams,
@@ -364,10 +373,7 @@ export function applicationOf(kind: Kind, asked: Asked): Application {
     copies,
     loans,
     figures: viewOf('books', BookShown, { aggregates: { n: count(), total: sum('cost') } }),
-    nested: viewOf('books', BookNested),
-    native: viewOf('books', BookNested, { useNativeJson: true }),
-    slugged: viewOf('books', BookBySlug),
-    paged: viewOf('books', BookShown, { searchFields: books.searchFields, paginationClass: PageNumberPagination }),
+    ...others,
   }
   const router = new APIRouter(kind.by === 'rules' ? { rules } : {})
   for (const [name, view] of Object.entries(views)) router.register(name, view, name)
@@ -391,11 +397,21 @@ export function applicationOf(kind: Kind, asked: Asked): Application {
   const app = new Koa()
   const tools = ['authors/books', 'authors/books/reviews', 'books/reviews', 'books/copies', ...Object.keys(views)]
   app.use(mcp(router, { tools: tools.map((name) => `${name}:*`) }))
+  if (kind.isByHand) {
+    const own = new Router()
+    for (const [name, view] of Object.entries(others)) {
+      mountView(own as never, `/${name}`, view.asView({ get: 'list', post: 'create' }, { rules }))
+      mountView(own as never, `/${name}/{id:int}`, view.asView(DETAIL, { rules }))
+    }
+    app.use(own.routes())
+  }
   app.use(undescribed(router.routes()))
   // where querysets have the rules, another router prints them
   const printer = kind.by === 'rules' ? router : new APIRouter({ rules }).register('books', views.books, 'books')
   return { kind, app, api: router, printer }
 }
+
+const DETAIL = { get: 'retrieve', put: 'update', patch: 'partialUpdate', delete: 'destroy' }
 
 interface Tool {
   readonly method: string
