@@ -1410,7 +1410,7 @@ describe('asked of a change', () => {
     ])
     expect(await send('PATCH', '/reviews/1', { stars: 4 })).toBe('200 BEGIN; select select update COMMIT;')
     expect(await send('PATCH', '/reviews/3', { stars: 5 })).toBe('403 BEGIN; select select ROLLBACK')
-    expect(await send('PATCH', '/reviews/4', { stars: 5 })).toBe('404 BEGIN; select ROLLBACK')
+    expect(await send('PATCH', '/reviews/4', { stars: 5 })).toBe('404 BEGIN; select select ROLLBACK')
   })
 
   it('is asked of models that are bound to no database, over relations that are narrowed', async () => {
