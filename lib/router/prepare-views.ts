@@ -6,6 +6,7 @@ import { type PreparedDatabase, prepareModels } from '../models/describe-model.j
 import { relateModels } from '../models/foreign-key-models.js'
 import type { ModelClass } from '../models/objection.js'
 import type { RuleSet } from '../rules/rule-set.js'
+import { checkVersionSecret } from '../views/checks/check-concurrency.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
 import { warnOfWholeTables, wholeTables } from '../views/checks/warn-of-whole-tables.js'
 import { hasModel } from '../views/generic-view-class.js'
@@ -48,6 +49,7 @@ export async function prepareViews(
   }
   for (const view of views) await check(() => prepareView(view, knex))
   await check(() => rules?.check(models))
+  for (const view of views.filter(isGeneric)) await check(() => checkVersionSecret(view, rules))
   await check(() => void [preparesStatements(), queriesPlainly()])
   // asked for by errors only, which a wrong value must not stop
   for (const name of ['errorCodes', 'problemDetails'] as const) await check(() => void setting(name))

@@ -1,6 +1,6 @@
 /** What a generic view class needs to answer requests, decided once: a request only reads it. */
 
-import { CompositeKey } from '../fields/composite-key.js'
+import { CompositeKey, compositeKey } from '../fields/composite-key.js'
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterSettings, isDescribed } from '../filters/filter.js'
 import { declaredTerm } from '../filters/order-term.js'
@@ -176,9 +176,29 @@ export class Resource {
 
   /** Paths and bodies may name its objects by their key: not by values that the caller cannot read. */
   get namesObjects(): boolean {
-    const { columns } = this.lookup
-    const names = columns.every(({ primary, property }) => primary || this.mayAsk('lookupField', property))
+    const { lookup } = this
+    const parts = lookup instanceof CompositeKey ? lookup.parts : [lookup]
+    // an external id does not tell the value behind it
+    const names = lookup.columns.every(
+      ({ property }, index) => parts[index]?.ids?.hidesKeys || this.mayAsk('lookupField', property),
+    )
     return decided(this, 'namesObjects', names)
+  }
+
+  /** Positions in its lists hold keys that the caller is not to read. */
+  get hidesKeys(): boolean {
+    const { ids, model } = this
+    const parts = compositeKey(model.model)?.parts ?? []
+    const isHidden = parts.some((part) => part.ids?.hidesKeys)
+    const hides =
+      ids?.hidesKeys === true || isHidden || !model.primaryKey.every((name) => this.mayAsk('ordering', name))
+    return decided(this, 'hidesKeys', hides)
+  }
+
+  /** Versions of rows are made of values that the caller cannot read. */
+  get hidesVersion(): boolean {
+    const hides = this.versionTerms.some(({ property }) => !this.mayAsk('concurrency', property))
+    return decided(this, 'hidesVersion', hides)
   }
 
   /** How it marks objects as deleted; undefined where their rows go. */

@@ -2,9 +2,10 @@
 
 import { ConfigurationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
+import { getSecretKey } from '../../kernel/settings.js'
 import { describeModel } from '../../models/describe-model.js'
 import { traitsOf } from '../../models/model-traits.js'
-import { modelName } from '../../models/objection.js'
+import { type ModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { positionTag } from '../../queryset/keyset.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -13,7 +14,7 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { declaredInput } from '../input-class.js'
-import { concurrencyOf } from '../resource.js'
+import { concurrencyOf, resourceOf } from '../resource.js'
 
 /**
  * The columns must exist, have a string of their own, be out of the client's reach, and change with every write.
@@ -49,6 +50,18 @@ export async function checkConcurrency(view: GenericViewClass, knex: Queryable |
     `${view.name}: concurrency names "${properties.join('", "')}", which nothing changes when a row is updated; ` +
       `set it by a trigger, or in ${modelName(model)}.$beforeUpdate`,
   )
+}
+
+/** What rules say of fields. */
+interface FieldRules {
+  ruleOf(model: ModelClass): { readonly options: { readonly fields?: object | undefined } } | undefined
+}
+
+/** Versions of values that not everybody reads are made with the secret. @throws {ConfigurationError} there is none */
+export function checkVersionSecret(view: GenericViewClass, rules: FieldRules | undefined): void {
+  if (view.concurrency === null || !rules) return
+  const { fields = {} } = rules.ruleOf(view.modelClass())?.options ?? {}
+  if (resourceOf(view).versionTerms.some(({ property }) => Object.hasOwn(fields, property))) getSecretKey()
 }
 
 /** What a client has read and sends back would set the version back, too. */

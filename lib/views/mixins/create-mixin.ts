@@ -65,7 +65,8 @@ const PLAIN = /^\w+$/
 
 /** The object's own path; undefined when no path leads to it, as with a key of `..`. */
 export function locationOf(view: GenericView, object: unknown): string | undefined {
-  if (typeof object !== 'object' || object === null || !hasObjectPaths(view)) return undefined
+  if (typeof object !== 'object' || object === null || !hasObjectPaths(view) || !view.asked.namesObjects)
+    return undefined
   const lookup = view.resource.lookup
   // one column of several that are the key together names more objects than this
   const isPart = lookup.columns.length === 1 && lookup.columns[0]?.primary === true && !lookup.unique

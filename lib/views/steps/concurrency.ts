@@ -4,6 +4,8 @@ import { contentDigest, matchesRow, namesRow, ROW_VERSION, rowDigest, weakTag } 
 import { compositeKey } from '../../fields/composite-key.js'
 import { matchesWeakly } from '../../http/entity-tags.js'
 import { ApiError } from '../../kernel/errors.js'
+import { getSecretKey } from '../../kernel/settings.js'
+import { mac } from '../../kernel/signing.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactAt } from '../../models/exact-types.js'
 import type { Column } from '../../models/model-description.js'
@@ -17,12 +19,15 @@ import { rendererOf } from '../request/respond.js'
 
 /** Separates the parts of an external id. */
 const SEPARATOR = /[._~]/
+/** As many as a version has. */
+const SEALED_BYTES = 8
 
 /** The version of a row, from the strings of its `versionTerms`; undefined without `concurrency`. */
-export function versionOf(
-  { plan: { viewClass, resource }, ctx }: GenericView,
-  texts: readonly (string | null)[],
-): string | undefined {
+export function versionOf(view: GenericView, texts: readonly (string | null)[]): string | undefined {
+  const {
+    plan: { viewClass, resource },
+    ctx,
+  } = view
   if (viewClass.concurrency === null) return undefined
   const model = viewClass.modelClass()
   const { length } = resource.versionKey
@@ -34,7 +39,8 @@ export function versionOf(
     const [number = ''] = ids.encode(key[index] as string, { user: ctx.state['user'], ctx }).split(SEPARATOR, 1)
     key[index] = number
   }
-  return rowDigest(model.tableName, key, texts.slice(length))
+  const version = rowDigest(model.tableName, key, texts.slice(length))
+  return view.asked.hidesVersion ? mac(getSecretKey(), 'version/v1', [version], SEALED_BYTES).toString('hex') : version
 }
 
 /**

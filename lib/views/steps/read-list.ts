@@ -192,7 +192,7 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
     name: qualifiedName(view.ctx, view.plan.basename ?? viewClass.name),
     parameters: resource.parameterNames,
     shown: resource.answers(own).columns,
-    hidesKeys: resource.ids?.hidesKeys === true,
+    hidesKeys: resource.hidesKeys,
   }
   // of pages the whole request is bounded
   const bounds = writesRows || resource.keepsConnections ? boundsOf(listing, asked) : undefined
