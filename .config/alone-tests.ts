@@ -18,7 +18,6 @@ const WAIT = [
   'test/browser/*.test.ts',
   'test/docs/tutorial.test.ts',
   'test/examples/atlas*.test.ts',
-  'test/examples/client.test.ts',
   'test/examples/cluster*.test.ts',
   'test/examples/postgres.test.ts',
   'test/lib/fields/date-time-fields.test.ts',

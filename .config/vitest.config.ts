@@ -12,6 +12,7 @@ const COMPILED = [
   'test/api/client-document.test.ts',
   'test/api/published-package.test.ts',
   'test/docs/blocks.test.ts',
+  'test/examples/client.test.ts',
   'test/lib/cli/hostile-names.test.ts',
   'test/lib/cli/init.test.ts',
   'test/lib/cli/init-shapes.test.ts',

@@ -1,9 +1,7 @@
 /** The page of `examples/tanstack` in a real browser: built by its own tool, over the atlas. */
-import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import Koa from 'koa'
 import serveFiles from 'koa-static'
 import type { Page } from 'playwright-core'
@@ -17,7 +15,6 @@ import { readProjectFile } from '../support/program.js'
 import { serve, type TestServer } from '../support/server.js'
 
 const folder = fileURLToPath(new URL('../../examples/tanstack', import.meta.url))
-const root = fileURLToPath(new URL('../..', import.meta.url))
 
 function isInstalled(): boolean {
   try {
@@ -29,16 +26,6 @@ function isInstalled(): boolean {
 
 const chromium = findChromium()
 if (!chromium) console.warn('no Chromium on the PATH or at CHROMIUM_PATH: the page of examples/tanstack is not tried')
-
-describe.skipIf(!isInstalled())('the page of examples/tanstack', { timeout: 60_000 }, () => {
-  it('compiles', async () => {
-    const compiler = join(root, 'node_modules/typescript/bin/tsc')
-    const { stdout } = await promisify(execFile)(process.execPath, [compiler, '--noEmit', '-p', folder]).catch(
-      (error: { stdout: string }) => error,
-    )
-    expect(stdout).toBe('')
-  })
-})
 
 describe.skipIf(!chromium || !isInstalled())('in Chromium the page', { timeout: 60_000 }, () => {
   let database: TestDatabase

@@ -1,4 +1,4 @@
-/** The typed client of the atlas: generated, compiled by its own TypeScript, and run. */
+/** The typed client of the atlas: generated, compiled by its own TypeScript, and run. And the page of `examples/tanstack`, compiled. */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -13,12 +13,12 @@ import { serve, type TestServer } from '../support/server.js'
 
 const run = promisify(execFile)
 const folder = fileURLToPath(new URL('../../examples/client', import.meta.url))
-const { resolve } = createRequire(join(folder, 'package.json'))
+const page = fileURLToPath(new URL('../../examples/tanstack', import.meta.url))
 
-/** The program of a package that is installed for the workspace; undefined when it is not. */
-function programOf(name: string, path: string): string | undefined {
+/** The program of a package that is installed for a workspace; undefined when it is not. */
+function programOf(name: string, path: string, workspace = folder): string | undefined {
   try {
-    return join(dirname(resolve(`${name}/package.json`)), path)
+    return join(dirname(createRequire(join(workspace, 'package.json')).resolve(`${name}/package.json`)), path)
   } catch {
     return undefined
   }
@@ -82,5 +82,15 @@ describe.skipIf(!generator)(`the typed client${missing}`, { timeout: 120_000 }, 
       `  country_id: [ 'Invalid pk "0" - object does not exist.' ]`,
       '',
     ])
+  })
+})
+
+describe.skipIf(!programOf('@tanstack/react-query', '', page))('the page of examples/tanstack', () => {
+  it('compiles', { timeout: 60_000 }, async () => {
+    const compiler = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
+    const { stdout } = await run(process.execPath, [compiler, '--noEmit', '-p', page]).catch(
+      (error: { stdout: string }) => error,
+    )
+    expect(stdout).toBe('')
   })
 })
