@@ -1,12 +1,12 @@
 /** Options of fields keep their literal types, and wrong ones do not compile. Checked by `tsc`, never run. */
 import { ArrayField } from '../../lib/fields/array-field.js'
 import { ChoiceField, MultipleChoiceField } from '../../lib/fields/choice-fields.js'
+import { DateField, DateTimeField } from '../../lib/fields/date-time-fields.js'
 import { DecimalField } from '../../lib/fields/decimal-field.js'
 import type { SerializerField } from '../../lib/fields/field.js'
 import { IntegerField } from '../../lib/fields/integer-fields.js'
 import { CurrentUserDefault, HiddenField, ReadOnlyField } from '../../lib/fields/own-value-fields.js'
 import { StringField } from '../../lib/fields/string-field.js'
-import { DateField, DateTimeField } from '../../lib/fields/date-time-fields.js'
 
 type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false
 type ValueOf<Field> = Field extends SerializerField<infer Value, infer _Options> ? Value : never
