@@ -2,6 +2,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { REVISIONS } from '../../support/agent.js'
+import { anyCharacter } from '../../support/any-character.js'
 import { agentMessage, headerText, META } from './agent-messages.js'
 import type { Shot } from './client.js'
 import { book, NASTY, name, text, toHeader, value } from './hostile.js'
@@ -316,7 +317,7 @@ export function anyMessage(tools: Readonly<Record<string, readonly ShownTool[]>>
   })
   const id = fc.oneof(
     fc.integer(),
-    fc.string({ unit: 'binary', maxLength: 20 }),
+    fc.string({ unit: anyCharacter, maxLength: 20 }),
     fc.constantFrom(0, -1, 2 ** 53 - 1, '', 'x'.repeat(2_000)),
   )
   const message = fc

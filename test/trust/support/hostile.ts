@@ -1,6 +1,7 @@
 /** Requests that nobody well-meaning sends, and requests that are nearly right. */
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
+import { anyCharacter } from '../../support/any-character.js'
 import { BOUNDARY, MULTIPART } from '../../support/multipart.js'
 import type { Shot } from './client.js'
 
@@ -130,7 +131,7 @@ export const NASTY: readonly string[] = [
 /** Any text, most of them with a history. */
 export const text = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(...NASTY) },
-  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 30 }) },
+  { weight: 2, arbitrary: fc.string({ unit: anyCharacter, maxLength: 30 }) },
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme-ascii', maxLength: 60 }) },
 )
 
