@@ -511,7 +511,7 @@ describe('close()', () => {
       ...Array.from({ length: 10 }, () => get('/api/books/1')),
       ...Array.from({ length: 10 }, (_, index) => send('POST', '/api/books', { title: `book ${index}` })),
     ])
-    await expect.poll(() => entered).toBe(50)
+    await expect.poll(() => entered, { timeout: 10_000 }).toBe(50)
     let isClosed = false
     const closed = books.close().then(() => {
       isClosed = true
