@@ -124,12 +124,20 @@ export type { OpenAPIDocument } from './openapi/types.js'
 // Pagination
 export { CursorPagination, type CursorPaginationOptions } from './pagination/cursor-pagination.js'
 export { LimitOffsetPagination, type LimitOffsetPaginationOptions } from './pagination/limit-offset-pagination.js'
-export type { ListPool, ListSource, RowCursor, RowCursorOptions } from './pagination/list-source.js'
+export type {
+  CountKind,
+  ListPool,
+  ListSource,
+  Position,
+  RowCursor,
+  RowCursorOptions,
+  Rows,
+  Slice,
+} from './pagination/list-source.js'
 export { PageNumberPagination, type PageNumberPaginationOptions } from './pagination/page-number-pagination.js'
 export { BasePagination, type PageDescription, type PagedView, type PageRequest } from './pagination/pagination.js'
 export { ServerCursorPagination, type ServerCursorPaginationOptions } from './pagination/server-cursor-pagination.js'
 export { cleanupExpiredServerCursors } from './pagination/server-cursor-store.js'
-export type { CountKind, Position, Rows, Slice } from './pagination/slice.js'
 export { FormParser, type FormParserOptions } from './parsers/form-parser.js'
 export { JSONParser } from './parsers/json-parser.js'
 export { MultiPartParser, type MultiPartParserOptions } from './parsers/multi-part-parser.js'
@@ -151,8 +159,7 @@ export type { VisibleFields } from './queryset/visible-fields.js'
 export type { VisibleRows } from './queryset/visible-rows.js'
 export { whereRaw } from './queryset/where-raw.js'
 export { CSVRenderer } from './renderers/csv-renderer.js'
-export { JSONRenderer } from './renderers/json-renderer.js'
-export { NDJSONRenderer } from './renderers/ndjson-renderer.js'
+export { JSONRenderer, NDJSONRenderer } from './renderers/json-renderers.js'
 export type { StreamedRows, StreamingRenderer } from './renderers/renderer.js'
 export { BaseRenderer, type RenderContext } from './renderers/renderer.js'
 // Router
@@ -170,8 +177,6 @@ export type { SerializerOfAny } from './serializers/serializer.js'
 export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { FieldMethods, Input, Output, Typed } from './serializers/types.js'
-// Throttling
-export type { Rate } from './throttling/rate.js'
 export {
   AnonRateThrottle,
   ScopedRateThrottle,
@@ -179,6 +184,8 @@ export {
   UserRateThrottle,
 } from './throttling/rate-throttles.js'
 export { type CacheKey, type RateThrottleOptions, SimpleRateThrottle } from './throttling/simple-rate-throttle.js'
+// Throttling
+export type { Rate } from './throttling/store.js'
 export {
   BaseThrottle,
   type ThrottleAnswer,
@@ -186,9 +193,8 @@ export {
   type ThrottleRate,
   type ThrottleState,
 } from './throttling/throttle.js'
-export { HeaderVersioning, QueryParamVersioning } from './versioning/header-and-query-versioning.js'
+export { HeaderVersioning, QueryParamVersioning, URLPathVersioning } from './versioning/versioning-classes.js'
 export type { VersionLifecycle } from './versioning/lifecycle.js'
-export { URLPathVersioning } from './versioning/url-path-versioning.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
 // Views and view sets
 export { type ActionDecorator, type ActionOptions, action } from './views/action.js'

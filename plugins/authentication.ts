@@ -1,6 +1,5 @@
 /** Tells on any route who is asking. */
-import { authenticate } from '../lib/authentication/authenticate.js'
-import type { BaseAuthentication } from '../lib/authentication/authentication.js'
+import { authenticate, type BaseAuthentication } from '../lib/authentication/authentication.js'
 import { keepPrivate } from '../lib/caching/cache-response.js'
 import type { Middleware } from '../lib/http/context.js'
 import { passOn, runTraced } from '../lib/http/request-trace.js'

@@ -4,7 +4,7 @@ import type { Context, Middleware } from '../lib/http/context.js'
 import { passOn, runTraced } from '../lib/http/request-trace.js'
 import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'
 import type { BasePermission } from '../lib/permissions/permission.js'
-import { checkRoute, checkRouteObject } from '../lib/permissions/route-permissions.js'
+import { checkRoute, checkRouteObject } from '../lib/permissions/check-permissions.js'
 
 /**
  * Lets a request pass when all rules do; else 401 for an anonymous caller, with the challenges of `authentication()` before

@@ -197,9 +197,9 @@ describe('[D11] signatures', () => {
     ])
     expect(Object.fromEntries(counts.filter(([, count]) => count !== 0))).toEqual({
       'lib/assets/cache-bust.ts': 1,
-      'lib/ids/signed-codec.ts': 1,
+      'lib/ids/codecs.ts': 1,
       'lib/pagination/cursor-token.ts': 1,
-      'lib/pagination/server-cursor-id.ts': 2,
+      'lib/pagination/server-cursor-pagination.ts': 2,
       'lib/replicas/token.ts': 1,
     })
   })
@@ -209,8 +209,8 @@ describe('[D11] signatures', () => {
     // what encrypts a position, and who opens a cursor: made by the same function, and never compared with what is sent
     expect(found).toEqual([
       "lib/pagination/cursor-token.ts: const nonce = mac(scope.secret, 'cursor/nonce/v1', [...context, filled], NONCE_BYTES)",
-      'lib/pagination/server-cursor-id.ts: const body = Buffer.concat([id, ownerTag(scope)])',
       "lib/pagination/server-cursor-pagination.ts: const owner = ownerTag(scope).toString('hex')",
+      'lib/pagination/server-cursor-pagination.ts: const body = Buffer.concat([id, ownerTag(scope)])',
     ])
   })
 

@@ -3,7 +3,7 @@
 import type { FilterSettings } from '../filters/filter.js'
 import { filtersetOf } from '../filters/filterset.js'
 import { SEPARATOR } from '../filters/resolve-paths.js'
-import { externalKey } from '../ids/external-key.js'
+import { externalKey } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import { modelName } from '../models/objection.js'

@@ -1,10 +1,10 @@
 /** The functions over columns: of which types, their SQL, and the type of what they give. */
 
+import { DurationField } from '../fields/date-time-fields.js'
 import { DecimalField } from '../fields/decimal-field.js'
 import type { SerializerField } from '../fields/field.js'
 import { FloatField } from '../fields/float-field.js'
 import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
-import { DurationField } from '../fields/date-time-fields.js'
 import type { Column } from '../models/model-description.js'
 import type { AggregateName } from './aggregate.js'
 

@@ -1,8 +1,8 @@
 /** Columns that objects are grouped or counted by, and the first days of the year, month or day that they are in. */
 
+import { DateField } from '../fields/date-time-fields.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
-import { DateField } from '../fields/date-time-fields.js'
 import type { FieldPath } from '../filters/field-path.js'
 import { externalPath, resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
 import { ConfigurationError } from '../kernel/errors.js'

@@ -4,8 +4,7 @@ import { type Context, isAnonymous, isSafeMethod } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError, PermissionDenied } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import { foundBy } from './authenticate.js'
-import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
+import { BaseAuthentication, type Credentials, foundBy, type SecurityScheme } from './authentication.js'
 
 /** Options of `SessionAuthentication`. */
 export interface SessionAuthenticationOptions {

@@ -1,7 +1,7 @@
 /** The view that an explanation is about, opened as a request would open it. */
 
 import type { Knex } from 'knex'
-import { authenticate } from '../authentication/authenticate.js'
+import { authenticate } from '../authentication/authentication.js'
 import { type Context, describingContext } from '../http/context.js'
 import { isWatchable } from '../postgres/watch-statements.js'
 import { determineVersion } from '../versioning/determine-version.js'

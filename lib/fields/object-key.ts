@@ -1,8 +1,7 @@
 /** The key that objects are named by in paths: read as a value of its column and written (promises B1, B2), and told apart from others whatever its spelling (promise B17). */
 
 import type { IDContext, IDValue } from '../ids/codec.js'
-import { type ExternalIds, externalIds } from '../ids/external-ids.js'
-import { externalKey } from '../ids/external-key.js'
+import { type ExternalIds, externalIds, externalKey } from '../ids/external-ids.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'

@@ -13,7 +13,7 @@ import {
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
-import { declaredTerm } from './order-term.js'
+import { declaredTerm } from './resolve-paths.js'
 
 /** Options of `OrderingFilter`. */
 export interface OrderingFilterOptions {

@@ -1,17 +1,15 @@
 /** External ids of a model: what its objects are called outside. */
-
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
-import type { Column, ModelDescription } from '../models/model-description.js'
+import { type Column, type ModelDescription, relationOfKey } from '../models/model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from '../models/objection.js'
 import type { EncodeContext, IDCodec, IDContext, IDValue } from './codec.js'
+import { EncodedCodec, RawCodec, SignedCodec, StoredCodec } from './codecs.js'
 import type { IDSettings } from './id-config.js'
 import { randomId, Uuid7 } from './new-public-id.js'
-import { EncodedCodec, RawCodec, StoredCodec } from './open-codecs.js'
-import { SignedCodec } from './signed-codec.js'
 
 /** A model with external ids, as the mixins make it; recognised by this method, whatever copy of the package made it. */
 export interface IdentifiedModel {
@@ -194,3 +192,39 @@ export class ExternalIds {
 
 /** One for the process, so that ids never decrease in it. */
 const uuid7 = new Uuid7()
+
+/** A key that clients see as an external id. */
+export interface ExternalKey {
+  readonly ids: ExternalIds
+  /** The path to the value that the id is made of: it may be stored in the related object only. */
+  readonly path: readonly string[]
+}
+
+/**
+ * The external key at the end of a path, such as `id`, `author_id` or `author.country_id`; undefined where it ends in
+ * anything else. The relation of a foreign key must be declared.
+ */
+export function externalKey(model: ModelDescription, path: readonly string[]): ExternalKey | undefined {
+  const owner = ownerOf(model, path)
+  const last = path.at(-1)
+  if (!owner || last === undefined || !owner.columns.has(last)) return undefined
+  const before = path.slice(0, -1)
+  const own = externalIds(owner.model)
+  if (own?.names(last)) return { ids: own, path: [...before, own.property] }
+  const relation = relationOfKey(owner, last)
+  const ids = relation && externalIds(relation.model)
+  if (!ids?.names(relation?.relatedProperties[0] as string)) return undefined
+  const isHere = relation?.relatedProperties[0] === ids.property
+  return { ids, path: isHere ? path : [...before, relation?.name as string, ids.property] }
+}
+
+/** The model that the last step of a path is of. */
+function ownerOf(model: ModelDescription, path: readonly string[]): ModelDescription | undefined {
+  let owner: ModelDescription = model
+  for (const step of path.slice(0, -1)) {
+    const relation = owner.relations.get(step)
+    if (!relation) return undefined
+    owner = describeModel(relation.model)
+  }
+  return owner
+}

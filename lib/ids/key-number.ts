@@ -1,6 +1,5 @@
 /** Keys as numbers in an alphabet, an offset added. */
-import type { IDValue } from './codec.js'
-import { add, GREATEST, type Integer, smallest, toInteger } from './integers.js'
+import { add, GREATEST, type IDValue, type Integer, smallest, toInteger } from './codec.js'
 
 export interface EncodedOptions {
   readonly alphabet: string

@@ -7,8 +7,7 @@ import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { bearerToken, CHALLENGE, invalidToken, scopeChallenge } from './bearer.js'
 import { keysFor } from './key-list.js'
 import { type JWTAuthenticationOptions, type JWTRules, resolveOptions } from './options.js'
-import { readHeader } from './read-token.js'
-import { type JWTClaims, verifyToken } from './verify-token.js'
+import { type JWTClaims, readHeader, verifyToken } from './verify-token.js'
 
 /** What `ctx.state.auth` says of a caller's token. */
 export interface JWTCredentials {

@@ -6,11 +6,9 @@ import { oncePer } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
 import { isAlgorithm, isSymmetric, type JWTAlgorithm, NAMES } from './algorithms.js'
-import type { KeySource } from './key-list.js'
-import { type HeaderRules, typeName } from './read-token.js'
+import { type JWTKey, type KeySource, staticKeys } from './key-list.js'
 import { RemoteKeySet } from './remote-key-set.js'
-import { type JWTKey, staticKeys } from './static-keys.js'
-import type { ClaimRules, JWTClaims } from './verify-token.js'
+import { type ClaimRules, type HeaderRules, type JWTClaims, typeName } from './verify-token.js'
 
 /** How the keys of an issuer are kept. */
 export interface KeySetOptions {

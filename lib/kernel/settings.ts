@@ -125,6 +125,16 @@ interface Kind<T> {
   readonly read: (value: unknown, where: string) => T | undefined
 }
 
+const readVersion = textReader(/^[!-~]{1,128}$/, '1 to 128 characters from ! to ~, without spaces')
+const readText = textReader(/^[^\0]*$/, 'a path')
+const readTable = textReader(/^[a-z_]\w{0,62}(?:\.[a-z_]\w{0,62})?$/i, 'the name of a table, or schema.table')
+const readStaticUrl = textReader(
+  /^(?:https?:\/\/[\w.:[\]-]+(?:\/|$)|\/(?!\/))[\w.~%!$&*+,;=:@/-]*$/i,
+  'a path such as /static, or an address such as https://cdn.example.com/static',
+)
+/** A path without a slash at its end, so that what stands behind it may begin with one. */
+const readPrefix = textReader(/^(?:\/[\w.~%!$&*+,;=:@-]+)+$/, 'a path such as /shop, without a slash at the end')
+
 const secret = (variable: string): Kind<string> => ({ variable, read: readSecret })
 const flag = (variable: string): Kind<boolean> => ({ variable, read: readFlag })
 const text = (variable: string): Kind<string> => ({ variable, read: readText })
@@ -258,9 +268,7 @@ export type MismatchAction = 'reload' | 'warn' | 'ignore'
 /** Characters of the shortest secret. */
 const MINIMUM_LENGTH = 16
 
-const VERSION = /^[!-~]{1,128}$/
 const TOKEN = /^[!-~](?:[ -~]*[!-~])?$/
-const TABLE = /^[a-z_]\w{0,62}(?:\.[a-z_]\w{0,62})?$/i
 const MISMATCH_ACTIONS: readonly MismatchAction[] = ['reload', 'warn', 'ignore']
 const BOOLEANS = new Map([
   ...['true', '1', 'yes', 'on'].map((text) => [text, true] as const),
@@ -285,10 +293,13 @@ function readToken(value: unknown, where: string): string | undefined {
   )
 }
 
-function readVersion(value: unknown, where: string): string | undefined {
-  if (value === undefined || value === '') return undefined
-  if (typeof value === 'string' && VERSION.test(value)) return value
-  throw new ConfigurationError(`${where} is ${show(value)}: give 1 to 128 characters from ! to ~, without spaces`)
+/** A text of one form. @param wanted what to give in its place */
+function textReader(form: RegExp, wanted: string): (value: unknown, where: string) => string | undefined {
+  return (value, where) => {
+    if (value === undefined || value === '') return undefined
+    if (typeof value === 'string' && form.test(value)) return value
+    throw new ConfigurationError(`${where} is ${show(value)}: give ${wanted}`)
+  }
 }
 
 function readFlag(value: unknown, where: string): boolean | undefined {
@@ -306,39 +317,11 @@ export function readMismatchAction(value: unknown, where: string): MismatchActio
   throw new ConfigurationError(`${where} is ${show(value)}: give ${MISMATCH_ACTIONS.join(', ')}`)
 }
 
-function readText(value: unknown, where: string): string | undefined {
-  if (value === undefined || value === '') return undefined
-  if (typeof value === 'string' && !value.includes('\0')) return value
-  throw new ConfigurationError(`${where} is ${show(value)}: give a path`)
-}
-
-function readTable(value: unknown, where: string): string | undefined {
-  if (value === undefined || value === '') return undefined
-  if (typeof value === 'string' && TABLE.test(value)) return value
-  throw new ConfigurationError(`${where} is ${show(value)}: give the name of a table, or schema.table`)
-}
-
 function readCount(value: unknown, where: string): number | undefined {
   if (value === undefined || value === '') return undefined
   const found = typeof value === 'string' && /^[0-9]{1,15}$/.test(value) ? Number(value) : value
   if (typeof found === 'number' && Number.isSafeInteger(found) && found >= 1) return found
   throw new ConfigurationError(`${where} is ${show(value)}: give a whole number of at least 1`)
-}
-
-function readStaticUrl(value: unknown, where: string): string | undefined {
-  if (value === undefined || value === '') return undefined
-  if (typeof value === 'string' && /^(?:https?:\/\/[\w.:[\]-]+(?:\/|$)|\/(?!\/))[\w.~%!$&*+,;=:@/-]*$/i.test(value))
-    return value
-  throw new ConfigurationError(
-    `${where} is ${show(value)}: give a path such as /static, or an address such as https://cdn.example.com/static`,
-  )
-}
-
-/** A path without a slash at its end, so that what stands behind it may begin with one. */
-function readPrefix(value: unknown, where: string): string | undefined {
-  if (value === undefined || value === '') return undefined
-  if (typeof value === 'string' && /^(?:\/[\w.~%!$&*+,;=:@-]+)+$/.test(value)) return value
-  throw new ConfigurationError(`${where} is ${show(value)}: give a path such as /shop, without a slash at the end`)
 }
 
 function readTypes(value: unknown, where: string): Readonly<Record<number, string>> | undefined {

@@ -11,8 +11,7 @@ import type { Endpoint } from '../views/endpoint.js'
 import { parameterText } from '../views/steps/parameter-text.js'
 import { Caller } from './permitted-tools.js'
 import { failureOf, resultOf, type ToolResult } from './result.js'
-import type { CalledOperation, Tool } from './tool.js'
-import { ACTION, ONLY } from './tools-of.js'
+import { ACTION, type CalledOperation, ONLY, type Tool } from './tools-of.js'
 
 export interface Calling extends CallOptions {
   /** What answers the API's paths. */

@@ -2,4 +2,4 @@
 export { mcp } from './mcp.js'
 export type { MCPOptions, ToolShape } from './options.js'
 export type { ProtectedResource } from './protected-resource.js'
-export type { ToolAPI } from './tool.js'
+export type { ToolAPI } from './tools-of.js'

@@ -4,7 +4,7 @@ import { type Context, type Middleware, pathOf } from '../http/context.js'
 import type { MCPOptions } from './options.js'
 import { settleOptions } from './options.js'
 import { ToolServer } from './server.js'
-import type { ToolAPI } from './tool.js'
+import type { ToolAPI } from './tools-of.js'
 
 /**
  * Answers `POST /mcp` with tools that are actions of the API, by the revisions 2026-07-28 and 2025-11-25 of the protocol. A

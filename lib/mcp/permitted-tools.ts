@@ -1,5 +1,5 @@
 /** Permissions of tools: a caller may call those whose permissions would let the request pass. */
-import { authenticate } from '../authentication/authenticate.js'
+import { authenticate } from '../authentication/authentication.js'
 import { rememberChallengers, reportError } from '../http/answer-error.js'
 import { type Context, isAnonymous } from '../http/context.js'
 import { askedContext } from '../http/in-process.js'
@@ -12,7 +12,7 @@ import { planOf } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
 import { policiesOf } from '../views/policies.js'
 import { checkParentPermissions } from '../views/request/parents.js'
-import type { CalledOperation, Tool } from './tool.js'
+import type { CalledOperation, Tool } from './tools-of.js'
 
 /** A tool with the operations that are left of it. */
 export interface PermittedTool {

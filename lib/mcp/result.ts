@@ -1,7 +1,7 @@
 /** Tool results, made of the API's answers: the same bytes, and where something is wrong, what to change. */
 import { isSafeMethod } from '../http/context.js'
 import { type InProcessAnswer, Unread } from '../http/in-process.js'
-import type { CalledOperation } from './tool.js'
+import type { CalledOperation } from './tools-of.js'
 
 /** A result as members of JSON, without the braces: `"content":[…],"isError":true`. */
 export interface ToolResult {

@@ -11,7 +11,7 @@ import type { Steps } from '../kernel/turns.js'
 import { documentSteps } from '../openapi/document.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { type Parser, parseBody } from '../parsers/parser.js'
-import { notPrepared } from '../router/prepare-for.js'
+import { notPrepared } from '../router/prepare.js'
 import { RouteTable } from '../router/route-table.js'
 import type { Endpoint } from '../views/endpoint.js'
 import { callTool } from './call-tool.js'
@@ -32,8 +32,7 @@ import {
 import type { SettledOptions } from './options.js'
 import { Caller, type PermittedTool } from './permitted-tools.js'
 import type { ToolResult } from './result.js'
-import type { Tool, ToolAPI } from './tool.js'
-import { toolsOf } from './tools-of.js'
+import { type Tool, type ToolAPI, toolsOf } from './tools-of.js'
 
 /** The most sets of tools whose texts are kept: callers have few kinds of rights. */
 const MOST_LISTS = 16

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { SELECTS_FIELDS } from '../openapi/parameters.js'
 import { parametersOf } from '../openapi/shared-parameters.js'
 import type { OpenAPIDocument, Operation, Parameter, Reference, Response, Schema } from '../openapi/types.js'
-import type { ArgumentPlace } from './tool.js'
+import type { ArgumentPlace } from './tools-of.js'
 
 const JSON_TYPE = 'application/json'
 const COMPONENT = '#/components/schemas/'

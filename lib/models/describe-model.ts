@@ -1,7 +1,6 @@
 /** Descriptions of models: columns, keys and relations, from `jsonSchema`, `relationMappings` and the catalogue. */
-
 import { ConfigurationError } from '../kernel/errors.js'
-import { readModelSchema } from '../kernel/json-schema.js'
+import { type PropertySchema, readModelSchema, typesOf } from '../kernel/json-schema.js'
 import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { noteErrors, rememberNames } from '../postgres/prepared-names.js'
@@ -9,11 +8,97 @@ import { shareTurns } from '../postgres/row-stream.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
 import { type CatalogueColumn, type CatalogueTable, readCatalogue } from './catalogue.js'
-import { describeColumn } from './describe-column.js'
+import { readCheck } from './check-constraint.js'
 import { describeRelations } from './describe-relations.js'
-import type { ModelDescription } from './model-description.js'
+import type { Column, ModelDescription } from './model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
 import { bareName, toReference } from './table-reference.js'
+
+export interface ColumnSources {
+  property: string
+  column: string
+  stored: CatalogueColumn | undefined
+  schema: PropertySchema
+  required: boolean
+  primary: boolean
+  composite: boolean
+  unique: boolean
+}
+
+/** What a serializer needs to know of a column. */
+function describeColumn(from: ColumnSources): Column {
+  const { stored, schema } = from
+  const types = typesOf(schema)
+  const allowsNull = types.length === 0 || types.includes('null')
+  const hasDefault = stored?.hasDefault === true || schema.default !== undefined
+  const nullable = stored ? !stored.notNull && allowsNull : types.includes('null')
+  // a key the database fills in; without the catalogue, a single key that the schema does not ask for
+  const auto = stored
+    ? stored.generated || (from.primary && !from.composite && stored.hasDefault)
+    : from.primary && !from.composite && !from.required
+  const required = !auto && !hasDefault && (from.required || (stored ? stored.notNull : false))
+  return {
+    property: from.property,
+    column: from.column,
+    nativeName: stored?.nativeName ?? from.column,
+    writtenName: stored?.writtenName ?? from.column,
+    type: stored?.type ?? typeFromSchema(schema, auto),
+    sqlType: stored?.sqlType,
+    oid: stored?.oid,
+    collation: stored?.collation,
+    nullable,
+    holdsNull: stored ? !stored.notNull : nullable,
+    required,
+    hasDefault,
+    auto,
+    primary: from.primary,
+    unique: from.unique || (from.primary && !from.composite),
+    maxLength: smaller(stored?.maxLength, schema.maxLength),
+    precision: stored?.precision,
+    scale: stored?.scale,
+    leastPart: stored?.leastPart,
+    labels: stored?.labels,
+    element: stored?.element,
+    isDomain: stored?.isDomain ?? false,
+    isOrdered: stored?.isOrdered ?? true,
+    isEquated: stored?.isEquated ?? true,
+    isDeterministic: stored?.isDeterministic ?? true,
+    isCounted: stored?.isCounted ?? false,
+    checked: stored?.checks.flatMap((check) => readCheck(check, stored.nativeName)) ?? [],
+    schema,
+  }
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'date-time': 'timestamptz',
+  date: 'date',
+  time: 'time',
+  uuid: 'uuid',
+}
+
+/** The type a column most likely has, before the catalogue was read. */
+function typeFromSchema(schema: PropertySchema, auto: boolean): string {
+  const [type] = typesOf(schema).filter((name) => name !== 'null')
+  switch (type) {
+    case 'integer':
+      return 'int4'
+    case 'number':
+      return 'float8'
+    case 'boolean':
+      return 'bool'
+    case 'object':
+    case 'array':
+      return 'jsonb'
+    case 'string':
+      return FORMATS[schema.format ?? ''] ?? 'text'
+    default:
+      return auto ? 'int4' : 'unknown'
+  }
+}
+
+function smaller(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : Math.min(a, b)
+}
 
 /** What is known of a model. */
 interface Known {

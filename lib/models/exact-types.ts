@@ -2,7 +2,6 @@
  * Type parsers that keep PostgreSQL's own text beside values that cannot hold it (promise B15), and beside those
  * that parsers of the application have made. What is shown is what pg's standard parsers make of the text.
  */
-
 import { isDeepStrictEqual } from 'node:util'
 import { keepSpelling, Numeral } from '../kernel/json-numerals.js'
 import { ownCopy } from '../kernel/own-copy.js'
@@ -10,9 +9,11 @@ import { keepItemNumerals, keepNumerals } from '../kernel/parse-json.js'
 import { beginWork } from '../kernel/turns.js'
 import type { AnswerField, Queryable, TypeParsers } from '../postgres/pg-types.js'
 import { hasOwnParser, ownTypes, standardTypes } from '../postgres/type-parsers.js'
+import { isJsonAttribute } from './build-model.js'
 import { exactValue, keepItemTexts, keepText } from './database-text.js'
-import { describeModel } from './describe-model.js'
+import { describeModel, oncePerCatalogue } from './describe-model.js'
 import { inPostgresStyle } from './interval-text.js'
+import type { Column } from './model-description.js'
 import type { ModelClass } from './objection.js'
 
 type Parse = (text: string) => unknown
@@ -208,5 +209,42 @@ function* align(cells: readonly unknown[], read: readonly OwnValue[]): Generator
     const value = read[next++]
     // what the application has put in its place since is its own
     if (value && Object.is(value.value, cell)) yield [row, value]
+  }
+}
+
+const JSON_OIDS: Readonly<Record<string, number>> = { json: 114, jsonb: 3802 }
+
+const OIDS = new Set(Object.values(JSON_OIDS))
+
+/** The json columns that Objection parses by itself. */
+const parsedTwice = oncePerCatalogue((model: ModelClass): readonly Column[] =>
+  [...describeModel(model).columns.values()].filter(
+    (column) => JSON_OIDS[column.type] !== undefined && isJsonAttribute(model, column),
+  ),
+)
+
+/**
+ * Writes strings in json columns as JSON again, in rows that the driver has parsed: from `"1"` Objection would make a number.
+ * @param types the parsers that the rows were read with; an application's own may leave JSON as it is
+ * @param fields the columns of the answer, which may have other values under a column's name
+ */
+export function keepJsonTexts(
+  model: ModelClass,
+  rows: unknown,
+  types: TypeParsers,
+  fields?: readonly AnswerField[],
+): void {
+  if (!Array.isArray(rows)) return
+  const columns = parsedTwice(model).filter(({ type, nativeName }) => {
+    // of several of one name the last counts
+    const oid = fields ? fields.findLast(({ name }) => name === nativeName)?.dataTypeID : JSON_OIDS[type]
+    return oid !== undefined && OIDS.has(oid) && types.getTypeParser(oid, 'text')('"1"') === '1'
+  })
+  if (columns.length === 0) return
+  for (const row of rows as Record<string, unknown>[]) {
+    for (const { column } of columns) {
+      const value = row[column]
+      if (typeof value === 'string') row[column] = JSON.stringify(value)
+    }
   }
 }

@@ -1,6 +1,7 @@
 /** The relations between tables, by their foreign keys, in both directions. */
+
+import { propertyProblem } from './build-model.js'
 import type { CatalogueConstraint, CatalogueTable } from './catalogue.js'
-import { propertyProblem } from './column-names.js'
 import { keyTarget, Names, plural, relationName, singular } from './relation-names.js'
 import type { SchemaTable } from './schema-tables.js'
 

@@ -2,49 +2,17 @@
  * Overrides and hooks of a model class, found once: where it adds nothing, a row is exactly what the table holds, and a
  * statement of ours does what Objection's own would.
  */
+import type { Model } from 'objection'
 import { isJsonAttribute } from './build-model.js'
 import { describeModel, oncePerCatalogue } from './describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from './objection.js'
 
+type OwnStatic = keyof ModelClass | 'getJsonSchema' | 'getValidator'
+type OwnMethod = keyof Model | '$setDatabaseJson' | '$toDatabaseJson' | '$setFast'
+
 /** What a model class may override, of which we compare the functions only. */
-interface Overridable {
-  readonly knex: unknown
-  readonly query: unknown
-  readonly QueryBuilder: unknown
-  readonly fromDatabaseJson: unknown
-  readonly fromJson: unknown
-  readonly jsonSchema?: unknown
-  readonly getJsonSchema: unknown
-  readonly getValidator: unknown
-  readonly createValidator: unknown
-  readonly beforeFind?: unknown
-  readonly afterFind?: unknown
-  readonly beforeInsert?: unknown
-  readonly afterInsert?: unknown
-  readonly beforeUpdate?: unknown
-  readonly afterUpdate?: unknown
-  readonly beforeDelete?: unknown
-  readonly afterDelete?: unknown
-  readonly prototype: {
-    readonly $afterFind: unknown
-    readonly $parseDatabaseJson: unknown
-    readonly $setDatabaseJson: unknown
-    readonly $beforeInsert: unknown
-    readonly $afterInsert: unknown
-    readonly $beforeUpdate: unknown
-    readonly $afterUpdate: unknown
-    readonly $beforeDelete: unknown
-    readonly $afterDelete: unknown
-    readonly $formatDatabaseJson: unknown
-    readonly $toDatabaseJson: unknown
-    readonly $setJson: unknown
-    readonly $parseJson: unknown
-    readonly $validate: unknown
-    readonly $beforeValidate: unknown
-    readonly $afterValidate: unknown
-    readonly $set: unknown
-    readonly $setFast: unknown
-  }
+interface Overridable extends Readonly<Record<Exclude<OwnStatic, 'prototype'>, unknown>> {
+  readonly prototype: Readonly<Record<OwnMethod, unknown>>
 }
 
 /** What a model class adds to Objection's own. Each is true where no code of the application takes part, so that there is nothing to go round. */
@@ -91,16 +59,16 @@ const FORMATTING = ['$formatDatabaseJson', '$toDatabaseJson'] as const
 
 /** The traits of a model, until the catalogue is read again. */
 export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((model): ModelTraits => {
-  const own = model as ModelClass & Overridable
+  const own = model as unknown as Overridable
   const base = baseModel(model)
   const { columns, relations, primaryKey, prepared } = describeModel(model)
   /** The first of these statics that is not that of Objection. */
-  const changed = (...names: readonly (keyof Overridable)[]) => names.find((name) => own[name] !== base[name])
+  const changed = (...names: readonly OwnStatic[]) => names.find((name) => own[name] !== base[name])
   /** The first of these methods of instances that is not that of Objection. */
-  const overridden = (...names: readonly (keyof Overridable['prototype'])[]) =>
+  const overridden = (...names: readonly OwnMethod[]) =>
     names.find((name) => own.prototype[name] !== base.prototype[name])
-  const keeps = (...names: readonly (keyof Overridable)[]) => changed(...names) === undefined
-  const inherits = (...names: readonly (keyof Overridable['prototype'])[]) => overridden(...names) === undefined
+  const keeps = (...names: readonly OwnStatic[]) => changed(...names) === undefined
+  const inherits = (...names: readonly OwnMethod[]) => overridden(...names) === undefined
 
   const name = modelName(model)
   const accessor = accessorOf(model, base)

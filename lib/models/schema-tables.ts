@@ -1,8 +1,8 @@
 /** Tables and views of a database as its catalogue has them: for `init` and `types`, and for relations by foreign keys. */
 import type { Queryable } from '../postgres/pg-types.js'
 import { runRaw } from '../postgres/type-parsers.js'
+import { nameProblem } from './build-model.js'
 import { type CatalogueTable, modelColumn, readCatalogue } from './catalogue.js'
-import { nameProblem } from './column-names.js'
 import { toReference, writtenName } from './table-reference.js'
 
 export interface SchemaTable {

@@ -16,8 +16,7 @@ import { schemaOf } from '../serializers/schema-serializer.js'
 import { seenClass } from '../serializers/seen-class.js'
 import { type Expansion, expandedBy } from '../serializers/select-fields.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
-import { mayBeNull, outputValue, wordsOf } from './field-schema.js'
-import { isFile, type Side, sideOf, withoutFile } from './files.js'
+import { isFile, mayBeNull, outputValue, type Side, sideOf, withoutFile, wordsOf } from './field-schema.js'
 import type { Header, Reference, Response, Schema } from './types.js'
 
 /** Properties that the path decides where a serializer stands in a nested route: they are taken, and not asked for. */

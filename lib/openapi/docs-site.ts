@@ -2,8 +2,7 @@
 
 import { posix } from 'node:path'
 import { acceptsMethod } from '../assets/own-route.js'
-import { addETag } from '../caching/cache-response.js'
-import { contentDigest, weakTag } from '../caching/entity-tags.js'
+import { addETag, contentDigest, weakTag } from '../caching/cache-response.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { isRecord } from '../kernel/records.js'

@@ -1,4 +1,4 @@
-/** Fields as JSON Schema 2020-12 (wire format, section 13). */
+/** Fields as JSON Schema 2020-12 (wire format, section 13); of files only a form of several parts brings one, so that JSON has other types in its place. */
 import type { FieldSchema, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
 import { JSONField } from '../fields/json-field.js'
@@ -6,8 +6,10 @@ import { orNull } from '../fields/or-null.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
-import type { BoundField } from '../serializers/contract.js'
-import { inner, relatedSchema } from '../serializers/input-schema.js'
+import type { BoundField, SerializerClass } from '../serializers/contract.js'
+import { inner, inputValue, relatedSchema } from '../serializers/input-schema.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
+import { serializerPlan } from '../serializers/plan.js'
 import type { Schema } from './types.js'
 
 /** What limits input. What is stored may be older than the limit, so it says nothing of output. */
@@ -84,4 +86,48 @@ function withoutLimits(schema: FieldSchema): Schema {
     ...Object.fromEntries(kept),
     ...inner(schema, withoutLimits),
   }
+}
+
+/** What a serializer's schema is for: what it shows, what POST and PUT take, what PATCH takes; each of bodies without files. */
+export type Side = 'Output' | 'Input' | 'Patch' | 'JsonInput' | 'JsonUpdate' | 'JsonPatch'
+
+const OF_FORMS = { JsonInput: 'Input', JsonUpdate: 'Input', JsonPatch: 'Patch' } as const
+
+/** The side that a serializer is described by: one without files takes the same from a form and from JSON. */
+export function sideOf(serializer: SerializerClass, side: Side): Side {
+  return side in OF_FORMS && !takesFiles(serializer) ? OF_FORMS[side as keyof typeof OF_FORMS] : side
+}
+
+/** True of the schema of a file, or of a list of files. */
+export function isFile({ format, items }: FieldSchema): boolean {
+  return format === 'binary' || items?.format === 'binary'
+}
+
+/** True where a new object cannot do without a file. */
+export function needsFile(serializer: SerializerClass): boolean {
+  return serializerPlan(serializer).writable.some((bound) => {
+    const { field, required } = bound
+    if (!(field instanceof NestedSerializer)) return required && isFileField(bound)
+    return required && !field.many && needsFile(field.serializerClass)
+  })
+}
+
+/** What JSON takes in the place of a file; undefined for nothing. An update takes the URL as it was shown, which keeps the file. */
+export function withoutFile({ field }: BoundField, side: Side): Schema | undefined {
+  const shown = field.schema()
+  const isList = shown.type === 'array'
+  if (side === 'JsonInput' && !isList) return field.allowNull ? { type: 'null' } : undefined
+  const value = side === 'JsonInput' ? { type: 'array', maxItems: 0 } : shown
+  return field.allowNull ? orNull(value) : value
+}
+
+function takesFiles(serializer: SerializerClass): boolean {
+  return serializerPlan(serializer).writable.some((bound) => {
+    const { field } = bound
+    return field instanceof NestedSerializer ? takesFiles(field.serializerClass) : isFileField(bound)
+  })
+}
+
+function isFileField(bound: BoundField): boolean {
+  return bound.field.takesFiles && isFile(inputValue(bound, 'Input'))
 }

@@ -1,10 +1,9 @@
 /** Counts of lists and their pages: exact, estimated, capped, or none. */
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { addLinks } from './link-header.js'
-import type { ListSource } from './list-source.js'
+import { addLinks } from './links.js'
+import type { CountKind, ListSource, Rows } from './list-source.js'
 import { type BasePagination, envelopeSchema, linkSchema, type PageDescription } from './pagination.js'
-import type { CountKind, Rows } from './slice.js'
 
 /** How a paginator counts the whole list. */
 export interface CountOptions {

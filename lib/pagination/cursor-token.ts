@@ -14,7 +14,7 @@ import {
   mac,
 } from '../kernel/signing.js'
 import type { PositionTag } from '../queryset/position-tags.js'
-import type { Position } from './slice.js'
+import type { Position } from './list-source.js'
 
 /** What a token is signed for. Elsewhere it is worthless. */
 export interface CursorScope {

@@ -10,8 +10,7 @@ import {
   describeCounted,
   readCounted,
 } from './counted-page.js'
-import type { LinkOptions } from './link-header.js'
-import { PageLinks } from './links.js'
+import { type LinkOptions, PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
 import { checkSizes, lastValue, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
 import { BasePagination, type Named, type PageDescription, type PageRequest } from './pagination.js'

@@ -1,14 +1,13 @@
 /** Pages from a cursor that PostgreSQL keeps: `?server_cursor=…` (wire format, section 3). */
-
 import { randomBytes } from 'node:crypto'
 import type { ParameterDescription } from '../filters/filter.js'
-import { callerOf } from '../http/caller.js'
+import { type Caller, callerOf, callerParts } from '../http/caller.js'
 import type { Context } from '../http/context.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'
 import { ClientGone, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { getCursorSecret } from '../kernel/settings.js'
-import { frame } from '../kernel/signing.js'
+import { decodeBase64Url, encodeBase64Url, equalBytes, frame, mac } from '../kernel/signing.js'
 import type { ListSource } from './list-source.js'
 import { lastValue } from './page-sizes.js'
 import {
@@ -20,13 +19,6 @@ import {
   type PageRequest,
 } from './pagination.js'
 import { pathParts, queryParts } from './request-frame.js'
-import {
-  isNodeName,
-  ownerTag,
-  readServerCursorId,
-  type ServerCursorScope,
-  writeServerCursorId,
-} from './server-cursor-id.js'
 import { type HeldCursor, notFound, ServerCursorStore, type Used } from './server-cursor-store.js'
 
 /** Options of `ServerCursorPagination`. */
@@ -253,3 +245,48 @@ takesOptions<ServerCursorPaginationOptions>(ServerCursorPagination, {
   node: 'any',
   now: 'function',
 })
+
+/** What an id is signed for. */
+interface ServerCursorScope {
+  readonly secret: string
+  readonly caller: Caller
+  readonly view: string
+  /** The frame of the path parameters. */
+  readonly path: Uint8Array
+}
+
+const PART_BYTES = 16
+const ID = /^(?:(?<node>[a-z0-9][a-z0-9-]{0,31})\.)?(?<text>[A-Za-z0-9_-]{64})$/
+const NODE = /^[a-z0-9][a-z0-9-]{0,31}$/
+
+/** True for a name that can stand before an id. */
+function isNodeName(text: string): boolean {
+  return NODE.test(text)
+}
+
+/** The id for 16 random bytes. A proxy can route on `node`. */
+export function writeServerCursorId(scope: ServerCursorScope, id: Uint8Array, node: string | undefined): string {
+  const body = Buffer.concat([id, ownerTag(scope)])
+  const text = encodeBase64Url(Buffer.concat([body, sign(scope, node, body)]))
+  return node === undefined ? text : `${node}.${text}`
+}
+
+/** The random bytes of an id that was written for the same scope; null for any other string. */
+export function readServerCursorId(scope: ServerCursorScope, text: string): Buffer | null {
+  const groups = ID.exec(text)?.groups
+  const bytes = decodeBase64Url(groups?.['text'] ?? '')
+  if (bytes?.length !== 3 * PART_BYTES) return null
+  const body = bytes.subarray(0, 2 * PART_BYTES)
+  const isSigned = equalBytes(bytes.subarray(2 * PART_BYTES), sign(scope, groups?.['node'], body))
+  const isOwn = equalBytes(body.subarray(PART_BYTES), ownerTag(scope))
+  return isSigned && isOwn ? body.subarray(0, PART_BYTES) : null
+}
+
+/** A digest of the caller: who holds an id learns nothing of its owner. */
+function ownerTag({ secret, caller }: Pick<ServerCursorScope, 'secret' | 'caller'>): Buffer {
+  return mac(secret, 'server-cursor/owner/v1', callerParts(caller), PART_BYTES)
+}
+
+function sign({ secret, view, path }: ServerCursorScope, node: string | undefined, body: Uint8Array): Buffer {
+  return mac(secret, 'server-cursor/mac/v1', [node ?? '', view, path, body], PART_BYTES)
+}

@@ -2,9 +2,8 @@
 
 import { ApiError, ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
-import { childAt, indexIn, type Pointer, valueAt } from './json-pointer.js'
 import { finished, isEqual, isJsonObject, setMember, sizeOf, workingCopy } from './json-values.js'
-import { type Operation, readOperations } from './read-operations.js'
+import { childAt, indexIn, type Operation, type Pointer, readOperations, valueAt } from './read-operations.js'
 
 /** Options of `applyPatch()`. */
 export interface ApplyPatchOptions {

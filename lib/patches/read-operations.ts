@@ -1,9 +1,7 @@
-/** The operations of a JSON patch (RFC 6902, section 4), checked as far as they tell without what they change. */
-
+/** The operations of a JSON patch (RFC 6902, section 4) and their pointers (RFC 6901), checked as far as they tell without what they change. */
 import { type ErrorMessages, MOST_MESSAGES, ValidationError } from '../kernel/errors.js'
 import { memberOf } from '../kernel/json-numerals.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
-import { isInside, type Pointer, parsePointer } from './json-pointer.js'
 import { isJsonObject, type JsonObject, workingCopy } from './json-values.js'
 
 const NAMES = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
@@ -72,4 +70,55 @@ function own(given: JsonObject, name: string): unknown {
 
 function isName(op: unknown): op is Operation['op'] {
   return (NAMES as readonly unknown[]).includes(op)
+}
+
+/** The steps of a pointer, from the outside in: names of members, and positions in lists as they were written. */
+export type Pointer = readonly string[]
+
+const ESCAPES = /~[01]/g
+const WRONG_ESCAPE = /~(?![01])/
+/** A position in a list: digits without leading zeros. */
+const INDEX = /^(?:0|[1-9]\d{0,15})$/
+
+/** The steps of a pointer; undefined for a text that is none. */
+function parsePointer(text: string): Pointer | undefined {
+  if (text === '') return []
+  if (!text.startsWith('/') || WRONG_ESCAPE.test(text)) return undefined
+  return text
+    .slice(1)
+    .split('/')
+    .map((step) => step.replace(ESCAPES, (code) => (code === '~1' ? '/' : '~')))
+}
+
+/** True where the one leads to what is inside of the other. */
+function isInside(inner: Pointer, outer: Pointer): boolean {
+  return inner.length > outer.length && outer.every((step, index) => inner[index] === step)
+}
+
+/** The position that a step means in a list of this length; undefined for one that there is not. */
+export function indexIn(step: string, length: number): number | undefined {
+  const index = INDEX.test(step) ? Number(step) : length
+  return index < length ? index : undefined
+}
+
+/** What stands where a step leads, in an object of one member at most. */
+export type Found = { readonly value: unknown } | undefined
+
+/** What stands where one step leads. */
+export function childAt(parent: unknown, step: string): Found {
+  if (Array.isArray(parent)) {
+    const index = indexIn(step, parent.length)
+    return index === undefined ? undefined : { value: parent[index] as unknown }
+  }
+  return isJsonObject(parent) && Object.hasOwn(parent, step) ? { value: parent[step] } : undefined
+}
+
+/** What stands where a pointer leads. */
+export function valueAt(root: unknown, pointer: Pointer): Found {
+  let found: Found = { value: root }
+  for (const step of pointer) {
+    found = childAt(found.value, step)
+    if (!found) return undefined
+  }
+  return found
 }

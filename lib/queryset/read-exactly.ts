@@ -1,8 +1,7 @@
 /** Makes a query keep PostgreSQL's own text of dates and numbers beside the values the application gets (promise B15). */
 
 import type { Knex } from 'knex'
-import { exactTypes, RememberingTypes } from '../models/exact-types.js'
-import { keepJsonTexts } from '../models/json-texts.js'
+import { exactTypes, keepJsonTexts, RememberingTypes } from '../models/exact-types.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { refusalOfUid } from '../postgres/connection-queue.js'
 import type { AnswerField } from '../postgres/pg-types.js'

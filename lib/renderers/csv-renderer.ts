@@ -3,7 +3,7 @@
 import Papa from 'papaparse'
 import { hasNumerals, memberOf, Numeral, writeCompactly } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
-import { JsonText } from './json-renderer.js'
+import { JsonText } from './json-renderers.js'
 import {
   BaseRenderer,
   columnsOf,

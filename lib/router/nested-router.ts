@@ -6,8 +6,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { parsePattern } from '../kernel/path-pattern.js'
 import type { APIRouter, RouteParent } from './api-router.js'
-import { isGeneric } from './lookup-segment.js'
-import type { ParentRegistration, ViewSetClass } from './registration.js'
+import { isGeneric, type ParentRegistration, type ViewSetClass } from './registration.js'
 import type { Routed } from './routed.js'
 
 /** Options of `NestedRouter`. */

@@ -6,8 +6,16 @@ import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
-import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagination/list-source.js'
-import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
+import type {
+  CountKind,
+  ListPool,
+  ListSource,
+  Position,
+  RowCursor,
+  RowCursorOptions,
+  Rows,
+  Slice,
+} from '../pagination/list-source.js'
 import type { Bounds } from '../postgres/guarded.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'

@@ -1,12 +1,12 @@
 /** The output of a row plan as PostgreSQL itself writes it: the SQL, and a page of a list that it has written. */
 
 import type { AnyQueryBuilder } from '../models/objection.js'
-import type { Position, Rows } from '../pagination/slice.js'
+import type { Position, Rows } from '../pagination/list-source.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import type { RawPage } from '../postgres/row-stream.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import type { OrderTerm } from '../queryset/total-order.js'
-import { inBytes, JsonText } from '../renderers/json-renderer.js'
+import { inBytes, JsonText } from '../renderers/json-renderers.js'
 import { objectText } from './json-text.js'
 import { pageParts, type RowSelection } from './row-sql.js'
 import { LIST, type Part, type QueryPart } from './sql-parts.js'

@@ -1,8 +1,7 @@
 /** What lists of instances and lists of rows have in common when they are read from a cursor of the database. */
 
 import { ConfigurationError } from '../kernel/errors.js'
-import type { ListPool, RowCursor } from '../pagination/list-source.js'
-import type { Rows } from '../pagination/slice.js'
+import type { ListPool, RowCursor, Rows } from '../pagination/list-source.js'
 import type { CompiledSql, Queryable } from '../postgres/pg-types.js'
 import { scopeOf } from '../postgres/scoped-knex.js'
 import { DatabaseCursor, type DatabaseCursorOptions, poolSize } from '../queryset/database-cursor.js'

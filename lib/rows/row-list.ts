@@ -3,8 +3,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagination/list-source.js'
-import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
+import type {
+  CountKind,
+  ListPool,
+  ListSource,
+  Position,
+  RowCursor,
+  RowCursorOptions,
+  Rows,
+  Slice,
+} from '../pagination/list-source.js'
 import type { Bounds } from '../postgres/guarded.js'
 import type { CompiledSql } from '../postgres/pg-types.js'
 import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-stream.js'

@@ -5,10 +5,10 @@ import type { ExternalIds } from '../ids/external-ids.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { oncePer } from '../kernel/once-per.js'
 import { parseJson } from '../kernel/parse-json.js'
-import type { Position, Rows } from '../pagination/slice.js'
+import type { Position, Rows } from '../pagination/list-source.js'
 import type { RawRow } from '../postgres/row-stream.js'
 import { textCell, valueCell } from '../renderers/csv-renderer.js'
-import { type JsonText, jsonList } from '../renderers/json-renderer.js'
+import { type JsonText, jsonList } from '../renderers/json-renderers.js'
 import type { CellKind, CellScope, RowCell, RowMember, RowObject, RowPlan } from './row-shape.js'
 
 /** Writes one row; `offset` columns stand before those of the plan. */

@@ -1,6 +1,13 @@
 /** A list that remembers whether any of its rows was seen. */
-import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagination/list-source.js'
-import type { CountKind, Rows, Slice } from '../pagination/slice.js'
+import type {
+  CountKind,
+  ListPool,
+  ListSource,
+  RowCursor,
+  RowCursorOptions,
+  Rows,
+  Slice,
+} from '../pagination/list-source.js'
 
 export class WatchedList implements ListSource {
   /** True once rows were read or counted. */

@@ -2,8 +2,7 @@
 
 import type { Model } from 'objection'
 import { NotFound } from '../kernel/errors.js'
-import { buildModel, databaseValues, isExpression } from '../models/build-model.js'
-import { isLostOnUpdate } from '../models/column-names.js'
+import { buildModel, databaseValues, isExpression, isLostOnUpdate } from '../models/build-model.js'
 import { byExactKey } from '../models/exact-key.js'
 import { showKept } from '../models/kept-values.js'
 import type { ModelDescription } from '../models/model-description.js'

@@ -6,7 +6,12 @@ export {
   DatabaseUserThrottle,
 } from './database-throttles.js'
 export { MemoryStore, type MemoryStoreOptions } from './memory-store.js'
-export type { RedisClient } from './redis-store.js'
-export { RedisAnonThrottle, RedisScopedThrottle, RedisThrottle, RedisUserThrottle } from './redis-throttles.js'
+export {
+  RedisAnonThrottle,
+  type RedisClient,
+  RedisScopedThrottle,
+  RedisThrottle,
+  RedisUserThrottle,
+} from './redis-throttles.js'
 export type { ThrottleBackendOptions } from './shared-store.js'
 export type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'

@@ -3,8 +3,7 @@
  * with a timer, and reads a clock that can be set back.
  */
 import { BoundedMap } from './bounded-map.js'
-import type { Rate } from './rate.js'
-import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
+import type { Rate, ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
 
 /** Options of `MemoryStore`. */
 export interface MemoryStoreOptions {

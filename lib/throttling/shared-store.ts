@@ -1,10 +1,10 @@
 /** Shared throttle stores: batches, a fallback to memory while the store is away, and as few questions as possible. */
+import { ConfigurationError } from '../kernel/errors.js'
 import { escapeControls, oneLine, quote } from '../kernel/quote.js'
 import { within } from '../kernel/within.js'
 import { BoundedMap } from './bounded-map.js'
 import { MemoryStore } from './memory-store.js'
-import type { Rate } from './rate.js'
-import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
+import type { Rate, ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
 
 /** How throttles use a store that processes share. */
 export interface ThrottleBackendOptions {
@@ -60,6 +60,27 @@ export abstract class SharedStore implements ThrottleStore {
 
   /** Asked once for each budget. */
   protected abstract counterOf(rate: Rate): Counter
+}
+
+/** The store that an application has set for all throttles of a kind, and counts are kept in at the moment. */
+export class Backend<Store extends SharedStore> implements ThrottleStore {
+  store: Store | undefined
+  readonly #missing: string
+
+  /** @param missing what is said where there is none yet */
+  constructor(missing: string) {
+    this.#missing = missing
+  }
+
+  /** @throws {ConfigurationError} there is none yet */
+  get current(): Store {
+    if (this.store) return this.store
+    throw new ConfigurationError(`${this.#missing} before views and routes are registered`)
+  }
+
+  limiter(budget: string, rate: Rate): ThrottleLimiter {
+    return this.current.limiter(budget, rate)
+  }
 }
 
 /** Requests of one key that are counted in one statement. */

@@ -8,8 +8,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { frame } from '../kernel/signing.js'
 import { MemoryStore } from './memory-store.js'
-import { parseRate, type Rate } from './rate.js'
-import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
+import { parseRate, type Rate, type ThrottleCount, type ThrottleLimiter, type ThrottleStore } from './store.js'
 import { BaseThrottle, type ThrottledView, type ThrottleRate, type ThrottleState } from './throttle.js'
 
 /** Options of throttles by a rate. */

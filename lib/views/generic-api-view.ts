@@ -2,8 +2,7 @@
 
 import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
-import { addETag } from '../caching/cache-response.js'
-import { ROW_VERSION } from '../caching/entity-tags.js'
+import { addETag, ROW_VERSION } from '../caching/cache-response.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Where } from '../filters/field-path.js'
 import { every } from '../filters/filter.js'

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import knexLibrary, { type Knex } from 'knex'
 import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { rowDigest } from '../../lib/caching/entity-tags.js'
+import { rowDigest } from '../../lib/caching/cache-response.js'
 import {
   APIRouter,
   BasePermission,

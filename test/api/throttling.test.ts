@@ -13,7 +13,7 @@ import {
   type Throttles,
   UserRateThrottle,
 } from '../../lib/index.js'
-import { DatabaseStore } from '../../lib/throttling/database-store.js'
+import { DatabaseStore } from '../../lib/throttling/database-throttles.js'
 import {
   DatabaseAnonThrottle,
   DatabaseScopedThrottle,

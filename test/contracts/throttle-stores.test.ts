@@ -1,9 +1,9 @@
 /** One contract for every store of throttles: memory, PostgreSQL, and Redis by each kind of client. */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { DatabaseStore, ensureThrottleTable } from '../../lib/throttling/database-store.js'
+import { DatabaseStore, ensureThrottleTable } from '../../lib/throttling/database-throttles.js'
 import { MemoryStore } from '../../lib/throttling/memory-store.js'
-import { type RedisClient, RedisStore } from '../../lib/throttling/redis-store.js'
+import { type RedisClient, RedisStore } from '../../lib/throttling/redis-throttles.js'
 import type { ThrottleCount, ThrottleStore } from '../../lib/throttling/store.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { findRedis, startRedis, type TestRedis, warnWithoutRedis } from '../support/redis.js'

@@ -250,7 +250,7 @@ const COSTS: readonly [
     '| bytes of all answers of more than 4,096 bytes',
     [
       ['idempotency/table', 'LARGE', '4,096'],
-      ['idempotency/kept-answer', 'DEFAULT_MAX_CALLER', '33,554,432'],
+      ['idempotency/table', 'DEFAULT_MAX_CALLER', '33,554,432'],
     ],
     'api/idempotency',
     'are kept up to a bound, beyond which their keys alone are',

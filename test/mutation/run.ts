@@ -63,7 +63,7 @@ const AREAS: Readonly<Record<string, Area>> = {
     sources: [
       'lib/pagination/cursor-pagination.ts',
       'lib/pagination/cursor-token.ts',
-      'lib/pagination/server-cursor-id.ts',
+      'lib/pagination/server-cursor-pagination.ts',
       'lib/pagination/server-cursor-pagination.ts',
       'lib/pagination/server-cursor-store.ts',
       'lib/queryset/database-cursor.ts',

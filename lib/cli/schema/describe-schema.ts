@@ -1,6 +1,7 @@
 /** What the models of a schema are called and hold: names, properties, keys, relations. */
+
+import { propertyProblem } from '../../models/build-model.js'
 import type { CatalogueColumn } from '../../models/catalogue.js'
-import { propertyProblem } from '../../models/column-names.js'
 import { type FoundRelation, findRelations } from '../../models/foreign-key-relations.js'
 import { Names } from '../../models/relation-names.js'
 import { keyOf, type SchemaTable } from '../../models/schema-tables.js'

@@ -1,7 +1,7 @@
 /** What can be wrong with a generic view before any request (promise I23). */
 
 import { readerOf } from '../../filters/full-text.js'
-import { declaredTerm } from '../../filters/order-term.js'
+import { declaredTerm } from '../../filters/resolve-paths.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'

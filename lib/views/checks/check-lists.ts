@@ -1,7 +1,7 @@
 /** What can be wrong with what lists declare: the paginator and its orders, aggregates, dialects, and query parameters that two read. */
 import { FieldFilter } from '../../filters/field-filter.js'
 import type { BaseFilter, ParameterDescription } from '../../filters/filter.js'
-import { declaredTerm } from '../../filters/order-term.js'
+import { declaredTerm } from '../../filters/resolve-paths.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { quote } from '../../kernel/quote.js'
 import { describeModel } from '../../models/describe-model.js'

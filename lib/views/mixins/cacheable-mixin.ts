@@ -1,6 +1,5 @@
 /** Validators and `Cache-Control` for lists and objects. */
-import { cacheResponse } from '../../caching/cache-response.js'
-import { ROW_VERSION } from '../../caching/entity-tags.js'
+import { cacheResponse, ROW_VERSION } from '../../caching/cache-response.js'
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { isRead } from '../actions.js'
 import { type Cacheable, policyOf } from '../cacheable.js'

@@ -1,7 +1,7 @@
 /** The action `destroy`. */
 
 import type { Model } from 'objection'
-import { ROW_VERSION } from '../../caching/entity-tags.js'
+import { ROW_VERSION } from '../../caching/cache-response.js'
 import { described } from '../../kernel/declarations.js'
 import { byExactKey } from '../../models/exact-key.js'
 import type { Queryable } from '../../postgres/pg-types.js'

@@ -7,9 +7,8 @@ import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { writeJson } from '../../kernel/json-numerals.js'
 import { oncePer } from '../../kernel/once-per.js'
-import type { ListSource, RowCursor } from '../../pagination/list-source.js'
+import type { ListSource, RowCursor, Rows } from '../../pagination/list-source.js'
 import { ServerCursorStore } from '../../pagination/server-cursor-store.js'
-import type { Rows } from '../../pagination/slice.js'
 import { flatRow, headerOf, valueCell } from '../../renderers/csv-renderer.js'
 import {
   canStream,

@@ -3,7 +3,7 @@ import type { Context } from '../../http/context.js'
 import { oneLine } from '../../kernel/quote.js'
 import { askSchema, type SchemaIssue, type StandardSchema } from '../../kernel/standard-schema.js'
 import { isTurnOver, nextTurn } from '../../kernel/turns.js'
-import { JsonText } from '../../renderers/json-renderer.js'
+import { JsonText } from '../../renderers/json-renderers.js'
 import type { AnswerSchema } from '../action-options.js'
 import type { View } from '../view.js'
 

@@ -1,6 +1,6 @@
 /** A request, from top to bottom. */
 
-import { authenticate } from '../../authentication/authenticate.js'
+import { authenticate } from '../../authentication/authentication.js'
 import { answerError } from '../../http/answer-error.js'
 import { hasWorked, nextTurn } from '../../kernel/turns.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'

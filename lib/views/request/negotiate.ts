@@ -7,7 +7,7 @@ import { FormParser } from '../../parsers/form-parser.js'
 import { JSONParser } from '../../parsers/json-parser.js'
 import { MultiPartParser } from '../../parsers/multi-part-parser.js'
 import { type ParsedBody, type Parser, parseBody } from '../../parsers/parser.js'
-import { JSONRenderer } from '../../renderers/json-renderer.js'
+import { JSONRenderer } from '../../renderers/json-renderers.js'
 import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
 
 /** Options of `contentNegotiation()`: which bodies a hand-written route reads, and how it answers. */

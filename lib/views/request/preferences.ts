@@ -1,6 +1,6 @@
 /** What a request prefers (RFC 7240), of the actions that come with the package: what others answer, only their code knows. */
 
-import { contentDigest, ROW_VERSION, strongTag } from '../../caching/entity-tags.js'
+import { contentDigest, ROW_VERSION, strongTag } from '../../caching/cache-response.js'
 import { isSafeMethod } from '../../http/context.js'
 import { actionNamed, showsObject } from '../actions.js'
 import type { GenericView } from '../generic-view.js'

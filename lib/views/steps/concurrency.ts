@@ -1,6 +1,6 @@
 /** Optimistic concurrency: versions of rows, and the conditions a write may come with (RFC 9110 section 13; RFC 6585 section 3). */
 
-import { contentDigest, matchesRow, namesRow, ROW_VERSION, rowDigest, weakTag } from '../../caching/entity-tags.js'
+import { contentDigest, matchesRow, namesRow, ROW_VERSION, rowDigest, weakTag } from '../../caching/cache-response.js'
 import { compositeKey } from '../../fields/composite-key.js'
 import { matchesWeakly } from '../../http/entity-tags.js'
 import { ApiError } from '../../kernel/errors.js'

@@ -1,7 +1,7 @@
 /** Counts related objects for the answers that show their number (`expandable = { reviews: count('reviews') }`). */
 
 import type { FilterRelation, FilterSettings } from '../../filters/filter.js'
-import { countObjects, countSql, type ObjectsToCount } from '../../filters/relations/count-objects.js'
+import { countObjects, countSql, type ObjectsToCount } from '../../filters/relations/related-condition.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import type { Counter, Counting } from '../../queryset/load-relations.js'

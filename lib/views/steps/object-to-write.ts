@@ -1,7 +1,7 @@
 /** Finds the object that a path names: to show it, or to write it, held until the request's transaction ends. */
 
 import type { Model } from 'objection'
-import { ROW_VERSION } from '../../caching/entity-tags.js'
+import { ROW_VERSION } from '../../caching/cache-response.js'
 import { keyText } from '../../fields/object-key.js'
 import { isSafeMethod } from '../../http/context.js'
 import { type ApiError, ConfigurationError, Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'

@@ -1,6 +1,6 @@
 /** Finds the object that a path names, and answers with it. */
 
-import { ROW_VERSION } from '../../caching/entity-tags.js'
+import { ROW_VERSION } from '../../caching/cache-response.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { PathStart } from '../../filters/field-path.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'

@@ -9,7 +9,7 @@ import { isModelClass, type ModelClass, modelOf } from '../../models/objection.j
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
-import { JSONRenderer } from '../../renderers/json-renderer.js'
+import { JSONRenderer } from '../../renderers/json-renderers.js'
 import { RowAccess } from '../../rows/row-access.js'
 import { isWrapped } from '../../rows/row-sql.js'
 import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'

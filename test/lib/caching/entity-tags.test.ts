@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { contentDigest, matchesRow, namesRow, rowDigest, strongTag, weakTag } from '../../../lib/caching/entity-tags.js'
+import {
+  contentDigest,
+  matchesRow,
+  namesRow,
+  rowDigest,
+  strongTag,
+  weakTag,
+} from '../../../lib/caching/cache-response.js'
 import { matchesWeakly, parseTags } from '../../../lib/http/entity-tags.js'
 
 describe('the content ETag', () => {

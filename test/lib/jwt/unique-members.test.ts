@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hasUniqueMembers } from '../../../lib/jwt/read-token.js'
+import { hasUniqueMembers } from '../../../lib/jwt/verify-token.js'
 
 describe('the members of JSON', () => {
   it.each([

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { encodeBase64Url, frameText, mac } from '../../../lib/kernel/signing.js'
 import { type Cursor, type CursorScope, CursorTokens } from '../../../lib/pagination/cursor-token.js'
-import type { Position } from '../../../lib/pagination/slice.js'
+import type { Position } from '../../../lib/pagination/list-source.js'
 import type { PositionTag } from '../../../lib/queryset/position-tags.js'
 
 const S = '0123456789abcdef0123456789abcdef'

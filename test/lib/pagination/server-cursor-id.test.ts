@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Caller } from '../../../lib/http/caller.js'
 import { frame, mac } from '../../../lib/kernel/signing.js'
-import { readServerCursorId, writeServerCursorId } from '../../../lib/pagination/server-cursor-id.js'
+import { readServerCursorId, writeServerCursorId } from '../../../lib/pagination/server-cursor-pagination.js'
 
 const secret = '0123456789abcdef0123456789abcdef'
 const id = Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex')

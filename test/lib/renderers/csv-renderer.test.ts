@@ -9,7 +9,7 @@ import {
   StringField,
 } from '../../../lib/index.js'
 import { CSVRenderer } from '../../../lib/renderers/csv-renderer.js'
-import { JsonText } from '../../../lib/renderers/json-renderer.js'
+import { JsonText } from '../../../lib/renderers/json-renderers.js'
 import { nameColumns } from '../../../lib/renderers/renderer.js'
 
 const renderer = new CSVRenderer()

@@ -1,7 +1,7 @@
 /** JSON that is written in pieces, compared with what it spells. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { JSONRenderer, JsonText, LONGEST_PIECE } from '../../../lib/renderers/json-renderer.js'
+import { JSONRenderer, JsonText, LONGEST_PIECE } from '../../../lib/renderers/json-renderers.js'
 
 const renderer = new JSONRenderer()
 const value = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.constant('é'.repeat(LONGEST_PIECE)), fc.nat())

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Context } from '../../../lib/http/context.js'
 import { CSVRenderer } from '../../../lib/renderers/csv-renderer.js'
-import { JSONRenderer } from '../../../lib/renderers/json-renderer.js'
+import { JSONRenderer } from '../../../lib/renderers/json-renderers.js'
 import { selectRenderer } from '../../../lib/renderers/renderer.js'
 
 const renderers = [new JSONRenderer(), new CSVRenderer()]

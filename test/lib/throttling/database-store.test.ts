@@ -1,6 +1,6 @@
 import knex, { type Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { DatabaseStore, ensureThrottleTable } from '../../../lib/throttling/database-store.js'
+import { DatabaseStore, ensureThrottleTable } from '../../../lib/throttling/database-throttles.js'
 import { countQueries, createDatabase, type TestDatabase } from '../../support/database.js'
 
 const MINUTE = { limit: 3, seconds: 60 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
-import { parseRate } from '../../../lib/throttling/rate.js'
+import { parseRate } from '../../../lib/throttling/store.js'
 
 describe('parseRate', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { RedisStore } from '../../../lib/throttling/redis-store.js'
+import { RedisStore } from '../../../lib/throttling/redis-throttles.js'
 import { findRedis, startRedis, type TestRedis, warnWithoutRedis } from '../../support/redis.js'
 
 const MINUTE = { limit: 3, seconds: 60 }

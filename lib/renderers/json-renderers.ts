@@ -1,6 +1,5 @@
-/** JSON: of plain data, and of rows that are written already. */
-
-import { toJson, writeJson } from '../kernel/json-numerals.js'
+/** JSON, and a line of it for each object (NDJSON): of plain data, and of rows that are written already. */
+import { memberOf, toJson, writeJson } from '../kernel/json-numerals.js'
 import { RecentMap } from '../kernel/once-per.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { isRecord } from '../kernel/records.js'
@@ -132,4 +131,43 @@ function writeEnvelope(envelope: Record<string, unknown>): Buffer {
   }
   pieces.push(`${text}}`)
   return inBytes(pieces)
+}
+
+/**
+ * Renders JSON lines, as `application/x-ndjson` and for the suffix `.ndjson`: the `results` of a page, the items of a list,
+ * or one object, each on a line of its own.
+ */
+export class NDJSONRenderer extends BaseRenderer implements StreamingRenderer {
+  readonly mediaType = 'application/x-ndjson'
+  readonly format = 'ndjson'
+  readonly contentType = 'application/x-ndjson; charset=utf-8'
+  override readonly resultsOnly = true
+
+  render(data: unknown): string {
+    const value = plain(data)
+    const results = plain((value as { results?: unknown } | null | undefined)?.results)
+    const items: unknown[] = Array.isArray(value) ? value : Array.isArray(results) ? results : [value]
+    return items.map((_, index) => `${onOneLine(writeJson(memberOf(items, index) ?? null) as string)}\n`).join('')
+  }
+
+  begin(): string {
+    return ''
+  }
+
+  writeRows(rows: StreamedRows): string {
+    return mapRows(rows, (index) => `${onOneLine(rows.json(index))}\n`).join('')
+  }
+
+  end(): string {
+    return ''
+  }
+}
+
+/** A column of type json keeps the line breaks that it was written with; in strings JSON has none. */
+function onOneLine(json: string): string {
+  return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]+/g, ' ') : json
+}
+
+function plain(value: unknown): unknown {
+  return value instanceof JsonText ? parseJson(value.text) : value
 }

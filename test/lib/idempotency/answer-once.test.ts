@@ -1,7 +1,7 @@
 /** What of a request must be the same for the same answer. */
 import { describe, expect, it } from 'vitest'
 import type { Context } from '../../../lib/http/context.js'
-import { fingerprintOf } from '../../../lib/idempotency/fingerprint.js'
+import { fingerprintOf } from '../../../lib/idempotency/answer-once.js'
 import { parseJson } from '../../../lib/kernel/parse-json.js'
 
 const ctxOf = (originalUrl: string, version?: string) => ({ originalUrl, state: { version } }) as unknown as Context

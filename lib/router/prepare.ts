@@ -1,6 +1,8 @@
-/** Reads the database catalogue for an API's view sets, and checks them against it. */
+/** `prepare()`: of all views, and by the first request, where nobody has called it. */
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../kernel/errors.js'
+import { answerError } from '../http/answer-error.js'
+import type { Context } from '../http/context.js'
+import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly, setting } from '../kernel/settings.js'
 import { type PreparedDatabase, prepareModels } from '../models/describe-model.js'
 import { relateModels } from '../models/foreign-key-models.js'
@@ -11,8 +13,30 @@ import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
 import { warnOfWholeTables, wholeTables } from '../views/checks/warn-of-whole-tables.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { prepareNested, prepareView } from './check-view.js'
-import { isGeneric } from './lookup-segment.js'
-import type { Registration, ViewSetClass } from './registration.js'
+import { isGeneric, type Registration, type ViewSetClass } from './registration.js'
+
+/** What is prepared. */
+interface Prepared {
+  prepare(): Promise<void>
+}
+
+/** False when that failed and was answered: the next request tries again. */
+export async function prepareFor(router: Prepared, ctx: Context): Promise<boolean> {
+  try {
+    await router.prepare()
+    return true
+  } catch (error) {
+    answerError(ctx, notPrepared(error))
+    return false
+  }
+}
+
+/** Koa's own log has the stack alone, so that the stack has the cause, too: a declaration may have to be mended. */
+export function notPrepared(cause: unknown): ServiceUnavailable {
+  const answer = new ServiceUnavailable(5, { cause })
+  if (cause instanceof Error) answer.stack = `${answer.stack}\n[cause]: ${cause.stack}`
+  return answer
+}
 
 /** What a router says of all its view sets. */
 export interface PrepareOptions {
