@@ -185,11 +185,14 @@ async function readText(content: AsyncIterable<Buffer>, texts: { left: number })
 }
 
 /** The chunks of a body, while it does not swell too far. */
-async function* checked(chunks: AsyncIterator<Buffer>, check: (bytes: number) => void): AsyncGenerator<Buffer, void> {
+async function* checked(
+  chunks: AsyncIterator<Buffer>,
+  check: ((bytes: number) => void) | undefined,
+): AsyncGenerator<Buffer, void> {
   let bytes = 0
   for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
     bytes += next.value.length
-    check(bytes)
+    check?.(bytes)
     yield next.value
   }
 }

@@ -141,8 +141,8 @@ export interface ReadBodyOptions extends BodyLimits {
 /** A body as it arrives, decompressed. */
 export interface OpenBody {
   readonly stream: Readable
-  /** Told how many bytes have come of it so far. @throws ApiError 413 they are too many for what was sent */
-  readonly check: (bytes: number) => void
+  /** Told how many bytes have come of it so far, where it was compressed. @throws ApiError 413 they are too many for what was sent */
+  readonly check?: (bytes: number) => void
   /** Throws away what still arrives, so that the connection stays usable. */
   readonly release: () => void
 }
@@ -175,7 +175,7 @@ export function openBody(ctx: Context, { limit, ratio }: BodyLimits): OpenBody {
     throw new UnsupportedMediaType({ 'Accept-Encoding': 'gzip, deflate, br' })
   }
   if (Number(req.headers['content-length']) > limit) throw tooLarge()
-  if (createDecoder === undefined) return { stream: req, check: passes, release: () => req.resume() }
+  if (createDecoder === undefined) return { stream: req, release: () => req.resume() }
 
   const decoder = createDecoder()
   // It may still fail when nobody reads it any more.
@@ -192,9 +192,6 @@ export function openBody(ctx: Context, { limit, ratio }: BodyLimits): OpenBody {
   }
 }
 
-/** What was sent as it is cannot swell. */
-function passes(): void {}
-
 /** Reads all of the body into one buffer. */
 function collect({ stream, check }: OpenBody, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -204,7 +201,7 @@ function collect({ stream, check }: OpenBody, limit: number): Promise<Buffer> {
         // the application has called setEncoding()
         if (typeof piece === 'string') throw new EncodedBody('Something has set an encoding for the request body')
         collected.add(piece)
-        check(collected.length)
+        check?.(collected.length)
       } catch (error) {
         fail(error as Error)
       }

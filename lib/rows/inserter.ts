@@ -1,7 +1,6 @@
 /** Inserts rows by kept statements and returns them in their written form, where nothing of the application is between. */
 
 import type { ObjectKey } from '../fields/object-key.js'
-import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -62,23 +61,6 @@ export class Inserter {
 
   get knex(): Queryable {
     return this.#access.knex
-  }
-
-  /** Why a statement cannot write its answer, as a sentence: it shows other tables as they were before it. */
-  get obstacle(): string | undefined {
-    const { plan, model } = this.#access
-    const related = plan.joins.map(({ relation }) => describeModel(relation.model))
-    const { isIndirect, triggers } = model
-    const isStale =
-      isIndirect ||
-      triggers.before.insert ||
-      triggers.after.insert ||
-      related.some((one) => one.isView || one.table === model.table)
-    if (related.length > 0 && isStale)
-      return 'a trigger, a view or the same table may have a say in what it shows of others'
-    if (plan.lists.length > 0) return 'it shows lists, or numbers, of related objects'
-    // code of the application may fail on what `?expand=` shows, and then nothing may be stored
-    return plan.runsFields ? 'what it shows is written by code of fields' : undefined
   }
 
   /** Inserts a row. @param key what paths name the row by @param asked expressions on the row, whose texts are returned */

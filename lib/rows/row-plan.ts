@@ -52,16 +52,39 @@ function compilePlan({ model }: ModelDescription, compileMembers: (collector: Co
   const collector = new Collector(model)
   const object = { members: compileMembers(collector), key: undefined }
   const { columns, joins, lists } = collector
+  const runsFields = hasMember(object, isMadeByField)
   return {
     model,
     columns,
     joins,
     lists,
     object,
-    runsFields: hasMember(object, isMadeByField),
+    runsFields,
+    insertObstacle: insertObstacleOf({ model, joins, lists, runsFields }),
     isNative: !hasMember(object, isMadeInCode),
     varies: lists.some(({ content }) => content.varies),
   }
+}
+
+/** An INSERT returns other tables as they were before it. */
+function insertObstacleOf({
+  model,
+  joins,
+  lists,
+  runsFields,
+}: Pick<RowPlan, 'model' | 'joins' | 'lists' | 'runsFields'>): string | undefined {
+  const { table, isIndirect, triggers } = describeModel(model)
+  const related = joins.map(({ relation }) => describeModel(relation.model))
+  const mayBeStale =
+    isIndirect ||
+    triggers.before.insert ||
+    triggers.after.insert ||
+    related.some((one) => one.isView || one.table === table)
+  if (related.length > 0 && mayBeStale)
+    return 'a trigger, a view or the same table may have a say in what it shows of others'
+  if (lists.length > 0) return 'it shows lists, or numbers, of related objects'
+  // code of the application may fail on what `?expand=` shows, and then nothing may be stored
+  return runsFields ? 'what it shows is written by code of fields' : undefined
 }
 
 function hasMember({ members }: RowObject, isWanted: (member: RowMember) => boolean): boolean {

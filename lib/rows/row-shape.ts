@@ -102,6 +102,8 @@ export interface RowPlan {
   readonly model: ModelClass
   /** Some cells are written by code of fields, which may fail. */
   readonly runsFields: boolean
+  /** Why an INSERT cannot return it, as a sentence; undefined where it can. */
+  readonly insertObstacle: string | undefined
   /** PostgreSQL can write all of it as JSON. */
   readonly isNative: boolean
   /** Its SQL is another for each request: code of the application's, or of the caller's rights, has a part in it. */

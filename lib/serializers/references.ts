@@ -96,12 +96,14 @@ function keyName(key: readonly unknown[]): string {
 
 /** The rows that the caller sees of those which a foreign key may lead to. */
 function seenThrough({ plan: { model }, context }: AnySerializer, { table, properties }: WrittenReference) {
+  const visible = visibleRowsIn(context)
+  if (!visible) return undefined
   const relation = [...(model?.relations.values() ?? [])].find(
     ({ kind, ownerProperties: own }) =>
       kind === 'belongs-to-one' && own.length === properties.length && own.every((name) => properties.includes(name)),
   )
   const leading = model && relation && { owner: model.model, relation: relation.name, model: relation.model }
-  return visibleRowsIn(context)?.ofTable(table, leading)
+  return visible.ofTable(table, leading)
 }
 
 /** Those that are not what is stored already. */

@@ -50,59 +50,39 @@ export function validateItems(
   }
   const guard = guardOf(serializer, forcedBy(serializer, scope))
   const waiting = guard
-    ? guardFields(serializer, sound, guard).then(() => validateAll(serializer, sound, scope))
-    : validateAll(serializer, sound, scope)
+    ? guardFields(serializer, sound, guard).then(() => takeSteps(serializer, sound, scope))
+    : takeSteps(serializer, sound, scope)
   return waiting ? waiting.then(() => toOutcomes(items)) : toOutcomes(items)
 }
 
-function validateAll(
-  serializer: AnySerializer,
-  items: readonly Item[],
-  scope: ValidationScope,
-): Promise<void> | undefined {
-  const fields = validateFields(serializer, items, scope)
-  return fields
-    ? fields.then(() => validateObjects(serializer, items, scope))
-    : validateObjects(serializer, items, scope)
-}
+/** A promise only where something waits. */
+type Step = (serializer: AnySerializer, items: readonly Item[], scope: ValidationScope) => Promise<void> | undefined
 
-/** What comes behind the fields. Waits only where something does. */
-function validateObjects(
-  serializer: AnySerializer,
-  items: readonly Item[],
-  scope: ValidationScope,
-): Promise<void> | undefined {
-  const rivals = serializer.plan.rivals.length > 0 ? checkRivals(serializer, items, scope) : undefined
-  return rivals ? rivals.then(() => checkWhole(serializer, items, scope)) : checkWhole(serializer, items, scope)
-}
+/** What objects are checked for, in this order. */
+const STEPS: readonly Step[] = [
+  (serializer, items, scope) => validateFields(serializer, items, scope),
+  checkRivals,
+  (serializer, items, scope) => (scope.nested ? undefined : checkShared(serializer, items)),
+  checkReferences,
+  (serializer, items, scope) => {
+    const isRefused = scope.trustKeys === true && items.some(({ errors }) => errors !== undefined)
+    return isRefused ? checkTrusted(serializer, items, scope) : undefined
+  },
+  (serializer, items) => runAllHooks(serializer, items),
+]
 
-function checkWhole(
+/** Takes the steps from `start` on. Waits only where one does. */
+function takeSteps(
   serializer: AnySerializer,
   items: readonly Item[],
   scope: ValidationScope,
+  start = 0,
 ): Promise<void> | undefined {
-  const shared = scope.nested ? undefined : checkShared(serializer, items)
-  if (shared) return shared.then(() => checkKeys(serializer, items, scope))
-  return checkKeys(serializer, items, scope)
-}
-
-function checkKeys(
-  serializer: AnySerializer,
-  items: readonly Item[],
-  scope: ValidationScope,
-): Promise<void> | undefined {
-  const looking = checkReferences(serializer, items, scope)
-  return looking ? looking.then(() => validateWhole(serializer, items, scope)) : validateWhole(serializer, items, scope)
-}
-
-function validateWhole(
-  serializer: AnySerializer,
-  items: readonly Item[],
-  scope: ValidationScope,
-): Promise<void> | undefined {
-  return scope.trustKeys === true && items.some(({ errors }) => errors !== undefined)
-    ? checkTrusted(serializer, items, scope).then(() => runAllHooks(serializer, items))
-    : runAllHooks(serializer, items)
+  for (let index = start; index < STEPS.length; index++) {
+    const waiting = (STEPS[index] as Step)(serializer, items, scope)
+    if (waiting) return waiting.then(() => takeSteps(serializer, items, scope, index + 1))
+  }
+  return undefined
 }
 
 /** The hooks of all items from `start` on, one after the other. Waits only where one does. */

@@ -289,8 +289,9 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
    * `outputSerializer` is of the view's model has that one.
    */
   getSerializerClass(): SerializerClass {
-    const { viewClass } = this
-    const serializerClass = (this.plan as GenericPlan | undefined)?.outputSerializer ?? viewClass.serializerClass
+    const plan = this.plan as GenericPlan | undefined
+    const { viewClass } = plan ?? this
+    const serializerClass = plan?.outputSerializer ?? viewClass.serializerClass
     if (!serializerClass) {
       throw new ConfigurationError(`${viewClass.name}: set static serializerClass, or override getSerializerClass()`)
     }

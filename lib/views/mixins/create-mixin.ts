@@ -55,7 +55,7 @@ function created(view: GenericAPIView, object: unknown, body: unknown): unknown 
   const { ctx } = view
   const location = locationOf(view, object)
   if (location !== undefined && !ctx.res.headersSent) ctx.res.setHeader('Location', location)
-  ctx.status = view.viewClass.statuses.create ?? 201
+  ctx.status = view.plan.viewClass.statuses.create ?? 201
   return body
 }
 
@@ -67,7 +67,8 @@ const PLAIN = /^\w+$/
 export function locationOf(view: GenericView, object: unknown): string | undefined {
   if (typeof object !== 'object' || object === null || !hasObjectPaths(view) || !view.asked.namesObjects)
     return undefined
-  const lookup = view.resource.lookup
+  const { resource, viewClass, policies } = view.plan
+  const { lookup } = resource
   // one column of several that are the key together names more objects than this
   const isPart = lookup.columns.length === 1 && lookup.columns[0]?.primary === true && !lookup.unique
   if (isPart || lookup.problem !== undefined) return undefined
@@ -78,11 +79,11 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   const format = FORMAT.get(view.ctx)
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')
   try {
-    const beside = namesBeside(view.viewClass)
+    const beside = namesBeside(viewClass)
     const isPlain = typeof key === 'number' || (typeof key === 'string' && PLAIN.test(key))
     const own = `/${isPlain && !beside.has(String(key)) ? key : encodeKey(lookup, key, beside)}`
     const location = collection + (own.includes('.') ? guardFormat(view, own) : own)
-    return publicPath(view.policies.versioning?.keepVersion(view.ctx, location) ?? location)
+    return publicPath(policies.versioning?.keepVersion(view.ctx, location) ?? location)
   } catch {
     return undefined
   }

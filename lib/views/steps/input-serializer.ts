@@ -2,14 +2,14 @@
 import type { SerializerOptions } from '../../serializers/contract.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericView } from '../generic-view.js'
-import { inputClassOf } from '../input-class.js'
 import { forcedValues } from '../request/parents.js'
 
 /** A serializer of the request's body, or of an object as bodies have it. */
 export function inputSerializerOf(view: GenericView, options: SerializerOptions): Serializer {
-  const serializerClass = inputClassOf(view)
+  const { inputSerializer, parents, viewClass } = view.plan
+  const own = inputSerializer ?? viewClass.inputSerializerClass
   // an application's own getSerializer() may know nothing of parents
-  const given = view.plan.parents.length === 0 ? options : { forced: forcedValues(view), ...options }
-  if (serializerClass === view.getSerializerClass()) return view.getSerializer(given)
-  return new serializerClass({ context: view.getSerializerContext(), ...given }) as Serializer
+  const given = parents.length === 0 ? options : { forced: forcedValues(view), ...options }
+  if (!own || own === view.getSerializerClass()) return view.getSerializer(given)
+  return new own({ context: view.getSerializerContext(), ...given }) as Serializer
 }

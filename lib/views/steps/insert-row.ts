@@ -52,10 +52,10 @@ export function findInserter(view: GenericView, tell?: Tell): Inserter | undefin
   if (!view.plan.resource.isWholeTable && shapingQuery(view))
     return tell?.('its queryset makes more of its rows than the table has')
   const rows = rowAccess(view, view.plan.action as RowAnswer, { tell })
-  if (rows && view.visibleRows && isWrapped(rows.plan))
-    return tell?.('what it shows of related objects is what the caller sees')
-  const inserter = rows && new Inserter(rows)
-  return inserter?.obstacle === undefined ? inserter : tell?.(inserter.obstacle)
+  if (!rows) return undefined
+  const { plan } = rows
+  if (view.plan.limitsRows && isWrapped(plan)) return tell?.('what it shows of related objects is what the caller sees')
+  return plan.insertObstacle === undefined ? new Inserter(rows) : tell?.(plan.insertObstacle)
 }
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
@@ -63,7 +63,7 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   const inserter = findInserter(view)
   if (!inserter) return undefined
   const serializer = view.getInputSerializer()
-  const waiting = serializer.requireValid(view.visibleRows ? LOOKING : TRUSTING)
+  const waiting = serializer.requireValid(view.plan.limitsRows ? LOOKING : TRUSTING)
   if (waiting) await waiting
   const { [LIMITED]: limited } = serializer.validatedData as { [LIMITED]?: unknown }
   // of what the row decides on, the row must be there

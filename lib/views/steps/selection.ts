@@ -164,7 +164,9 @@ export function narrowed(view: GenericView, serializer: SerializerClass): Serial
  * @throws ValidationError, AuthenticationFailed
  */
 export function checkAnswer(view: GenericView): void {
-  if (view.plan.resource.needsUser(ownClass(view), answerClass(view))) requireUser(view)
+  const own = ownClass(view)
+  const shown = selectionOf(view) ? answerClass(view) : own
+  if (view.plan.resource.needsUser(own, shown)) requireUser(view)
 }
 
 /** Objects in their written form, once what it shows of related ones was loaded. */
