@@ -319,6 +319,37 @@ describe('files of racing uploads', () => {
   })
 })
 
+it.each([
+  ['lock_timeout', '55P03'],
+  ['statement_timeout', '57014'],
+])('what %s ends is 503, and stores nothing; its connection is as before', async (setting, code) => {
+  const pool = knexLibrary({
+    client: 'pg',
+    connection: { ...database.direct } as object,
+    pool: { min: 1, max: 1 },
+    log: { error() {} },
+  })
+  onTestFinished(() => pool.destroy())
+  class Bounded extends Notes {
+    override getKnex() {
+      return pool
+    }
+    override getQueryset(): QueryBuilder<Note> {
+      return Note.query(this.trx ?? this.knex).where('owner', 'me')
+    }
+  }
+  const client = await served(Bounded)
+  await pool.raw(`set ${setting} = '50ms'`)
+  const holder = await database.knex.transaction()
+  await holder.raw('select from notes where id = 1 for update')
+  for (const [name, write] of WRITES) expect([name, (await write(client)).status]).toEqual([name, 503])
+  await holder.rollback()
+  expect(await stored()).toEqual({ owner: 'me', n: 0, text: 'one' })
+  expect(new Set(client.reported.map((error) => (error as { cause?: { code?: string } }).cause?.code))).toEqual(
+    new Set([code]),
+  )
+})
+
 // its own roles would be the login's, which nothing runs as
 describe.skipIf(runsAsRole())('a role of the database', () => {
   let roles = 0
