@@ -2,7 +2,7 @@
 import type { Context } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { rowDigest } from '../../lib/caching/entity-tags.js'
+import { rowDigest } from '../../lib/caching/cache-response.js'
 import {
   APIRouter,
   action,
