@@ -193,9 +193,9 @@ export {
   type ThrottleRate,
   type ThrottleState,
 } from './throttling/throttle.js'
-export { HeaderVersioning, QueryParamVersioning, URLPathVersioning } from './versioning/versioning-classes.js'
 export type { VersionLifecycle } from './versioning/lifecycle.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
+export { HeaderVersioning, QueryParamVersioning, URLPathVersioning } from './versioning/versioning-classes.js'
 // Views and view sets
 export { type ActionDecorator, type ActionOptions, action } from './views/action.js'
 export type { AnswerSchema } from './views/action-options.js'

@@ -3,8 +3,8 @@
 import type { Context, Middleware } from '../lib/http/context.js'
 import { passOn, runTraced } from '../lib/http/request-trace.js'
 import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'
-import type { BasePermission } from '../lib/permissions/permission.js'
 import { checkRoute, checkRouteObject } from '../lib/permissions/check-permissions.js'
+import type { BasePermission } from '../lib/permissions/permission.js'
 
 /**
  * Lets a request pass when all rules do; else 401 for an anonymous caller, with the challenges of `authentication()` before
