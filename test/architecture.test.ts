@@ -116,6 +116,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   'lib/filters/modifier-filter.ts': 'looks whether a modifier can be called; it is not sent',
   'lib/filters/step.ts': 'rows on the way of a path: those that are seen',
   'lib/queryset/one-row.ts': 'one row by its key: with what narrows the table, or found before',
+  'lib/queryset/own-condition.ts': 'the beginning of a query, to cut it off; it is not sent',
   'lib/queryset/own-row.ts': 'rows that were found before, by their keys',
   'lib/queryset/reads-whole-rows.ts': 'compares a query with one of the whole table; it is not sent',
   'lib/queryset/related-lists.ts': 'the columns of a join table',

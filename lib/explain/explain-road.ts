@@ -14,7 +14,9 @@ import type { ListSource } from '../pagination/list-source.js'
 import { PageNumberPagination } from '../pagination/page-number-pagination.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import { type Recording, recordStatements } from '../postgres/recording-knex.js'
+import type { KeyedCondition } from '../queryset/condition-key.js'
 import { deleteOne, updateOne } from '../queryset/one-row.js'
+import { askOnChange } from '../queryset/row-answers.js'
 import { InstanceList } from '../rows/instance-list.js'
 import type { RowAccess } from '../rows/row-access.js'
 import { RowList } from '../rows/row-list.js'
@@ -31,6 +33,8 @@ import { inViewTransaction } from '../views/request/in-view-transaction.js'
 import { forcedValues } from '../views/request/parents.js'
 import { resourceOf } from '../views/resource.js'
 import { readSavedRows, savedRows } from '../views/steps/answer-saved.js'
+import { conditionOf, toTell } from '../views/steps/hold-rows.js'
+import { askedOfInsert } from '../views/steps/insert-guard.js'
 import { findInserter } from '../views/steps/insert-row.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { explainedList } from '../views/steps/read-list.js'
@@ -40,13 +44,23 @@ import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
 
 type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> &
-  Partial<Pick<Explanation, 'transaction' | 'readsAgain' | 'version' | 'hold' | 'change' | 'delete' | 'loads'>>
+  Partial<
+    Pick<Explanation, 'transaction' | 'readsAgain' | 'version' | 'returns' | 'hold' | 'change' | 'delete' | 'loads'>
+  >
 
 function wayOf<Name extends string>({ way, because }: Way<Name>): { readonly by: Name; readonly because?: string } {
   return because === null ? { by: way } : { by: way, because }
 }
 
 const NOTHING: Road = { reading: null, insert: null, statements: [] }
+
+/** What the statement that writes a row tells of it. */
+interface Told {
+  readonly version: boolean
+  readonly queryset: boolean
+}
+
+const UNTOLD: Told = { version: false, queryset: false }
 
 /** What chooses the objects of any action. */
 const CHOOSING = ['getQueryset', 'getSerializerClass']
@@ -142,9 +156,11 @@ class RoadBook {
       return { ...NOTHING, insert: method === undefined ? null : insert, ...again, transaction: view.viewClass.atomic }
     }
     const isBulk = name === 'bulkCreate'
-    const again = this.#readsAgain(name)
     const inserter = findInserter(view, this.#tell)
-    const transaction = view.viewClass.atomic && !inserter
+    const wanted = askedOfInsert(view)
+    const { isLeft } = wanted
+    const again = this.#readsAgain(name, inserter && !isBulk ? { version: true, queryset: !isLeft.queryset } : UNTOLD)
+    const transaction = inserter ? isLeft.create || isLeft.queryset : view.viewClass.atomic
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
     if (inserter || traitsOf(view.viewClass.modelClass()).plainInserts) {
@@ -153,7 +169,7 @@ class RoadBook {
         if (!inserter)
           this.#write('insert', (run, table) => run(table).insert(Object.fromEntries(values)).returning('*'))
         else if (isBulk) await inserter.many([values])
-        else await inserter.one(resourceOf(view.viewClass).lookup, values)
+        else await inserter.one(resourceOf(view.viewClass).lookup, values, wanted)
       })
     } else this.#noteHooks('INSERT')
     if (!inserter) await this.#readSaved(isBulk)
@@ -171,9 +187,17 @@ class RoadBook {
     if (name === 'update' && takesPart(view.plan))
       this.#subject.notes.push('fields that the body leaves out stay as they are (partialPut)')
     const isChange = writes === 'update' && name !== 'restoreDeleted'
-    const ways = takesMany(name) ? {} : this.#ways(writes === 'delete')
+    let condition: KeyedCondition | undefined
+    if (!asked && !takesMany(name)) {
+      await this.#step('hold', async () => {
+        condition = conditionOf(view)
+      })
+    }
+    const ways = takesMany(name) ? {} : this.#ways(writes === 'delete', condition)
     if (asked) return { ...NOTHING, ...ways, transaction }
-    const again = { ...ways, ...(isChange ? this.#readsAgain(name) : {}) }
+    const { terms, condition: kept } = toTell(view, condition)
+    const told = { version: terms.length > 0, queryset: kept !== undefined }
+    const again = { ...ways, ...(isChange ? this.#readsAgain(name, told) : {}) }
     if (takesMany(name)) {
       this.#subject.notes.push(
         'the objects that the body names are read and locked by one statement, in the order of their keys',
@@ -189,19 +213,24 @@ class RoadBook {
     const written = this.#overridden(...hooks.filter((hook) => hook in view))
     if (!written && marks) this.#setMark(name)
     else if (!written)
-      await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete'))
+      await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete', condition))
     if (writes !== 'delete' && written) this.#noteRelations()
     else if (writes !== 'delete') await this.#readSaved(false)
     return { ...NOTHING, ...again, statements: this.#statements, transaction }
   }
 
   /** How rows are held, changed and deleted. */
-  #ways(isDeletion: boolean): Pick<Explanation, 'hold' | 'change' | 'delete' | 'loads'> {
+  #ways(
+    isDeletion: boolean,
+    condition: KeyedCondition | undefined,
+  ): Pick<Explanation, 'hold' | 'change' | 'delete' | 'loads'> {
     const { plan, resource } = this.#view
     const { holding, changing, deleting, before } = plan.writing
+    const { way, because } = holding
     const isOwn = resource.ownHook(plan.action) !== null
+    const held = condition ? { way: 'statement' as const, because: null } : { way: 'queryset' as const, because }
     return {
-      hold: wayOf(holding),
+      hold: wayOf(way === 'condition' ? held : { way, because }),
       ...(isOwn || isDeletion ? {} : { change: wayOf(changing) }),
       ...(isOwn || !isDeletion ? {} : { delete: wayOf(deleting) }),
       ...(before.because === null ? {} : { loads: before.because }),
@@ -216,18 +245,25 @@ class RoadBook {
     else this.#noteRelations()
   }
 
-  /** Whether objects are read again once they are written. */
-  #readsAgain(name: string): Pick<Explanation, 'readsAgain' | 'version'> {
+  /** Whether objects are read again once they are written, and what the statement that writes them tells of them. */
+  #readsAgain(name: string, told: Told = UNTOLD): Pick<Explanation, 'readsAgain' | 'version' | 'returns'> {
     const { plan, resource, viewClass } = this.#view
     const { concurrency } = viewClass
     const serializerClass = declaredInput(viewClass)
     if (!serializerClass) return {}
     const action = (actionNamed(name)?.runs ?? name) as WritingAction
-    const kept = plan.keepsQueryset ? 'what is written must be in the queryset (mayLeaveQueryset)' : null
+    const { keepsQueryset } = plan
+    const kept = keepsQueryset && !told.queryset ? 'what is written must be in the queryset (mayLeaveQueryset)' : null
     const because = [resource.stored(action, serializerClass).because, kept].filter((one) => one !== null)
+    const version = concurrency === null || takesMany(name) ? undefined : [concurrency].flat().join(', ')
+    const returned = [
+      ...(version !== undefined && told.version ? [`its version (${version})`] : []),
+      ...(keepsQueryset && told.queryset ? ['that it is in the queryset (mayLeaveQueryset)'] : []),
+    ]
     return {
       ...(because.length === 0 ? {} : { readsAgain: because.join('; ') }),
-      ...(concurrency === null || takesMany(name) ? {} : { version: [concurrency].flat().join(', ') }),
+      ...(version === undefined || told.version ? {} : { version }),
+      ...(returned.length === 0 ? {} : { returns: returned.join(', ') }),
     }
   }
 
@@ -239,7 +275,7 @@ class RoadBook {
     return Object.assign(new model(), Object.fromEntries(names.map((name) => [name, 0])))
   }
 
-  async #changeRow(isDeletion: boolean): Promise<void> {
+  async #changeRow(isDeletion: boolean, condition: KeyedCondition | undefined): Promise<void> {
     const { knex } = this.#recording
     const model = this.#view.viewClass.modelClass()
     const { columns, primaryKey } = describeModel(model)
@@ -248,6 +284,7 @@ class RoadBook {
     const { changing, deleting } = this.#view.plan.writing
     if ((isDeletion ? deleting : changing).way === 'statement') {
       if (!isDeletion) this.#subject.notes.push('the UPDATE is that of a body with every field')
+      askOnChange(object, toTell(this.#view, condition))
       const asked = askedOfChange({ view: this.#view }, describeModel(model), [])
       await (isDeletion ? deleteOne(object, knex) : updateOne(object, new model(), { values, asked, knex }))
       return

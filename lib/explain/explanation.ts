@@ -99,8 +99,10 @@ export interface Explanation {
   readonly reading: ExplainedReading | null
   /** Why objects that were written are read again for the answer; missing where RETURNING shows what is stored. */
   readonly readsAgain?: string
-  /** The columns by which versions of a row are told apart (`concurrency`): read once more when it was written. */
+  /** The columns by which versions of a row are told apart (`concurrency`), where they are read once more when it was written. */
   readonly version?: string
+  /** What the statement that writes a row tells of it besides: its version, or that it is in the queryset. */
+  readonly returns?: string
   /** How an object is stored by a create; null for other actions. */
   readonly insert: ExplainedInsert | null
   /**

@@ -28,6 +28,7 @@ function format(explanation: Explanation): string {
     ['reads', reading ? withReason(reading.from, reading.because) : ''],
     ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],
     ...written(explanation),
+    ['returns', explanation.returns ?? ''],
     ['reads again', explanation.readsAgain ?? ''],
     ['version', explanation.version === undefined ? '' : `read once it is written: ${explanation.version}`],
     ['runs with', explanation.database ?? ''],

@@ -41,3 +41,15 @@ const ESCAPE = '\\'
 function isQuery(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('toKnexQuery' in value || 'toSQL' in value)
 }
+
+/** A condition, and its key. */
+export interface KeyedCondition extends SqlPart {
+  readonly key: ConditionKey
+  /** The application's: it may have another text for each request, and statements with it are not kept. */
+  readonly isVaried?: boolean
+}
+
+/** True for a condition of ours on columns of the row and nothing else. */
+export function readsOwnRow({ sql }: Pick<SqlPart, 'sql'>): boolean {
+  return !/\bselect\b/i.test(sql)
+}

@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import { oncePer } from '../kernel/once-per.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { readsOwnRow } from './condition-key.js'
 import { quietHooks } from './context-hooks.js'
 
 /**
@@ -25,7 +26,11 @@ export function addApart(query: AnyQueryBuilder, add: () => unknown): void {
   }
   const keep = (built: Knex.QueryBuilder) => {
     const conditioned = built as Conditioned
-    for (const one of ungrouped(conditioned)) if (!before?.has(one)) grouped.add(one)
+    for (const one of ungrouped(conditioned)) {
+      if (before?.has(one)) continue
+      grouped.add(one)
+      added.add(one)
+    }
     watchLater(conditioned)
   }
   ours.add(note).add(keep)
@@ -85,7 +90,7 @@ export interface Conditions {
 export function watchConditions(query: AnyQueryBuilder): Conditions {
   const conditions: Conditions = { readOwnRow: false }
   const watch = (knexQuery: Knex.QueryBuilder) => {
-    conditions.readOwnRow = readsOwnRow(knexQuery)
+    conditions.readOwnRow = areOnOwnRow(knexQuery)
   }
   ours.add(watch)
   void query.onBuildKnex(watch)
@@ -122,6 +127,8 @@ type Conditioned = Knex.QueryBuilder & {
 
 /** Conditions that stand by themselves. */
 const grouped = new WeakSet<Condition>()
+/** Conditions of ours. */
+const added = new WeakSet<Condition>()
 /** A query that is being built. */
 interface Building {
   /** The conditions that it was declared with. */
@@ -263,25 +270,36 @@ function isRaw(value: unknown): boolean {
 /** Conditions that compare a column with values. */
 const COMPARING = new Set(['whereBasic', 'whereIn', 'whereNull', 'whereBetween'])
 
-function readsOwnRow(knexQuery: Knex.QueryBuilder): boolean {
+function areOnOwnRow(knexQuery: Knex.QueryBuilder): boolean {
   const { _statements, client } = knexQuery as Conditioned
   return _statements.every((condition) => {
     const { grouping, type, value } = condition
     if (grouping !== 'where') return true
-    if (type === 'whereRaw') return callsNothing(value)
+    if (type === 'whereRaw') return callsNothing(value) || (added.has(condition) && selectsNothing(value))
     if (type === 'whereWrapped' && typeof value === 'function') {
       const inner = client.queryBuilder()
       value.call(inner, inner)
-      return readsOwnRow(inner)
+      return areOnOwnRow(inner)
     }
     return COMPARING.has(type) && isWhole(condition) && [value].flat().every(isPlainValue)
   })
 }
 
+interface RawCondition {
+  readonly sql?: unknown
+  readonly bindings?: unknown
+}
+
 /** SQL without a parenthesis holds no query and calls no function that could read one. */
 function callsNothing(value: unknown): boolean {
-  const { sql, bindings } = value as { sql?: unknown; bindings?: unknown }
+  const { sql, bindings } = value as RawCondition
   return typeof sql === 'string' && !sql.includes('(') && [bindings].flat().every(isPlainValue)
+}
+
+/** The functions that our SQL calls read no table. */
+function selectsNothing(value: unknown): boolean {
+  const { sql, bindings } = value as RawCondition
+  return typeof sql === 'string' && readsOwnRow({ sql }) && [bindings].flat().every(isPlainValue)
 }
 
 /** A value that is bound: no query and no function that makes one. */

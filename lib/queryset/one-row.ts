@@ -13,9 +13,9 @@ import type { Column } from '../models/model-description.js'
 import { type ModelClass, modelName, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { type PgAnswer, type RawRow, readsRawRows, runAsPg } from '../postgres/run-statement.js'
-import type { ConditionKey } from './condition-key.js'
+import type { KeyedCondition } from './condition-key.js'
 import { positionColumn, type SqlPart } from './keyset.js'
-import { type AskedCondition, answerSql, forgetAnswers, noteAnswer } from './row-answers.js'
+import { type AskedCondition, answerSql, askedOnChange, forgetAnswers, noteAnswer, noteTold } from './row-answers.js'
 
 /** How many texts are kept for a model: clients choose which columns change. */
 const MOST_TEXTS = 200
@@ -50,7 +50,7 @@ export async function holdOne(
 ): Promise<HeldRow | undefined> {
   const names = columns.map(({ column }) => column)
   const shape = `${lock}|${names.join()}|${terms.map(({ column }) => column).join()}|${where?.key.text}|${keyTexts(asked)}`
-  const text = kept(model, knex, shape, () => {
+  const text = kept(model, knex, where?.isVaried ? undefined : shape, () => {
     const selected = termsOf(
       terms.map((column) => positionColumn(column, column.column)),
       asked,
@@ -76,7 +76,7 @@ export interface HeldKey {
   /** Columns to read as strings, besides the row. */
   readonly terms: readonly Column[]
   /** A condition on the row, with its key. */
-  readonly where?: (SqlPart & { readonly key: ConditionKey }) | undefined
+  readonly where?: KeyedCondition | undefined
   readonly asked: readonly AskedCondition[]
   readonly lock: RowLock
   readonly knex: Queryable
@@ -98,23 +98,30 @@ export async function updateOne(
 ): Promise<Model | undefined> {
   const model = modelOf(object)
   const names = [...values.keys()]
-  const text = kept(model, knex, `set|${names.join()}|${keyTexts(asked)}`, () =>
+  const { terms, condition } = askedOnChange(object)
+  const besides = condition ? [condition] : []
+  const columns = terms.map(({ column }) => column).join()
+  const shape = condition?.isVaried ? undefined : `set|${names.join()}|${columns}|${keyTexts([...besides, ...asked])}`
+  const text = kept(model, knex, shape, () =>
     joined([
       { sql: 'update ?? set ', bindings: [model.tableName] },
       joined(names.map(equal), ', '),
       { sql: ' where ', bindings: [] },
       sameKey(keyOf(model)),
       { sql: ' returning *', bindings: [] },
-      termsOf([], asked),
+      termsOf([...terms.map((column) => positionColumn(column, column.column)), ...besides.map(answerSql)], asked),
     ]),
   )
-  const bound = [...values.values(), ...keyValues(object), ...asked.flatMap(({ key }) => key.values)]
-  const found = await oneOf(model, { text, values: bound, knex }, asked.length)
+  const answers = [...besides, ...asked].flatMap(({ key }) => key.values)
+  const bound = [...values.values(), ...keyValues(object), ...answers]
+  const found = await oneOf(model, { text, values: bound, knex }, terms.length + besides.length + asked.length)
   if (!found) return undefined
   noteAnswers(found, asked)
   // what was said of the object is of the row that it was
   forgetAnswers([object])
-  const row = found.object
+  const { object: row, texts } = found
+  const holds = condition && texts[terms.length] === 'true'
+  if (terms.length + besides.length > 0) noteTold(row, { texts: texts.slice(0, terms.length), holds })
   copyTexts(row, object.$set(patch).$set(row))
   return row
 }
@@ -130,7 +137,7 @@ function noteAnswers({ object, texts }: HeldRow, asked: readonly AskedCondition[
   for (const [index, { condition }] of asked.entries()) noteAnswer(object, condition, texts[first + index] === 'true')
 }
 
-function keyTexts(asked: readonly AskedCondition[]): string {
+function keyTexts(asked: readonly KeyedCondition[]): string {
   return asked.map(({ key }) => key.text).join()
 }
 
@@ -228,15 +235,14 @@ interface KnexClient {
 /** By the database's configuration, which may rename identifiers. */
 const textsOf = oncePer<object, (model: ModelClass) => Map<string, string>>(() => oncePerCatalogue(() => new Map()))
 
-/** The text of a shape, with values in the order of their marks. */
-function kept(model: ModelClass, knex: Queryable, shape: string, make: () => SqlPart): string {
+/** The text of a shape, with values in the order of their marks; without a shape it is not kept. */
+function kept(model: ModelClass, knex: Queryable, shape: string | undefined, make: () => SqlPart): string {
   const { config } = knex.client as KnexClient
   const own = textsOf(config)(model)
-  let text = own.get(shape)
-  if (text === undefined) {
-    const { sql, bindings } = make()
-    text = nativeSql(knex.raw(sql, bindings as never)).text
-    if (own.size < MOST_TEXTS) own.set(shape, text)
-  }
+  const known = shape === undefined ? undefined : own.get(shape)
+  if (known !== undefined) return known
+  const { sql, bindings } = make()
+  const { text } = nativeSql(knex.raw(sql, bindings as never))
+  if (shape !== undefined && own.size < MOST_TEXTS) own.set(shape, text)
   return text
 }

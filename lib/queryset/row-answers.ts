@@ -1,8 +1,9 @@
-/** What statements have said of rows that they held or wrote: which conditions hold of a row, and which do not. */
+/** What statements have said of rows that they held or wrote: which conditions hold of a row, which do not, and what columns hold. */
 
-import type { ModelDescription } from '../models/model-description.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
-import { type ConditionKey, conditionKey } from './condition-key.js'
+import type { RawRow } from '../postgres/run-statement.js'
+import { type ConditionKey, conditionKey, type KeyedCondition, readsOwnRow } from './condition-key.js'
 import type { SqlPart } from './keyset.js'
 import type { RowCondition } from './visible-rows.js'
 
@@ -21,7 +22,48 @@ export function noteAnswer(row: object, condition: RowCondition, holds: boolean)
 
 /** Of rows in which code of the application, triggers, or what is related may have had a hand nothing is known any more. */
 export function forgetAnswers(rows: readonly object[]): void {
-  for (const row of rows) answers.delete(row)
+  for (const row of rows) {
+    answers.delete(row)
+    told.delete(row)
+  }
+}
+
+/** What the statement that changes a row is to tell of it besides. */
+export interface ToTell {
+  /** Columns, as strings. */
+  readonly terms: readonly Column[]
+  /** Whether this holds. */
+  readonly condition: KeyedCondition | undefined
+}
+
+/** What the statement that changed a row has told of it. */
+interface Told {
+  /** The strings of the columns. */
+  readonly texts: RawRow
+  /** The condition holds; undefined where none was asked. */
+  readonly holds: boolean | undefined
+}
+
+const NOTHING: ToTell = { terms: [], condition: undefined }
+const toTell = new WeakMap<object, ToTell>()
+const told = new WeakMap<object, Told>()
+
+/** Notes what whoever changes the row of a held object asks of it. */
+export function askOnChange(object: object, asked: ToTell): void {
+  if (asked.terms.length > 0 || asked.condition) toTell.set(object, asked)
+}
+
+export function askedOnChange(object: object): ToTell {
+  return toTell.get(object) ?? NOTHING
+}
+
+export function noteTold(row: object, what: Told): void {
+  told.set(row, what)
+}
+
+/** Undefined where nothing was asked, or where something else may have had a hand in the row since. */
+export function toldOf(row: object): Told | undefined {
+  return told.get(row)
 }
 
 /** A condition as a column of a statement that holds or writes the row. */
@@ -63,11 +105,6 @@ function askedOn({ tableName }: ModelClass, condition: RowCondition): AskedCondi
     made.set(condition, asked)
   }
   return asked
-}
-
-/** True for a condition on columns of the row and nothing else. */
-export function readsOwnRow({ sql }: SqlPart): boolean {
-  return !/\bselect\b/i.test(sql)
 }
 
 /** The answer as text, since the application may read booleans in its own way. */

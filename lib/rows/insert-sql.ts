@@ -18,7 +18,7 @@ export interface InsertSelection {
   readonly values: ReadonlyMap<string, unknown>
   /** The columns that name the object in paths; their values come first in the row that is returned. */
   readonly key: readonly Column[]
-  /** Expressions that are returned behind all else, where nothing is joined; their values are bound behind those of the row. */
+  /** Expressions that are returned behind all else; their values are bound behind those of the row. */
   readonly asked: readonly SqlPart[]
 }
 
@@ -37,7 +37,7 @@ export function compileInsert(knex: Queryable, { plan, model, values, key, asked
   const insert = {
     sql:
       `insert into ?? ${names.length > 0 ? `(${marks('??')}) values (${marks('?')})` : 'default values'} ` +
-      `returning ${[...returned.map(() => '?? as ??'), ...asked.map(({ sql }) => sql)].join(', ')}`,
+      `returning ${[...returned.map(() => '?? as ??'), ...asked.map(({ sql }, index) => `${sql} as asked${index}`)].join(', ')}`,
     bindings: [
       ...[table, ...names, ...values.values()],
       ...returned.flatMap(([name, column]) => [column.column, name]),
@@ -48,9 +48,10 @@ export function compileInsert(knex: Queryable, { plan, model, values, key, asked
   const columns = outerColumns(selection)
   // where the caller sees less than all, `findInserter()` refuses
   const from = joinedTables(plan, undefined)
+  const answers = asked.map((_, index) => `, ${LIST}.asked${index}`).join('')
   return nativeSql(
     knex.raw(
-      `with ?? as (${insert.sql}) select ${keys.map(() => '??').join(', ')}, ${columns.sql} from ?? as ??${from.sql}`,
+      `with ?? as (${insert.sql}) select ${keys.map(() => '??').join(', ')}, ${columns.sql}${answers} from ?? as ??${from.sql}`,
       [
         INSERTED,
         ...insert.bindings,

@@ -44,6 +44,15 @@ export interface InsertedKey {
   readonly answers: RawRow
 }
 
+/** What is asked of a row that is inserted. */
+export interface AskedOfRow {
+  readonly asked: readonly SqlPart[]
+  /** Its SQL may be another for each request: the statement is not kept. */
+  readonly isVaried: boolean
+}
+
+const NOTHING: AskedOfRow = { asked: [], isVaried: false }
+
 /** The values of a row, by column name. */
 export type RowValues = ReadonlyMap<string, unknown>
 
@@ -64,13 +73,14 @@ export class Inserter {
   }
 
   /** Inserts a row. @param key what paths name the row by @param asked expressions on the row, whose texts are returned */
-  one(key: ObjectKey, values: RowValues, asked: readonly SqlPart[] = []): Promise<InsertedKey> {
+  one(key: ObjectKey, values: RowValues, { asked, isVaried }: AskedOfRow = NOTHING): Promise<InsertedKey> {
     const { plan, knex, model, statements } = this.#access
     const { text, values: bound } = conditionKey(asked) as ConditionKey
+    const compile = () => compileInsert(knex, { plan, model, values, key: key.columns, asked }).text
     const shape = `insert|${key.name}|${[...values.keys()].join()}${text}`
-    const statement =
-      statements.get(shape) ??
-      this.#keep(shape, compileInsert(knex, { plan, model, values, key: key.columns, asked }).text)
+    const statement = isVaried
+      ? { text: compile(), name: undefined }
+      : (statements.get(shape) ?? this.#keep(shape, compile()))
     return this.#whole(async (trx) => {
       const [row] = await runStatement(trx, statement, [...values.values(), ...bound])
       // what a trigger has done in its place is undone

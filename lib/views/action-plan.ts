@@ -250,10 +250,9 @@ export class GenericPlan extends ActionPlan {
 
   #insertObstacle(): string | null {
     const { action, resource } = this
-    const { name, concurrency } = this.viewClass
+    const { name } = this.viewClass
     const serializerClass = declaredInput(this.viewClass)
     if (action !== 'create' && action !== 'bulkCreate') return `${action}() is the application's own`
-    if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
     if (this.refusesRows && (action !== 'create' || !resource.lookup.unique))
       return 'rules, or querysets, say which of the rows may be written'
     const overridden = this.#overridden([action]) ?? resource.ownHook(action) ?? this.#overridden(INPUT)

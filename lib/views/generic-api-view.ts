@@ -43,7 +43,6 @@ import { modelClassOf, type Resource, resourceOf } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
 import { inputSerializerOf } from './steps/input-serializer.js'
-import { refusesInserted } from './steps/insert-guard.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
@@ -261,12 +260,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
    */
   override get atomic(): boolean {
     const { plan } = this
-    if (plan.viewClass.concurrency !== null) return true
-    const isOne =
-      plan.inserting.way === 'statement' &&
-      !refusesInserted(this) &&
-      !(this.knex as Queryable | undefined)?.isTransaction
-    return super.atomic && !isOne
+    const isOne = plan.inserting.way === 'statement' && !(this.knex as Queryable | undefined)?.isTransaction
+    return (super.atomic || plan.viewClass.concurrency !== null) && !isOne
   }
 
   /**

@@ -23,10 +23,15 @@ const DELETING: ReadonlySet<string> = new Set(['destroy', 'bulkDestroy', 'restor
 export class WritingPlan {
   /** What it does to the rows that it names, as rules call it. */
   readonly does: RowWrite | 'read'
-  /** The rows that it names are locked by a statement of ours, by the view's queryset, or not at all. */
-  readonly holding: Way<'statement' | 'queryset' | 'none'>
+  /**
+   * The rows that it names are locked by a statement of ours, by one with the conditions of the view's queryset where these
+   * are on columns of the row, by that queryset, or not at all.
+   */
+  readonly holding: Way<'statement' | 'condition' | 'queryset' | 'none'>
   /** A row is changed by a statement of ours, or by the model's `$query().patch()`. */
   readonly changing: Way<'statement' | 'model'>
+  /** The version of a changed row, and whether the queryset has it, is told by the UPDATE, or asked once more. */
+  readonly telling: Way<'update' | 'select'>
   /** A row is deleted by a statement of ours, or by the model's `$query().delete()`; or it is marked as deleted. */
   readonly deleting: Way<'statement' | 'model' | 'mark'>
   /** What is related to an object is loaded before it is written, because code of the application may look at it. */
@@ -41,6 +46,7 @@ export class WritingPlan {
     this.does = actionsOf(view).get(action)?.rule ?? (DELETING.has(action) ? 'delete' : 'update')
     this.holding = holdingOf(resource)
     this.changing = wayOf('statement', 'model', updateObstacle)
+    this.telling = wayOf('update', 'select', whyAsked(resource, action) ?? updateObstacle)
     this.deleting = marks ? { way: 'mark', because: null } : wayOf('statement', 'model', deleteObstacle)
     const { before, saved } = whyLoaded(resource, action)
     this.before = wayOf('unseen', 'loaded', before)
@@ -61,11 +67,22 @@ function holdingOf({ view, model, lookup, queryObstacle }: Resource): WritingPla
   if (!model.lockable) return { way: 'none', because: `PostgreSQL locks no rows of "${tableName}"` }
   const because =
     (lookup.unique ? null : `${view.name}: lookupField is not unique`) ??
-    queryObstacle ??
     (model.isView ? `"${tableName}" is a view` : null) ??
     (model.secured ? `"${tableName}" has row level security` : null) ??
     traitsOf(model.model).holdObstacle
-  return wayOf('statement', 'queryset', because)
+  if (because !== null) return { way: 'queryset', because: queryObstacle ?? because }
+  return wayOf('statement', 'condition', queryObstacle)
+}
+
+/** Why a changed row is asked for what RETURNING of the UPDATE could tell; null where nothing can have changed it since. */
+function whyAsked(resource: Resource, action: string): string | null {
+  const { view, overrides } = resource
+  const { runs = action } = actionNamed(action) ?? {}
+  if (runs !== 'update' || overrides.hasPartOf(action)) return `${action}() is no update that comes with the package`
+  const method = overrides.first(INPUT)
+  if (method !== undefined) return `${view.name} overrides ${method}()`
+  const serializerClass = declaredInput(view)
+  return serializerClass ? resource.stored(runs, serializerClass).because : `${view.name} has no serializerClass`
 }
 
 /** Why what is related is loaded before an object is written, and once it is saved; null where nobody looks at it. */

@@ -127,6 +127,21 @@ class Versioned extends Books {
   static override serializerClass = Papers
   static override concurrency = 'version'
 }
+/** What is written must be in the queryset, whose condition is about columns of the row. */
+class Cheap extends Books {
+  override getQueryset() {
+    return super.getQueryset().where('books.price', '<', 900).orWhereNull('price')
+  }
+}
+/** It reads another table. */
+class Written extends Books {
+  override getQueryset() {
+    return super.getQueryset().whereExists(Author.query().where('authors.id', Author.ref('books.author_id')))
+  }
+}
+class CheapVersioned extends Versioned {
+  static override queryset = () => Paper.query().where('price', '<', 900)
+}
 class Authors extends ModelViewSet {
   static override model = Author
   static override serializerClass = Names
@@ -156,6 +171,10 @@ beforeAll(async () => {
     .register('twice', shown(WithGenresTwice), 'twice')
     .register('guarded', Guarded, 'guarded')
     .register('versions', Versioned, 'versions')
+    .register('cheap', Cheap, 'cheap')
+    .register('cheap-both', Object.assign(class extends Cheap {}, { serializerClass: WithAuthor }), 'cheap-both')
+    .register('written', Written, 'written')
+    .register('cheap-versions', CheapVersioned, 'cheap-versions')
     .register('authors', Authors, 'authors')
     .register('guarded-authors', GuardedAuthors, 'guarded-authors')
   new NestedRouter(api, 'authors', { lookup: 'author_id' }).register('books', Below, 'below')
@@ -170,7 +189,7 @@ afterAll(async () => {
 
 async function count(method: string, path: string, body?: object): Promise<number> {
   const statements = await countQueries(database.knex, async () => {
-    const answer = await client.send(method, path, body, path.startsWith('/versions') ? { 'if-match': '*' } : {})
+    const answer = await client.send(method, path, body, path.includes('versions') ? { 'if-match': '*' } : {})
     expect([answer.status, answer.text]).toEqual([method === 'POST' ? 201 : 200, expect.anything()])
   })
   return statements.filter((sql) => !/^(?:BEGIN|COMMIT);/.test(sql)).length
@@ -183,12 +202,17 @@ it.each([
   ['/lists/1', 3, 3, 1],
   ['/both/1', 3, 3, 1],
   ['/guarded/1', 2, 2, 1],
-  ['/versions/1', 3, 3, 1],
+  ['/versions/1', 2, 2, 1],
+  ['/cheap/1', 2, 2, 1],
+  ['/cheap-both/1', 3, 3, 1],
+  ['/cheap-versions/1', 2, 2, 1],
+  // its condition is asked again once the row is held, and once it is changed
+  ['/written/1', 4, 4, 1],
   // the foreign key says that there is a parent; one whose permission is asked is looked at before the row is held and after
   ['/authors/1/books/1', 2, 2, 1],
   ['/guarded-authors/1/books/1', 4, 4, 2],
 ])('%s takes %i statements by PATCH, %i by PUT, and %i by GET', async (path, patch, put, get) => {
-  const whole = () => ({ title: `t${++n}`, price: ++n, ...(path.startsWith('/versions') ? {} : { author_id: 1 }) })
+  const whole = () => ({ title: `t${++n}`, price: ++n, ...(path.includes('versions') ? {} : { author_id: 1 }) })
   // what is asked once, of the catalogue or of a connection
   await count('PATCH', path, { price: ++n })
   expect([
@@ -197,6 +221,36 @@ it.each([
     await count('GET', path),
   ]).toEqual([patch, put, get])
 })
+
+it.each([
+  ['/plain', { title: 'n' }, 1],
+  ['/cheap', { title: 'n', price: 1 }, 1],
+  ['/cheap-both', { title: 'n', price: 1, author_id: 1 }, 1],
+  ['/cheap-versions', { title: 'n', price: 1 }, 1],
+  ['/written', { title: 'n', author_id: 1 }, 2],
+])('%s takes %j by %i statement', async (path, body, statements) => {
+  await count('POST', path, body)
+  expect(await count('POST', path, body)).toBe(statements)
+})
+
+it.each(['/cheap', '/cheap-both', '/cheap-versions'])(
+  '%s keeps and takes nothing that its queryset has not',
+  async (path) => {
+    const made = await client.send('POST', path, { title: 'n', price: 1 })
+    const own = `${path}/${made.json.id}`
+    const versions = path.includes('versions')
+    const match = (tag: unknown) => (versions ? { 'if-match': String(tag) } : {})
+    expect((await client.send('PATCH', own, { price: 900 }, match(made.headers['etag']))).status).toBe(403)
+    const changed = await client.send('PATCH', own, { title: 'o' }, match(made.headers['etag']))
+    expect([changed.status, changed.json.price]).toEqual([200, 1])
+    expect(changed.headers['etag']).toBe((await client.get(own)).headers['etag'])
+    if (versions)
+      expect((await client.send('PATCH', own, { title: 'p' }, match(made.headers['etag']))).status).toBe(412)
+    const [before] = await database.knex(versions ? 'papers' : 'books').count()
+    expect((await client.send('POST', path, { title: 'n', price: 900 })).status).toBe(403)
+    expect(await database.knex(versions ? 'papers' : 'books').count()).toEqual([before])
+  },
+)
 
 it.each([
   ['a new object with a list of keys', 'POST', '/keys', () => ({ title: 'n', genres: [1, 2] }), 4],

@@ -14,7 +14,6 @@ import type { GenericView } from '../generic-view.js'
 import { namesBeside } from '../names-beside.js'
 import { atomically } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
-import { refusesInserted } from '../steps/insert-guard.js'
 import { insertRow } from '../steps/insert-row.js'
 import { checkAnswer } from '../steps/selection.js'
 import type { View } from '../view.js'
@@ -26,9 +25,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
     /** Answers POST: validates the body, stores the object by `performCreate()`, and shows it. */
     async create(): Promise<unknown> {
       checkAnswer(this)
-      const insert = () => insertRow(this)
-      // what may be refused afterwards is taken back
-      const row = await (refusesInserted(this) ? atomically(this, insert) : insert())
+      const row = await insertRow(this)
       if (row) {
         if (row.text === undefined) this.ctx.append('Preference-Applied', 'return=minimal')
         return created(this, row.object, row.text)

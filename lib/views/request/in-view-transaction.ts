@@ -68,5 +68,5 @@ export function holdingRows<Result>(view: View, work: () => Promise<Result>): Pr
  */
 export function atomically<Result>(view: GenericView, work: () => Promise<Result>): Promise<Result> {
   const { viewClass, refusesRows } = view.plan
-  return viewClass.atomic || refusesRows ? holdingRows(view, work) : work()
+  return viewClass.atomic || refusesRows || viewClass.concurrency !== null ? holdingRows(view, work) : work()
 }

@@ -103,7 +103,7 @@ export function savedRows(view: GenericView): RowAccess | undefined {
   const shown = answerClass(view)
   const isUnseen = writing.saved.way === 'unseen'
   const isReturned =
-    (isList || resource.versionTerms.length === 0) &&
+    (isList || resource.versionTerms.length === 0 || writing.telling.way === 'update') &&
     resource.stored(runs as WritingAction, inputClassOf(view)).because === null &&
     !(isUnseen && Object.keys(serializerPlan(shown).relations).length > 0)
   return isReturned ? undefined : rowAccess(view, action as RowAnswer, { shown })

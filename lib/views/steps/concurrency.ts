@@ -12,6 +12,7 @@ import type { Column } from '../../models/model-description.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement, statementOf } from '../../postgres/run-statement.js'
 import { positionColumn } from '../../queryset/keyset.js'
+import { toldOf } from '../../queryset/row-answers.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import type { GenericView } from '../generic-view.js'
 import { encloseObject } from '../request/enclose.js'
@@ -83,9 +84,14 @@ export function checkConditions(view: GenericView, object: object): void {
   if (noneMatch !== undefined && isNamed(view, noneMatch, object)) throw new ApiError(412, 'Precondition failed')
 }
 
-/** Reads the version of an object that was written; no other transaction can have changed it since. */
+/** Reads the version of an object that was written, unless the UPDATE has told it; no other transaction can have changed it since. */
 export async function readNewVersion(view: GenericView, object: unknown): Promise<void> {
   if (view.plan.viewClass.concurrency === null || typeof object !== 'object' || object === null) return
+  const { texts } = toldOf(object) ?? {}
+  if (texts?.length) {
+    ROW_VERSION.set(view.ctx, versionOf(view, texts))
+    return
+  }
   const { columns, primaryKey } = describeModel(view.plan.viewClass.modelClass())
   const key = primaryKey.map((property) => [columns.get(property), exactAt(object, property)])
   if (key.some(([column, value]) => column === undefined || value === undefined)) return

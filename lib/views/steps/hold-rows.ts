@@ -17,15 +17,16 @@ import type { Column } from '../../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { type RawRow, readsRawRows, runStatement, statementOf } from '../../postgres/run-statement.js'
-import { conditionKey } from '../../queryset/condition-key.js'
+import { conditionKey, type KeyedCondition, readsOwnRow } from '../../queryset/condition-key.js'
 import { hasContextHooks } from '../../queryset/context-hooks.js'
 import { isShaped } from '../../queryset/count-rows.js'
 import { hasOwn, watchConditions } from '../../queryset/group-conditions.js'
 import { noteHeld } from '../../queryset/held-rows.js'
 import { positionColumn } from '../../queryset/keyset.js'
 import { type HeldKey, holdOne, severalRows } from '../../queryset/one-row.js'
+import { ownCondition } from '../../queryset/own-condition.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import { askedOf, readsOwnRow } from '../../queryset/row-answers.js'
+import { askedOf, askOnChange, type ToTell } from '../../queryset/row-answers.js'
 import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
 import { isOneOf } from '../../queryset/where-keys.js'
 import { allowsRows } from '../../serializers/check-written.js'
@@ -66,11 +67,14 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
 
 async function holdFound(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
   const { model, columns, secured, isView } = view.plan.resource.model
+  const { writing } = view.plan
   const knex = knexOf(view)
-  const only = oneOfAll(view, wanted, knex)
+  const own = writing.holding.way === 'statement' ? undefined : visibleQuery(view)
+  const condition = own && wanted.keys.length === 1 ? conditionOf(view, own) : undefined
+  const only = oneOfAll(view, wanted, { condition, knex })
   if (only) {
     const { visibleRows } = view
-    const write = view.plan.writing.does
+    const write = writing.does
     const row = await holdOne(model, wanted.key.columns, {
       values: wanted.keys[0] as KeyValues,
       terms: (wanted.terms ?? []).map(({ property }) => columns.get(property) as Column),
@@ -83,10 +87,11 @@ async function holdFound(view: GenericView, wanted: WantedRows): Promise<HeldRow
     const isSeen = only.readsOwnRow || (await allowsRows({ view }, [row.object], 'read', knex, [write]))
     const objects = isSeen ? [row.object] : []
     noteHeld(objects, knex)
+    askOnChange(row.object, toTell(view, condition))
     if (isSeen && view.plan.parents.length > 0) await confirmParentsAgain(view)
     return { objects, count: 1, texts: row.texts }
   }
-  const query = visibleQuery(view)
+  const query = own ?? visibleQuery(view)
   const conditions = watchConditions(query)
   narrow(query, referencesIn(query, wanted), wanted)
   if (!wanted.terms?.length && isLockable(query)) {
@@ -119,9 +124,11 @@ interface OneOfAll extends Pick<HeldKey, 'where'> {
 }
 
 /** Undefined for other rows. */
-function oneOfAll(view: GenericView, { keys }: WantedRows, knex: Queryable): OneOfAll | undefined {
+function oneOfAll(view: GenericView, { keys }: WantedRows, { condition, knex }: Narrowed): OneOfAll | undefined {
   const { writing, resource } = view.plan
-  if (writing.holding.way !== 'statement' || keys.length !== 1 || !readsRawRows(knex)) return undefined
+  if (keys.length !== 1 || !readsRawRows(knex)) return undefined
+  if (condition) return { where: condition, readsOwnRow: true }
+  if (writing.holding.way !== 'statement') return undefined
   const where = view.scope()?.(new PathStart(resource.model.model.tableName))
   if (!where) return { where: undefined, readsOwnRow: true }
   const own = conditionKey([where])
@@ -129,6 +136,35 @@ function oneOfAll(view: GenericView, { keys }: WantedRows, knex: Queryable): One
   if (!own || !(isOwn || view.plan.parents.length === 0)) return undefined
   return { where: { ...where, key: own }, readsOwnRow: isOwn }
 }
+
+interface Narrowed {
+  /** That of the view's own queryset. */
+  readonly condition: KeyedCondition | undefined
+  readonly knex: Queryable
+}
+
+/** The condition of the view's own queryset, where a statement of ours can hold its rows by it. */
+export function conditionOf(view: GenericView, query?: AnyQueryBuilder): KeyedCondition | undefined {
+  return view.plan.writing.holding.way === 'condition'
+    ? ownCondition(query ?? visibleQuery(view), knexOf(view))
+    : undefined
+}
+
+/**
+ * What the UPDATE of a held object can tell, in place of statements that ask for it then.
+ * @param condition that of the view's own queryset
+ */
+export function toTell(view: GenericView, condition: KeyedCondition | undefined): ToTell {
+  const { writing, resource, keepsQueryset, parents } = view.plan
+  const { versionTerms, model, overrides } = resource
+  if (writing.telling.way !== 'update' || (versionTerms.length === 0 && !condition)) return UNTOLD
+  // who leaves out the path may have rows leave it
+  const isKept = keepsQueryset && !(overrides.queryset && parents.length > 0)
+  const terms = versionTerms.map(({ property }) => model.columns.get(property) as Column)
+  return { terms, condition: isKept ? condition : undefined }
+}
+
+const UNTOLD: ToTell = { terms: [], condition: undefined }
 
 /** The objects that the rows are, unless the objects before them on the path are not there any more. @throws NotFound */
 async function settle(
@@ -139,6 +175,8 @@ async function settle(
   const objects = await found
   // another row may have taken a name that is not unique
   if (key.unique) noteHeld(objects, knexOf(view))
+  const [object, ...others] = objects
+  if (object && others.length === 0) askOnChange(object, toTell(view, undefined))
   if (objects.length > 0) await confirmParentsAgain(view)
   return objects
 }

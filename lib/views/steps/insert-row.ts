@@ -1,6 +1,7 @@
 /** Creates an object by one statement, where nothing of the application stands between the input and the row. */
 
 import type { Model } from 'objection'
+import { ROW_VERSION } from '../../caching/cache-response.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { PermissionDenied, ValidationError } from '../../kernel/errors.js'
 import { buildModel, databaseValues, isExpression, PlainColumn } from '../../models/build-model.js'
@@ -25,6 +26,8 @@ import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
+import { holdingRows } from '../request/in-view-transaction.js'
+import { versionOf } from './concurrency.js'
 import { type AskedOfInsert, askedOfInsert, refusalOf } from './insert-guard.js'
 import { shapingQuery } from './read-again.js'
 import { representSaved, rowAccess, type Tell } from './selection.js'
@@ -60,6 +63,14 @@ export function findInserter(view: GenericView, tell?: Tell): Inserter | undefin
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
 export async function insertRow(view: GenericView): Promise<InsertedRow | undefined> {
+  if (view.plan.inserting.because !== null) return undefined
+  const asked = askedOfInsert(view)
+  const insert = () => insertAsked(view, asked)
+  // what may be refused afterwards is taken back
+  return asked.isLeft.create || asked.isLeft.queryset ? holdingRows(view, insert) : insert()
+}
+
+async function insertAsked(view: GenericView, wanted: AskedOfInsert): Promise<InsertedRow | undefined> {
   const inserter = findInserter(view)
   if (!inserter) return undefined
   const serializer = view.getInputSerializer()
@@ -68,20 +79,18 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   const { [LIMITED]: limited } = serializer.validatedData as { [LIMITED]?: unknown }
   // of what the row decides on, the row must be there
   const values = limited ? undefined : rowOf(serializer, inserter.model.model, serializer.validatedData)
-  if (!values) {
-    await serializer.save()
-    return { object: serializer.obj as object, text: await representSaved(view, serializer) }
-  }
+  if (!values) return undefined
   const { lookup } = view.plan.resource
-  const { asked, isLeft } = askedOfInsert(view)
-  const { key, text, answers } = await inserter.one(lookup, values, asked).catch((error: unknown) => {
+  const { key, text, answers } = await inserter.one(lookup, values, wanted).catch((error: unknown) => {
     throw refusalOf(error)
   })
+  const { asked, terms, isLeft } = wanted
   const object: Record<string, unknown> = {}
   for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]
-  const isRead = !answers.includes('false')
+  const isRead = !answers.slice(0, asked.length - terms).includes('false')
   // also of a row that its writer may not read
   const isShown = view.plan.refusesRows ? await mayShowRow(view, key, { isLeft, isRead }) : isRead
+  if (isShown && terms > 0) ROW_VERSION.set(view.ctx, versionOf(view, answers.slice(-terms)))
   return { object, text: isShown ? text : undefined }
 }
 
@@ -91,14 +100,13 @@ async function mayShowRow(
   key: readonly unknown[],
   { isLeft, isRead }: Pick<AskedOfInsert, 'isLeft'> & { readonly isRead: boolean },
 ): Promise<boolean> {
-  const { resource, keepsQueryset } = view.plan
-  const { columns } = resource.lookup
+  const { columns } = view.plan.resource.lookup
   const knex = (view.trx ?? view.knex) as Queryable
-  const rows = { model: resource.model.model, columns, keys: [key] }
+  const rows = { model: view.plan.resource.model.model, columns, keys: [key] }
   if (isLeft.create && !(await allowsNamed({ view }, rows, 'create', knex))) throw new PermissionDenied()
   // such a row is in no queryset of this caller's
   if (!isRead || (isLeft.read && !(await allowsNamed({ view }, rows, 'read', knex)))) return false
-  if (keepsQueryset) {
+  if (isLeft.queryset) {
     const query = whereKey(visibleQuery(view), columns, key).clearOrder().clearSelect()
     const { text, values } = nativeSql(query.select(query.modelClass().raw('1')).limit(1).toKnexQuery())
     if ((await runStatement(knex, statementOf(text), values)).length === 0) throw new PermissionDenied()

@@ -2,13 +2,14 @@
 
 import { lastValueOf, type ParameterDescription, type QueryParameters } from '../../filters/filter.js'
 import { queryOf } from '../../http/context.js'
-import { ConfigurationError } from '../../kernel/errors.js'
+import { ConfigurationError, PermissionDenied } from '../../kernel/errors.js'
 import { oncePer, RecentMap } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
+import { toldOf } from '../../queryset/row-answers.js'
 import { JSONRenderer } from '../../renderers/json-renderers.js'
 import { RowAccess } from '../../rows/row-access.js'
 import { isWrapped } from '../../rows/row-sql.js'
@@ -269,9 +270,10 @@ export async function representSaved(
   const { resource, keepsQueryset } = view.plan
   // what it takes is not what is shown
   if (serializer.constructor !== view.getSerializerClass() && serializer.obj) return representOther(view, serializer)
-  const shaping = resource.isWholeTable ? undefined : shapingQuery(view)
-  const query = shaping ?? (isStale || keepsQueryset ? querysetOf(view) : undefined)
   const objects = [serializer.obj].flat().filter((object) => object != null)
+  const isTold = !isStale && objects.length === 1 && isInQueryset(objects[0] as object)
+  const shaping = resource.isWholeTable || isTold ? undefined : shapingQuery(view)
+  const query = shaping ?? (isStale || (keepsQueryset && !isTold) ? querysetOf(view) : undefined)
   if (!selected && !query && isLoaded) {
     await askReadable(view, objects, true)
     return serializer.data
@@ -284,6 +286,13 @@ export async function representSaved(
   }
   await askReadable(view, objects, true)
   return (partOf(view, serializer) ?? serializer).data
+}
+
+/** True where the UPDATE has told so, of a queryset that makes nothing else of its rows. @throws PermissionDenied it has told the contrary */
+function isInQueryset(object: object): boolean {
+  const { holds } = toldOf(object) ?? {}
+  if (holds === false) throw new PermissionDenied()
+  return holds === true
 }
 
 /** What was saved by another serializer than the one that shows it. */

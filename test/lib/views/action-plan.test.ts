@@ -112,12 +112,7 @@ it.each<[string, ViewSet, string, string]>([
     'serializer: WritesAuthor.author: it takes nested objects',
   ],
   ['by a hook of the application', Performs, 'create', 'serializer: Performs overrides performCreate()'],
-  [
-    'by the serializer, where versions of rows are told apart',
-    books({ concurrency: 'title' }),
-    'create',
-    'serializer: View tells versions of rows apart (concurrency)',
-  ],
+  ['by a statement that tells versions of rows apart', books({ concurrency: 'title' }), 'create', 'statement'],
   ['in no way of ours for an action of its own', books(), 'publish', "serializer: publish() is the application's own"],
 ])('inserts %s', (_, view, action, way) => {
   const { inserting } = planned(view, action)
@@ -169,14 +164,14 @@ class Loads extends Books {
   override async loadRelated(): Promise<void> {}
 }
 
-it.each<[string, ViewSet, 'holding' | 'changing' | 'deleting' | 'before' | 'saved', string, string?]>([
+it.each<[string, ViewSet, 'holding' | 'changing' | 'telling' | 'deleting' | 'before' | 'saved', string, string?]>([
   ['holds a row by one statement', books(), 'holding', 'statement'],
-  ['holds by a queryset of its own', Narrowed, 'holding', 'queryset: Narrowed overrides getQueryset()'],
+  ['holds by the condition of a queryset', Narrowed, 'holding', 'condition: Narrowed overrides getQueryset()'],
   [
-    'holds by a static queryset',
+    'holds by the condition of a static queryset',
     books({ queryset: () => Book.query() }),
     'holding',
-    'queryset: View has a queryset of its own',
+    'condition: View has a queryset of its own',
   ],
   ['holds by policies', over(Secured), 'holding', 'queryset: "secured" has row level security'],
   ['holds no row of a view', over(Viewed), 'holding', 'none: PostgreSQL locks no rows of "viewed"'],
@@ -189,6 +184,8 @@ it.each<[string, ViewSet, 'holding' | 'changing' | 'deleting' | 'before' | 'save
   ['changes by one statement', books(), 'changing', 'statement'],
   ['changes by hooks of the model', over(Hooked), 'changing', 'model: Hooked overrides $beforeUpdate()'],
   ['changes by hooks that run afterwards', over(Counted), 'changing', 'model: Counted overrides $afterUpdate()'],
+  ['tells by the UPDATE what it has made', books(), 'telling', 'update'],
+  ['asks again behind hooks of the model', over(Hooked), 'telling', 'select: Hooked overrides $beforeUpdate()'],
   ['deletes by one statement', books(), 'deleting', 'statement', 'destroy'],
   ['deletes by hooks of the model', over(Hooked), 'deleting', 'model: Hooked overrides $beforeDelete()', 'destroy'],
   ['deletes by a mark', books({ softDelete: 'title' }), 'deleting', 'mark', 'destroy'],
