@@ -1,6 +1,5 @@
 /** Views of one endpoint, ready made. */
 import type { Model, QueryBuilder } from 'objection'
-import { markBuiltIn } from './built-in.js'
 import { GenericAPIView } from './generic-api-view.js'
 import { CreateMixin } from './mixins/create-mixin.js'
 import { DestroyMixin } from './mixins/destroy-mixin.js'
@@ -11,6 +10,20 @@ import { UpdateMixin } from './mixins/update-mixin.js'
 // biome-ignore lint/suspicious/noExplicitAny: the classes below name the model
 const Base = GenericAPIView<any>
 
+/** What methods of a view of a model return. */
+interface Found<M extends Model> {
+  getQueryset(): QueryBuilder<M>
+  getObject(): Promise<M>
+}
+
+/** The class of a view whose methods know the model. */
+type OfModel<Made extends abstract new () => object> = Omit<Made, 'prototype'> &
+  (new <M extends Model>() => Found<M> & InstanceType<Made>)
+
+function ofModel<Made extends abstract new () => object>(made: Made): OfModel<Made> {
+  return made as never
+}
+
 /**
  * `POST`.
  * @example
@@ -20,126 +33,51 @@ const Base = GenericAPIView<any>
  * }
  * router.post('/sign-up', SignUp.asView())
  */
-export class CreateAPIView<M extends Model = Model> extends CreateMixin(Base) {
+export class CreateAPIView<M extends Model = Model> extends ofModel(CreateMixin(Base))<M> {
   static override actions = { post: 'create' }
-
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
 }
 
 /** `GET` of a list. */
-export class ListAPIView<M extends Model = Model> extends ListMixin(Base) {
+export class ListAPIView<M extends Model = Model> extends ofModel(ListMixin(Base))<M> {
   static override actions = { get: 'list' }
-
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
 }
 
 /**
  * `GET` of one object.
  * @example router.get('/books/:id', BookDetail.asView())
  */
-export class RetrieveAPIView<M extends Model = Model> extends RetrieveMixin(Base) {
+export class RetrieveAPIView<M extends Model = Model> extends ofModel(RetrieveMixin(Base))<M> {
   static override actions = { get: 'retrieve' }
-
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
-
-  override getObject(): Promise<M> {
-    return super.getObject() as Promise<M>
-  }
 }
 
 /** `DELETE`. */
-export class DestroyAPIView<M extends Model = Model> extends DestroyMixin(Base) {
+export class DestroyAPIView<M extends Model = Model> extends ofModel(DestroyMixin(Base))<M> {
   static override actions = { delete: 'destroy' }
-
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
-
-  override getObject(): Promise<M> {
-    return super.getObject() as Promise<M>
-  }
 }
 
 /** `PUT` and `PATCH`. */
-export class UpdateAPIView<M extends Model = Model> extends UpdateMixin(Base) {
+export class UpdateAPIView<M extends Model = Model> extends ofModel(UpdateMixin(Base))<M> {
   static override actions = { put: 'update', patch: 'partialUpdate' }
-
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
-
-  override getObject(): Promise<M> {
-    return super.getObject() as Promise<M>
-  }
 }
 
 /** `GET` of a list, and `POST`. */
-export class ListCreateAPIView<M extends Model = Model> extends CreateMixin(ListMixin(Base)) {
+export class ListCreateAPIView<M extends Model = Model> extends ofModel(CreateMixin(ListMixin(Base)))<M> {
   static override actions = { get: 'list', post: 'create' }
-
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
 }
 
 /** `GET` of one object, `PUT` and `PATCH`. */
-export class RetrieveUpdateAPIView<M extends Model = Model> extends UpdateMixin(RetrieveMixin(Base)) {
+export class RetrieveUpdateAPIView<M extends Model = Model> extends ofModel(UpdateMixin(RetrieveMixin(Base)))<M> {
   static override actions = { get: 'retrieve', put: 'update', patch: 'partialUpdate' }
-
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
-
-  override getObject(): Promise<M> {
-    return super.getObject() as Promise<M>
-  }
 }
 
 /** `GET` of one object, `PUT`, `PATCH` and `DELETE`. */
-export class RetrieveUpdateDestroyAPIView<M extends Model = Model> extends DestroyMixin(
-  UpdateMixin(RetrieveMixin(Base)),
-) {
+export class RetrieveUpdateDestroyAPIView<M extends Model = Model> extends ofModel(
+  DestroyMixin(UpdateMixin(RetrieveMixin(Base))),
+)<M> {
   static override actions = { get: 'retrieve', put: 'update', patch: 'partialUpdate', delete: 'destroy' }
-
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
-
-  override getObject(): Promise<M> {
-    return super.getObject() as Promise<M>
-  }
 }
 
 /** `GET` of one object, and `DELETE`. */
-export class RetrieveDestroyAPIView<M extends Model = Model> extends DestroyMixin(RetrieveMixin(Base)) {
+export class RetrieveDestroyAPIView<M extends Model = Model> extends ofModel(DestroyMixin(RetrieveMixin(Base)))<M> {
   static override actions = { get: 'retrieve', delete: 'destroy' }
-
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
-
-  override getObject(): Promise<M> {
-    return super.getObject() as Promise<M>
-  }
-}
-
-// these overrides only name the model: a view that has them is as it comes
-for (const { prototype } of [
-  CreateAPIView,
-  ListAPIView,
-  RetrieveAPIView,
-  DestroyAPIView,
-  UpdateAPIView,
-  ListCreateAPIView,
-  RetrieveUpdateAPIView,
-  RetrieveUpdateDestroyAPIView,
-  RetrieveDestroyAPIView,
-]) {
-  markBuiltIn(prototype, 'getQueryset', 'getObject')
 }

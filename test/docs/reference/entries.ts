@@ -98,7 +98,9 @@ function baseName(file: SourceFile, node: Node): string {
   const inner = file.body.find((one) => one.type === 'ClassDeclaration' && one['id'].name === node['name'])
   if (inner?.['superClass']) return baseName(file, inner['superClass'])
   const constants = file.body.filter(({ type }) => type === 'VariableDeclaration')
-  const text = flat(file.source.slice(node.start, node.end)).replace(/<.*>/g, '')
+  const text = flat(file.source.slice(node.start, node.end))
+    .replace(/<.*>/g, '')
+    .replace(/^ofModel\((.*)\)$/, '$1')
   return text.replace(/\w+/g, (name) => {
     const declared = constants.flatMap(({ declarations }) => declarations).find(({ id }: Node) => id.name === name)
     return declared?.init ? baseName(file, declared.init) : name
