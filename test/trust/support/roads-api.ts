@@ -400,8 +400,8 @@ export function applicationOf(kind: Kind, asked: Asked): Application {
   if (kind.isByHand) {
     const own = new Router()
     for (const [name, view] of Object.entries(others)) {
-      mountView(own as never, `/${name}`, view.asView({ get: 'list', post: 'create' }, { rules }))
-      mountView(own as never, `/${name}/{id:int}`, view.asView(DETAIL, { rules }))
+      mountView(own, `/${name}`, view.asView({ get: 'list', post: 'create' }, { rules }))
+      mountView(own, `/${name}/{id:int}`, view.asView(DETAIL, { rules }))
     }
     app.use(own.routes())
   }
