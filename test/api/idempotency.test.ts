@@ -557,6 +557,12 @@ describe('[I25] an answer that is not there to be kept', () => {
       this.ctx.body = Readable.from(['a', 'b'])
     }
     @action({ methods: ['POST'] })
+    async returned() {
+      await this.trx?.('books').insert({ title: 'returned' })
+      this.ctx.type = 'text/plain'
+      return Readable.from(['a', 'b'])
+    }
+    @action({ methods: ['POST'] })
     async self() {
       await this.trx?.('books').insert({ title: 'sent' })
       this.ctx.respond = false
@@ -566,6 +572,7 @@ describe('[I25] an answer that is not there to be kept', () => {
 
   it.each([
     ['stream', 'ab', 'streamed'],
+    ['returned', 'ab', 'returned'],
     ['self', 'sent by itself', 'sent'],
   ])('as it is %s: its write is done once', async (path, text, title) => {
     const { port } = await serveViews({ books: Sending })

@@ -1,5 +1,6 @@
 /** Sends what an action returned, in the form the client asked for. */
 import { STATUS_CODES } from 'node:http'
+import { Stream } from 'node:stream'
 import { type Context, FORMAT } from '../../http/context.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
 import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
@@ -7,7 +8,7 @@ import type { View } from '../view.js'
 
 /**
  * Renders data into the response. Nothing returned and no body set is 204, or the status that the action has set;
- * an action may also set `ctx.body` itself.
+ * an action may also set `ctx.body` itself, and a stream that it returns is the body as it is.
  * @throws ApiError the action has set a status of 400 or more and nothing to go with it
  */
 export function respond(view: View, data: unknown): void {
@@ -22,6 +23,10 @@ export function respond(view: View, data: unknown): void {
   }
   if (ctx.res.statusCode >= 400) ctx.set('Cache-Control', 'no-store')
   if (data === undefined) return
+  if (data instanceof Stream) {
+    ctx.body = data
+    return
+  }
   const renderer = rendererOf(view)
   if (view.plan.policies.renderers.length > 1) ctx.vary('Accept')
   renderBody(ctx, renderer, data, { basename: view.plan.basename ?? view.constructor.name })
