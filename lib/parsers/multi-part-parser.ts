@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { tmpdir } from 'node:os'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { isRecord } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { acceptFields, checkLimits, FormFields, stepsOf } from './form-parser.js'
 import { isBoundary, MultipartReader, malformed, type PartHeader } from './multipart-reader.js'
@@ -128,7 +129,11 @@ export class MultiPartParser implements Parser {
     const uploads = new Uploads(uploadLimits(this, asked))
     const { files } = ctx.request as { files?: unknown }
     const taken = takeFiles(files, uploads)
-    return parsed(acceptFields([body ?? {}, taken], this, asked), uploads)
+    // the plugin's own has them in the body, too
+    const texts = isRecord(body)
+      ? Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(taken, name)))
+      : body
+    return parsed(acceptFields([texts ?? {}, taken], this, asked), uploads)
   }
 }
 
