@@ -72,6 +72,7 @@ declare
   step json;
   changed int;
   holds bool;
+  sentence text;
   place refcursor := 'place';
 begin
   for step in select json_array_elements(steps) loop
@@ -84,16 +85,21 @@ begin
       if not holds then raise insufficient_privilege; end if;
       continue;
     end if;
+    sentence := step->>'do';
+    if step->>'choose' is not null then
+      execute step->>'choose' into holds;
+      if holds then sentence := step->>'chosen'; end if;
+    end if;
     if step->>'hold' is not null then
       open place for execute step->>'hold';
       move place;
       get diagnostics changed = row_count;
       if changed = 0 then raise insufficient_privilege; end if;
-      execute (step->>'do') || ' where current of place';
+      execute sentence || ' where current of place';
       get diagnostics changed = row_count;
       close place;
     else
-      execute step->>'do';
+      execute sentence;
       get diagnostics changed = row_count;
     end if;
     if changed <> 1 then raise insufficient_privilege; end if;

@@ -164,6 +164,8 @@ export type Step = {
       readonly table: TableName
       readonly id: number
       readonly to: Row
+      /** A column that becomes null where a row is seen that it leads to. */
+      readonly clears?: readonly [column: string, TableName, number]
       readonly isNested?: boolean
     }
   // isFirst: it is asked before other rows are written that its rule looks at
@@ -217,7 +219,10 @@ function written(before: World, steps: readonly Step[]): Data {
         needs(before.may('read', table, step.id))
         break
       case 'change': {
-        const { id, to } = step
+        const { id, clears } = step
+        const [cleared = '', ...leading] = clears ?? []
+        const isCleared = leading.length > 0 && before.may('read', ...(leading as [TableName, number]))
+        const to = isCleared ? { ...step.to, [cleared]: null } : step.to
         const asked = step.isNested ? before.changed(rows) : before
         needs(before.may('read', table, id) && asked.may('update', table, id))
         needs(Object.keys(to).every((column) => before.mayUse('write', table, column)))
@@ -280,11 +285,21 @@ function stepSql(step: Step): object {
     case 'see':
       return { ...condition, must: `select ${there([table, step.id])}` }
     case 'change': {
-      const set = Object.entries(step.to).map(([name, value]) => `${name} = ${literal(value)}`)
+      const update = (to: Row) => {
+        const set = Object.entries(to).map(([name, value]) => `${name} = ${literal(value)}`)
+        return `update ${table} set ${set.join(', ')}`
+      }
+      const [cleared = '', ...leading] = step.clears ?? []
+      // one that reads a column would have to leave a row that is seen
+      const clearing = step.clears && {
+        choose: `select ${there(leading as [TableName, number])}`,
+        chosen: update({ ...step.to, [cleared]: null }),
+      }
       return {
         ...condition,
         hold: `select from ${table} ${where(table, step.id)} for update`,
-        do: `update ${table} set ${set.join(', ')}`,
+        ...clearing,
+        do: update(step.to),
       }
     }
     case 'create': {

@@ -44,7 +44,12 @@ export function randomWrite(random: Random, data: Data, seen: (table: TableName)
 
   const see = (table: TableName, key: number | null, before?: unknown): Step[] =>
     key === null || key === before ? [] : [{ do: 'see', table, id: key }]
-  const change = (table: TableName, key: number, to: Row): Step => ({ do: 'change', table, id: key, to })
+  const change = (table: TableName, key: number, to: Row): Step & { readonly do: 'change' } => ({
+    do: 'change',
+    table,
+    id: key,
+    to,
+  })
   const create = (table: TableName, row: Row): Step => ({ do: 'create', table, row })
   const remove = (table: TableName, key: number): Step => ({ do: 'remove', table, id: key })
   const unchanged = (table: TableName, key: number): Step => change(table, key, { id: key })
@@ -85,11 +90,14 @@ export function randomWrite(random: Random, data: Data, seen: (table: TableName)
     if (author_id !== null) return { steps: see('authors', author_id), to: { author_id } }
     return { steps: [], to: {} }
   }
-  const clearing = (key: number): Step[] => {
-    const before = isOf('books', key, 'author_id') as number | null | undefined
-    if (!isSlugged || author_id !== null || typeof before !== 'number') return []
-    return [{ ...change('books', key, { author_id: null }), ifSeen: [['authors', before]] }]
+  /** The change of a book, of which an author that is shown goes. */
+  const clearing = (key: number, to: Row): Step => {
+    const before = isOf('books', key, 'author_id')
+    const changed = change('books', key, to)
+    return typeof before === 'number' ? { ...changed, clears: ['author_id', 'authors', before] } : changed
   }
+  const changing = (key: number, to: Row): Step =>
+    isSlugged && author_id === null ? clearing(key, to) : change('books', key, to)
   const nestedPath = random.pick(['/nested', '/native'])
 
   const writes: readonly (() => Write)[] = [
@@ -127,7 +135,7 @@ export function randomWrite(random: Random, data: Data, seen: (table: TableName)
         path: `PATCH ${base}`,
         changed: ['books'],
         send: ['PATCH', `${base}/${id}`, { ...fields, ...authorGiven }],
-        steps: [...steps, change('books', id, { ...fields, ...to }), ...clearing(id)],
+        steps: [...steps, changing(id, { ...fields, ...to })],
       }
     },
     () => {
@@ -136,12 +144,7 @@ export function randomWrite(random: Random, data: Data, seen: (table: TableName)
         path: `PUT ${base}`,
         changed: ['books', 'book_genres'],
         send: ['PUT', `${base}/${id}`, { ...fields, published: isPublished, ...authorGiven, genres: genresGiven }],
-        steps: [
-          ...steps,
-          change('books', id, { ...fields, published: isPublished, ...to }),
-          ...clearing(id),
-          ...links(['books', id], linked),
-        ],
+        steps: [...steps, changing(id, { ...fields, published: isPublished, ...to }), ...links(['books', id], linked)],
       }
     },
     () => {
@@ -298,14 +301,11 @@ export function randomWrite(random: Random, data: Data, seen: (table: TableName)
       }
     },
     () => {
-      const held = book?.['author_id'] as number | null | undefined
-      const cleared: Step[] =
-        typeof held === 'number' ? [{ ...change('books', id, { author_id: null }), ifSeen: [['authors', held]] }] : []
       return {
         path: 'let go of a nested author',
         changed: ['books'],
         send: ['PATCH', `${nestedPath}/${id}`, { author: null }],
-        steps: [unchanged('books', id), ...cleared],
+        steps: [clearing(id, { id })],
       }
     },
     () => ({
