@@ -13,8 +13,8 @@ export const isLong = TRUST === 'long'
 /** The size of a run. */
 export const size = (short: number, long: number): number => (isLong ? Math.max(1, Math.round(long * scale)) : short)
 
-/** What a run's random data comes from; TRUST_SEED repeats a run. */
-export const seed = Number(TRUST_SEED ?? Date.now() % 2 ** 31)
+/** What a run's random data comes from: the same in each short run, another in each long one. TRUST_SEED repeats a run. */
+export const seed = Number(TRUST_SEED ?? (isLong ? Date.now() % 2 ** 31 : 1))
 
 /** Adds a run's figures to the table that ends the output of all runs. */
 export function report(run: string, figures: Readonly<Record<string, string | number>>): void {
