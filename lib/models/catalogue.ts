@@ -66,6 +66,8 @@ export interface CatalogueConstraint {
   readonly enforced: boolean
   /** False for one that rows which are older may break (NOT VALID). */
   readonly validated: boolean
+  /** ON CONFLICT may name its columns: it is about equal values of all rows, and checked at once. */
+  readonly arbiter: boolean
   /** The rows that a partial unique index is of, as SQL. */
   readonly condition: string | null
 }
@@ -183,6 +185,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
         enforced: row.enforced,
         // rows of a period need not be those of one row
         validated: row.validated && !row.period,
+        arbiter: row.arbiter,
         condition: row.condition,
       })),
     })
@@ -256,6 +259,7 @@ interface ConstraintRow {
   period: boolean
   enforced: boolean
   validated: boolean
+  arbiter: boolean
   condition: string | null
   keys: string[]
 }
@@ -418,7 +422,8 @@ const CONSTRAINTS = `
   )
   select w.ordinal, c.conname as name, case when w.part then 'i' else c.contype::text end as kind, nullif(c.confrelid, 0) as target,
     c.confrelid::regclass::text as reference, (select r.relrowsecurity from pg_class r where r.oid = c.confrelid) as secured,
-    to_jsonb(c)->>'conperiod' is not distinct from 'true' as period, to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, c.convalidated as validated, null as condition,
+    to_jsonb(c)->>'conperiod' is not distinct from 'true' as period, to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, c.convalidated as validated,
+    not w.part and c.contype in ('p', 'u') and not c.condeferrable and to_jsonb(c)->>'conperiod' is distinct from 'true' as arbiter, null as condition,
     array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
     case when c.contype = 'x' and 0 = any(c.conkey) then array(
@@ -430,7 +435,7 @@ const CONSTRAINTS = `
         join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) end as columns
   from w join pg_constraint c on c.conrelid = w.table
   union all select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end,
-    null, null, null, false, true, true, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
+    null, null, null, false, true, true, not w.part and x.indisvalid and x.indpred is null and x.indexprs is null, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
     array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum where x.indexprs is null order by k.position)
   from w join pg_index x on x.indrelid = w.table and x.indisunique

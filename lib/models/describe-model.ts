@@ -321,6 +321,15 @@ const UNREAD: Omit<CatalogueTable, 'table' | 'nativeName'> = {
   constraints: [],
 }
 
+/** The keys that ON CONFLICT may name: PostgreSQL refuses columns that are also those of a key which is checked later. */
+function arbitersOf({ constraints, isIndirect }: typeof UNREAD): readonly (readonly string[])[] {
+  if (isIndirect) return []
+  const keys = constraints.filter(({ kind }) => kind === 'primary' || kind === 'unique')
+  const nameOf = (columns: readonly string[]) => columns.toSorted().join('\0')
+  const later = new Set(keys.flatMap(({ arbiter, columns }) => (arbiter ? [] : [nameOf(columns)])))
+  return keys.flatMap(({ columns }) => (later.has(nameOf(columns)) ? [] : [columns]))
+}
+
 function describe(model: ModelClass, catalogue: CatalogueTable | undefined): ModelDescription {
   const table = catalogue ?? UNREAD
   const schema = readModelSchema(model.jsonSchema)
@@ -374,6 +383,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     isIndirect: table.isIndirect,
     triggers: table.triggers,
     uniqueKeys,
+    arbiters: arbitersOf(table).map((columns) => columns.map(property)),
     partialKeys: table.constraints.flatMap(({ columns: unique, condition }) =>
       condition === null ? [] : [{ properties: unique.map(property), condition }],
     ),

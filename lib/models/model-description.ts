@@ -136,6 +136,8 @@ export interface ModelDescription {
   readonly hasHeirs: boolean
   /** Properties that together are unique, one list for each constraint or index that says so. */
   readonly uniqueKeys: readonly (readonly string[])[]
+  /** Those of the table's unique keys that ON CONFLICT may name. */
+  readonly arbiters: readonly (readonly string[])[]
   /** Properties that together are unique among the rows for which a condition holds (partial unique indexes). */
   readonly partialKeys: readonly { readonly properties: readonly string[]; readonly condition: string }[]
   /** The table's rows can be locked. */

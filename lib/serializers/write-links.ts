@@ -5,6 +5,7 @@ import { PermissionDenied } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
+import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { isHeld } from '../queryset/held-rows.js'
@@ -32,6 +33,8 @@ export interface KeyLink {
   readonly key: readonly unknown[]
   /** Where it stands in the input. */
   readonly path: Path
+  /** The owner is a row that others know: they may link the two meanwhile. */
+  readonly isOfStored: boolean
 }
 
 /** Relates rows to others, by one statement. */
@@ -72,8 +75,10 @@ async function insertLinks(
     // two keys of several columns may share some, which are the owner's then
     const once = [...new Set(names)]
     const taken = once.map((name) => listed[names.indexOf(name)])
-    const sql = `insert into ?? (${marksOf(once)}) select ${marksOf(once)} from ${table}`
-    await knex.raw(sql, [model.tableName, ...once, ...taken, ...bindings] as never)
+    const key = conflictKey(through, links)
+    const unless = key ? ` on conflict (${marksOf(key)}) do nothing` : ''
+    const sql = `insert into ?? (${marksOf(once)}) select ${marksOf(once)} from ${table}${unless}`
+    await knex.raw(sql, [model.tableName, ...once, ...taken, ...bindings, ...(key ?? [])] as never)
     return
   }
   const objects = links.map(({ owner, key }) => {
@@ -84,7 +89,26 @@ async function insertLinks(
     const other = relatedProperties.map((property, index) => [property, key[index]] as const)
     return model.fromJson(Object.fromEntries([...other, ...own]))
   })
-  for (const part of parts(objects)) await model.query(knex).insert(part)
+  const key = traitsOf(model).quietInserts ? conflictKey(through, links) : undefined
+  for (const part of parts(objects)) {
+    const insert = model.query(knex).insert(part)
+    await (key ? insert.onConflict([...key]).ignore() : insert)
+  }
+}
+
+/**
+ * The columns of a link, where a unique key of the join table is of just these: a link that another request has made meanwhile
+ * is the one that is asked for. Not under row level security, which asks of what ON CONFLICT names whether the caller reads it.
+ */
+function conflictKey(
+  { model, ownerProperties, relatedProperties }: JoinTable,
+  links: readonly KeyLink[],
+): readonly string[] | undefined {
+  if (!links.some(({ isOfStored }) => isOfStored)) return undefined
+  const { arbiters, secured } = describeModel(model)
+  const own = new Set([...ownerProperties, ...relatedProperties])
+  const isKey = arbiters.some((key) => key.length === own.size && key.every((property) => own.has(property)))
+  return isKey && !secured ? [...own].map((property) => model.propertyNameToColumnName(property)) : undefined
 }
 
 /** Links as a table of SQL; undefined where rows of the join table are objects of a class, or their types are not known. */
@@ -223,8 +247,9 @@ interface Present {
 }
 
 /** The links to add, and those that are not asked for any more, by the names that keys have in common. */
-function changesOf({ owner, set, path }: OwnedSet, present: readonly Present[], nameOf: ReadonlyMap<unknown, KeyName>) {
-  const toLinks = (values: Iterable<unknown>): KeyLink[] => [...values].map((value) => ({ owner, key: [value], path }))
+function changesOf({ owner, set, path, instance }: OwnedSet, present: readonly Present[], nameOf: ReadonlyMap<unknown, KeyName>) {
+  const toLinks = (values: Iterable<unknown>): KeyLink[] =>
+    [...values].map((value) => ({ owner, key: [value], path, isOfStored: instance !== undefined }))
   const before = new Set(present.map(({ value }) => nameOf.get(value)))
   const wanted = new Map(set.keys.map((value) => [nameOf.get(value), value]))
   return {

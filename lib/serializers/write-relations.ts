@@ -282,7 +282,8 @@ async function writeRelated(serializer: AnySerializer, child: AnySerializer, ask
   if (!relation.through) return
   const created = entries.flatMap(({ owner, instance, path }, index): KeyLink[] => {
     const row = written[index] as Row
-    return instance ? [] : [{ owner, key: relation.relatedProperties.map((name) => exactAt(row, name)), path }]
+    const key = relation.relatedProperties.map((name) => exactAt(row, name))
+    return instance ? [] : [{ owner, key, path, isOfStored: false }]
   })
   await relate(serializer, relation, created)
 }

@@ -56,6 +56,7 @@ export function describeTable(
         enforced: true,
         condition: null,
         validated: true,
+        arbiter: true,
       },
     ],
     ...table,

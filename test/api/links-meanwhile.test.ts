@@ -1,0 +1,149 @@
+/** A list of keys is a set: a link that somebody else makes while it is written is one of it. */
+import { type DeclaredFields, PrimaryKeyRelatedField, SlugRelatedField } from 'koa-viewsets'
+import { Model } from 'objection'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Client } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { routerOf, serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
+
+/** Join tables, by what PostgreSQL lets be there once. */
+const JOINS = {
+  keyed: 'book_id int references books, tag_id int references tags, primary key (book_id, tag_id)',
+  turned: 'book_id int references books, tag_id int references tags, n int, primary key (tag_id, book_id)',
+  numbered:
+    'id int generated always as identity primary key, book_id int references books, tag_id int references tags, unique (book_id, tag_id)',
+  // what a link breaks else is told
+  single: 'book_id int references books, tag_id int references tags, primary key (book_id, tag_id), unique (tag_id)',
+  late: 'book_id int references books, tag_id int references tags, unique (book_id, tag_id) deferrable',
+  secured: 'book_id int references books, tag_id int references tags, primary key (book_id, tag_id)',
+} as const
+type Join = keyof typeof JOINS
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase({
+    schema: `create table books (id int primary key, title text); create table tags (id int primary key, name text not null unique);
+      ${Object.entries(JOINS)
+        .map(([name, columns]) => `create table ${name} (${columns});`)
+        .join('\n')}
+      alter table secured enable row level security;`,
+  })
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.knex.raw(`truncate books, tags cascade`)
+  await database.knex('books').insert([{ id: 1 }, { id: 2 }])
+  await database.knex('tags').insert([1, 2, 3].map((id) => ({ id, name: `tag ${id}` })))
+})
+
+class Link extends Model {}
+class CountedLink extends Model {
+  override $afterInsert() {
+    counted++
+  }
+}
+let counted = 0
+
+function models(join: Join, link?: typeof Model) {
+  const through = { from: `${join}.book_id`, to: `${join}.tag_id` }
+  const modelClass = link && Object.assign(class extends link {}, { tableName: join, idColumn: ['book_id', 'tag_id'] })
+  const Tag = tableOf('tags')
+  const Book = tableOf('books', {
+    relationMappings: {
+      tags: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Tag,
+        join: { from: 'books.id', through: { ...through, ...(modelClass && { modelClass }) }, to: 'tags.id' },
+      },
+    },
+  })
+  for (const model of [Book, Tag, modelClass]) model?.knex(database.knex)
+  return { Book, Tag }
+}
+
+async function served(join: Join, link?: typeof Model): Promise<Client> {
+  const { Book, Tag } = models(join, link)
+  const tags: Record<string, DeclaredFields> = {
+    keys: { tags: new PrimaryKeyRelatedField({ queryset: Tag, many: true }) },
+    slugs: { tags: new SlugRelatedField({ queryset: Tag, slugField: 'name', many: true }) },
+  }
+  const views = Object.entries(tags).map(([name, declared]) => {
+    return [name, viewOf(Book, serializerOf(Book, ['id', 'title', 'tags'], declared))] as const
+  })
+  return serveRouter(routerOf(Object.fromEntries(views)))
+}
+
+/** What is answered to a request that finds another about to make the same link. */
+async function meanwhile(join: Join, link: object, request: () => ReturnType<Client['send']>) {
+  const other = await database.knex.transaction()
+  try {
+    await other(join).insert(link)
+    const answer = request()
+    await vi.waitFor(
+      async () => {
+        const { rows } = await database.knex.raw<{ rows: unknown[] }>(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        expect(rows).not.toHaveLength(0)
+      },
+      { timeout: 5_000, interval: 5 },
+    )
+    await other.commit()
+    return await answer
+  } finally {
+    if (!other.isCompleted()) await other.rollback()
+  }
+}
+
+const linksOf = async (join: Join) => {
+  const rows = await database.knex(join).select('book_id', 'tag_id').orderBy(['book_id', 'tag_id'])
+  return rows.map(({ book_id, tag_id }) => `${book_id}-${tag_id}`)
+}
+
+const patch = ({ send }: Client) => send('PATCH', '/keys/1', { tags: [1, 2] })
+const REQUESTS: Readonly<Record<string, (client: Client) => ReturnType<Client['send']>>> = {
+  PATCH: patch,
+  PUT: ({ send }) => send('PUT', '/keys/1', { id: 1, title: 'new', tags: [2, 1] }),
+  'a bulk PATCH': ({ send }) => send('PATCH', '/keys/bulk', [{ id: 2 }, { id: 1, tags: [1, 2] }]),
+  'a PATCH of slugs': ({ send }) => send('PATCH', '/slugs/1', { tags: ['tag 1', 'tag 2'] }),
+}
+
+describe.each<[Join, typeof Model | undefined]>([
+  ['keyed', undefined],
+  ['turned', undefined],
+  ['numbered', undefined],
+  ['keyed', Link],
+  ['numbered', Link],
+])('the join table %s (of the class %o)', (join, link) => {
+  it.each(Object.entries(REQUESTS))('%s takes a link that is there meanwhile', async (_, request) => {
+    const client = await served(join, link)
+    const answer = await meanwhile(join, { book_id: 1, tag_id: 1 }, () => request(client))
+    expect(answer.text).toMatch(/"id":1.*"tags":\[(?:1,2|"tag 1","tag 2")\]/)
+    expect(answer.status).toBe(200)
+    expect(await linksOf(join)).toEqual(['1-1', '1-2'])
+  })
+})
+
+describe('what is no link that was asked for is refused as before:', () => {
+  const messages = { tags: { non_field_errors: ['This field must be unique.'] } }
+  const REFUSED = { detail: 'Validation failed', status: 400, errors: messages }
+
+  it('a tag that only one book may have', async () => {
+    const client = await served('single')
+    const answer = await meanwhile('single', { book_id: 2, tag_id: 1 }, () => patch(client))
+    expect(JSON.parse(answer.text)).toEqual(REFUSED)
+    expect(await linksOf('single')).toEqual(['2-1'])
+  })
+
+  it.each<[what: string, join: Join, link: typeof Model | undefined]>([
+    ['a key that is checked later', 'late', undefined],
+    ['a table whose policies may hide the link', 'secured', undefined],
+    ['a class that counts its rows', 'keyed', CountedLink],
+  ])('%s', async (_, join, link) => {
+    const client = await served(join, link)
+    const answer = await meanwhile(join, { book_id: 1, tag_id: 1 }, () => patch(client))
+    expect(JSON.parse(answer.text)).toEqual(REFUSED)
+    expect(await linksOf(join)).toEqual(['1-1'])
+    expect(counted).toBe(0)
+  })
+})
