@@ -35,6 +35,7 @@ import {
 import { JsonPatchParser, MergePatchParser } from '../../lib/patches/index.js'
 import { type Rules, rule } from '../../lib/rules/index.js'
 import { AggregateMixin, count, max } from '../../lib/views/index.js'
+import { errors } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serializerOf } from '../support/views.js'
@@ -773,6 +774,25 @@ describe('a key, or a version, that the caller may not read', () => {
     expect(tag).not.toContain(digest)
     expect((await send('PATCH', '/badges/7,1', { title: 'x' }, { ...OTHERS, 'If-Match': tag })).status).toBe(200)
     expect((await send('PATCH', '/badges/7,1', { title: 'y' }, { ...OTHERS, 'If-Match': tag })).status).toBe(412)
+  })
+
+  it('is made with a secret, without which neither a router nor a route of its own starts', async () => {
+    class Whole extends Badges {
+      static override paginationClass = null as never
+    }
+    const rules = [rule(Badge, { fields: { version: { read: isHr, write: false } } } as never)]
+    const detail = await serving(errors(), Whole.asView({ patch: 'partialUpdate' }, { rules }))
+    onTestFinished(() => {
+      configure({ secretKey: 'k'.repeat(32) })
+      return detail.close()
+    })
+    configure({})
+    await expect(new APIRouter({ rules }).register('badges', Whole).prepare()).rejects.toThrow(
+      /SERVICE_SECRET_KEY is not set/,
+    )
+    // before it has looked for a key
+    expect((await detail.send('PATCH', '/badges', { title: 'x' }, OTHERS)).status).toBe(500)
+    expect(detail.reported.splice(0).map(String)).toEqual([expect.stringMatching(/SERVICE_SECRET_KEY is not set/)])
   })
 
   it.each([

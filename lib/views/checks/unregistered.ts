@@ -10,6 +10,7 @@ import { actionNamed, changesMany, isDetail } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
 import { hasModel } from '../generic-view-class.js'
 import type { ActionMap } from '../view.js'
+import { checkVersionSecret } from './check-concurrency.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareGeneric } from './check-generic.js'
 import { checkIdempotency } from './check-idempotency.js'
 import { checkWrites } from './check-writes.js'
@@ -53,6 +54,7 @@ export async function prepareUnregistered(
   const rules = ruleSetOf(given)
   await prepareRules(rules)
   rules.check(modelsOf(view))
+  if (hasModel(view)) checkVersionSecret(view, rules)
 }
 
 const isOurs = (action: string) => actionNamed(action) !== undefined
