@@ -14,12 +14,14 @@ import type { ListSource } from '../pagination/list-source.js'
 import { PageNumberPagination } from '../pagination/page-number-pagination.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import { type Recording, recordStatements } from '../postgres/recording-knex.js'
+import { runStatement } from '../postgres/run-statement.js'
 import type { KeyedCondition } from '../queryset/condition-key.js'
-import { deleteOne, updateOne } from '../queryset/one-row.js'
+import { deleteOne, deletion, updateOne } from '../queryset/one-row.js'
 import { askOnChange } from '../queryset/row-answers.js'
 import { InstanceList } from '../rows/instance-list.js'
 import type { RowAccess } from '../rows/row-access.js'
 import { RowList } from '../rows/row-list.js'
+import { updateRow } from '../rows/row-update.js'
 import { askedOfChange } from '../serializers/check-written.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { Way } from '../views/action-plan.js'
@@ -27,7 +29,7 @@ import { type Action, actionNamed, takesMany } from '../views/actions.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { declaredInput } from '../views/input-class.js'
-import type { WritingAction } from '../views/overrides.js'
+import type { RowAnswer, WritingAction } from '../views/overrides.js'
 import { askRelations } from '../views/request/ask-relations.js'
 import { inViewTransaction } from '../views/request/in-view-transaction.js'
 import { forcedValues } from '../views/request/parents.js'
@@ -45,7 +47,10 @@ import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
 
 type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> &
   Partial<
-    Pick<Explanation, 'transaction' | 'readsAgain' | 'version' | 'returns' | 'hold' | 'change' | 'delete' | 'loads'>
+    Pick<
+      Explanation,
+      'transaction' | 'readsAgain' | 'version' | 'returns' | 'unheld' | 'hold' | 'change' | 'delete' | 'loads'
+    >
   >
 
 function wayOf<Name extends string>({ way, because }: Way<Name>): { readonly by: Name; readonly because?: string } {
@@ -87,6 +92,8 @@ class RoadBook {
   readonly #recording: Recording
   readonly #statements: ExplainedStatement[] = []
   #because: string | undefined
+  /** Before the statements that are sent only where the first is not enough. */
+  #otherwise = ''
 
   constructor(subject: Subject<GenericAPIView>, recording: Recording) {
     this.#subject = subject
@@ -187,6 +194,8 @@ class RoadBook {
     if (name === 'update' && takesPart(view.plan))
       this.#subject.notes.push('fields that the body leaves out stay as they are (partialPut)')
     const isChange = writes === 'update' && name !== 'restoreDeleted'
+    const isUnheld = view.plan.unheld.way === 'statement' && !asked
+    if (isUnheld) await this.#writeUnheld(writes === 'delete')
     let condition: KeyedCondition | undefined
     if (!asked && !takesMany(name)) {
       await this.#step('hold', async () => {
@@ -216,20 +225,42 @@ class RoadBook {
       await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete', condition))
     if (writes !== 'delete' && written) this.#noteRelations()
     else if (writes !== 'delete') await this.#readSaved(false)
-    return { ...NOTHING, ...again, statements: this.#statements, transaction }
+    return { ...NOTHING, ...again, statements: this.#statements, transaction: !isUnheld }
+  }
+
+  /** The one statement that changes or deletes an object; what follows it is for requests that it is not for. */
+  async #writeUnheld(isDeletion: boolean): Promise<void> {
+    const view = this.#view
+    const { knex } = this.#recording
+    const { lookup, model } = view.resource
+    const named = new Map(lookup.columns.map(({ column }) => [column, 0]))
+    if (isDeletion) {
+      await this.#step('delete', () => runStatement(knex, deletion(model.model, [...named.keys()], knex), [0]))
+      this.#subject.notes.push('a condition (If-Match), or no such row: the row is held first')
+    } else {
+      const access = rowAccess(view, view.action as RowAnswer)
+      const values = new Map(this.#writtenColumns().map((column) => [column, null]))
+      if (access) await this.#step('update', () => updateRow(access, { values, named }))
+      this.#subject.notes.push(
+        'a condition (If-Match), a form, a patch document, a value that is refused or respelled, or no such row: the row is held first',
+      )
+    }
+    this.#otherwise = 'else '
   }
 
   /** How rows are held, changed and deleted. */
   #ways(
     isDeletion: boolean,
     condition: KeyedCondition | undefined,
-  ): Pick<Explanation, 'hold' | 'change' | 'delete' | 'loads'> {
+  ): Pick<Explanation, 'unheld' | 'hold' | 'change' | 'delete' | 'loads'> {
     const { plan, resource } = this.#view
-    const { holding, changing, deleting, before } = plan.writing
+    const { unheld, writing } = plan
+    const { holding, changing, deleting, before } = writing
     const { way, because } = holding
     const isOwn = resource.ownHook(plan.action) !== null
     const held = condition ? { way: 'statement' as const, because: null } : { way: 'queryset' as const, because }
     return {
+      unheld: wayOf(unheld),
       hold: wayOf(way === 'condition' ? held : { way, because }),
       ...(isOwn || isDeletion ? {} : { change: wayOf(changing) }),
       ...(isOwn || !isDeletion ? {} : { delete: wayOf(deleting) }),
@@ -330,7 +361,10 @@ class RoadBook {
     build: (knex: Recording['knex'], table: string) => { toSQL(): { toNative(): { sql: string } } },
   ): void {
     const { tableName } = this.#view.viewClass.modelClass()
-    this.#statements.push({ does, sql: build(this.#recording.knex, tableName).toSQL().toNative().sql })
+    this.#statements.push({
+      does: this.#otherwise + does,
+      sql: build(this.#recording.knex, tableName).toSQL().toNative().sql,
+    })
   }
 
   /** Runs a step and notes its statements; that nothing is found is expected. */
@@ -342,7 +376,7 @@ class RoadBook {
       this.#take(does, error as Error)
     }
     const sent = this.#recording.statements.slice(before)
-    this.#statements.push(...sent.map((sql) => ({ does, sql })))
+    this.#statements.push(...sent.map((sql) => ({ does: this.#otherwise + does, sql })))
   }
 
   /** What a step has failed with: nothing is found and nothing is written here, and code of the application may miss a request. */

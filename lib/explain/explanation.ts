@@ -29,7 +29,7 @@ export interface ExplainedWrite<Way extends string> {
 
 /** A statement as it is sent; its values are parameters. */
 export interface ExplainedStatement {
-  /** What it is for: `list`, `object`, `hold`, `insert`, `update` or `delete`. */
+  /** What it is for: `list`, `object`, `hold`, `insert`, `update` or `delete`; `else hold` and so on where the first is not enough. */
   readonly does: string
   /** As it would be sent, with `$1` in place of each value. */
   readonly sql: string
@@ -106,9 +106,11 @@ export interface Explanation {
   /** How an object is stored by a create; null for other actions. */
   readonly insert: ExplainedInsert | null
   /**
-   * How the rows that a request names are locked: by one statement of ours, by the view's queryset, or not at all. Missing for
-   * actions that name none, as are the next two.
+   * How the object that the path names is changed or deleted: by one statement that finds it, or in a transaction that holds
+   * its row before. Missing for actions that name none, as are the next three.
    */
+  readonly unheld?: ExplainedWrite<'statement' | 'transaction'>
+  /** How the rows that a request names are locked: by one statement of ours, by the view's queryset, or not at all. */
   readonly hold?: ExplainedWrite<'statement' | 'queryset' | 'none'>
   /** How a row is changed: by one statement of ours, or by the model's own `$query().patch()`, with its hooks. */
   readonly change?: ExplainedWrite<'statement' | 'model'>

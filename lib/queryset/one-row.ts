@@ -12,7 +12,14 @@ import { copyTexts, exactTypes, keepJsonTexts, RememberingTypes } from '../model
 import type { Column } from '../models/model-description.js'
 import { type ModelClass, modelName, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
-import { type PgAnswer, type RawRow, readsRawRows, runAsPg } from '../postgres/run-statement.js'
+import {
+  type PgAnswer,
+  type RawRow,
+  readsRawRows,
+  runAsPg,
+  type Statement,
+  statementOf,
+} from '../postgres/run-statement.js'
 import type { KeyedCondition } from './condition-key.js'
 import { positionColumn, type SqlPart } from './keyset.js'
 import { type AskedCondition, answerSql, askedOnChange, forgetAnswers, noteAnswer, noteTold } from './row-answers.js'
@@ -150,6 +157,18 @@ export async function deleteOne(object: Model, knex: Queryable): Promise<number>
   const deleted = (await runAsPg(knex, text, keyValues(object), exactTypes(knex))).rowCount ?? 0
   if (deleted > 1) throw severalRows(model)
   return deleted
+}
+
+/** Deletes rows by columns that tell one apart, and returns something of each that is deleted. */
+export function deletion(model: ModelClass, names: readonly string[], knex: Queryable): Statement {
+  const text = kept(model, knex, `delete|${names.join()}`, () =>
+    joined([
+      { sql: 'delete from ?? where ', bindings: [model.tableName] },
+      sameKey(names),
+      { sql: ' returning 1', bindings: [] },
+    ]),
+  )
+  return statementOf(text)
 }
 
 /** The error of a key that a view, or a table with heirs, has in several rows: what is written by it is taken back. */

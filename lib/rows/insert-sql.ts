@@ -1,4 +1,4 @@
-/** The SQL of inserts that return what they have inserted in its written form. */
+/** The SQL of inserts and updates that return rows in their written form. */
 
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
@@ -9,55 +9,84 @@ import { outerColumns } from './row-sql.js'
 import { innerColumns, joinedTables, LIST } from './sql-parts.js'
 
 /** A name that hides a table of the same name, which an application may have. */
-const INSERTED = 'koa_viewsets_inserted'
+const WRITTEN = 'koa_viewsets_written'
 
-/** What to insert: values by column name. */
-export interface InsertSelection {
+/** What is returned of a row that is written. */
+interface WrittenRow {
   readonly plan: RowPlan
   readonly model: ModelDescription
-  readonly values: ReadonlyMap<string, unknown>
   /** The columns that name the object in paths; their values come first in the row that is returned. */
   readonly key: readonly Column[]
   /** Expressions that are returned behind all else; their values are bound behind those of the row. */
   readonly asked: readonly SqlPart[]
 }
 
+/** What to insert: values by column name. */
+export interface InsertSelection extends WrittenRow {
+  readonly values: ReadonlyMap<string, unknown>
+}
+
+/** What to change in one row: values by column name. */
+export interface UpdateSelection extends Pick<WrittenRow, 'plan' | 'model'> {
+  readonly values: ReadonlyMap<string, unknown>
+  /** The columns that tell the row apart, with its values of them. */
+  readonly named: ReadonlyMap<string, unknown>
+}
+
 /** Rows that are no list: they have no order and no page. */
 const NO_LIST = { order: [], backwards: false, positions: undefined, limit: 1, offset: 0, counting: undefined }
 
 /** Compiles the insert of one row that returns it in its written form: its key, then the plan's columns. */
-export function compileInsert(knex: Queryable, { plan, model, values, key, asked }: InsertSelection): CompiledSql {
-  const table = model.model.tableName
+export function compileInsert(knex: Queryable, { values, ...row }: InsertSelection): CompiledSql {
   const names = [...values.keys()]
   const marks = (mark: string) => names.map(() => mark).join(', ')
+  const insert = {
+    sql: `insert into ?? ${names.length > 0 ? `(${marks('??')}) values (${marks('?')})` : 'default values'}`,
+    bindings: [row.model.model.tableName, ...names, ...values.values()],
+  }
+  return compileReturning(knex, insert, row)
+}
+
+/** Compiles the update of one row that returns it in its written form: the plan's columns. */
+export function compileUpdate(knex: Queryable, { values, named, ...row }: UpdateSelection): CompiledSql {
+  const equal = (columns: ReadonlyMap<string, unknown>, separator: string) =>
+    [...columns].map(() => '?? = ?').join(separator)
+  const update = {
+    sql: `update ?? set ${equal(values, ', ')} where ${equal(named, ' and ')}`,
+    bindings: [row.model.model.tableName, ...[...values].flat(), ...[...named].flat()],
+  }
+  return compileReturning(knex, update, { ...row, key: [], asked: [] })
+}
+
+/** @param write the statement that writes the row, but for what it returns */
+function compileReturning(knex: Queryable, write: SqlPart, { plan, model, key, asked }: WrittenRow): CompiledSql {
   const wrapped = plan.joins.length > 0
   const selection = { ...NO_LIST, plan, model }
   const keys = key.map((column, index) => [`key${index}`, column] as const)
   const returned = [...keys, ...innerColumns(selection, wrapped)]
-  const insert = {
-    sql:
-      `insert into ?? ${names.length > 0 ? `(${marks('??')}) values (${marks('?')})` : 'default values'} ` +
-      `returning ${[...returned.map(() => '?? as ??'), ...asked.map(({ sql }, index) => `${sql} as asked${index}`)].join(', ')}`,
+  const terms = [...returned.map(() => '?? as ??'), ...asked.map(({ sql }, index) => `${sql} as asked${index}`)]
+  const written = {
+    sql: `${write.sql} returning ${terms.join(', ') || '1'}`,
     bindings: [
-      ...[table, ...names, ...values.values()],
+      ...write.bindings,
       ...returned.flatMap(([name, column]) => [column.column, name]),
       ...asked.flatMap(({ bindings }) => bindings),
     ],
   }
-  if (!wrapped) return nativeSql(knex.raw(insert.sql, insert.bindings as never))
+  if (!wrapped) return nativeSql(knex.raw(written.sql, written.bindings as never))
   const columns = outerColumns(selection)
   // where the caller sees less than all, `findInserter()` refuses
   const from = joinedTables(plan, undefined)
   const answers = asked.map((_, index) => `, ${LIST}.asked${index}`).join('')
   return nativeSql(
     knex.raw(
-      `with ?? as (${insert.sql}) select ${keys.map(() => '??').join(', ')}, ${columns.sql}${answers} from ?? as ??${from.sql}`,
+      `with ?? as (${written.sql}) select ${keys.map(() => '??, ').join('')}${columns.sql}${answers} from ?? as ??${from.sql}`,
       [
-        INSERTED,
-        ...insert.bindings,
+        WRITTEN,
+        ...written.bindings,
         ...keys.map(([name]) => `${LIST}.${name}`),
         ...columns.bindings,
-        INSERTED,
+        WRITTEN,
         LIST,
         ...from.bindings,
       ] as never,
@@ -131,8 +160,8 @@ function insertText(knex: Queryable, { plan, model, names, source }: InsertParts
   const from = joinedTables(plan, undefined)
   const outer = quoted(
     // a join keeps no order
-    `select ${columns.sql} from (select row_number() over () as ordinal, i.* from ${INSERTED} as i) as ??${from.sql} order by ??`,
+    `select ${columns.sql} from (select row_number() over () as ordinal, i.* from ${WRITTEN} as i) as ??${from.sql} order by ??`,
     [...columns.bindings, LIST, ...from.bindings, `${LIST}.ordinal`],
   )
-  return `with ${INSERTED} as (${insert}) ${outer}`
+  return `with ${WRITTEN} as (${insert}) ${outer}`
 }

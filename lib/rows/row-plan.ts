@@ -60,25 +60,24 @@ function compilePlan({ model }: ModelDescription, compileMembers: (collector: Co
     lists,
     object,
     runsFields,
-    insertObstacle: insertObstacleOf({ model, joins, lists, runsFields }),
+    insertObstacle: writeObstacle('insert', { model, joins, lists, runsFields }),
+    updateObstacle: writeObstacle('update', { model, joins, lists, runsFields }),
     isNative: !hasMember(object, isMadeInCode),
     varies: lists.some(({ content }) => content.varies),
   }
 }
 
-/** An INSERT returns other tables as they were before it. */
-function insertObstacleOf({
-  model,
-  joins,
-  lists,
-  runsFields,
-}: Pick<RowPlan, 'model' | 'joins' | 'lists' | 'runsFields'>): string | undefined {
+/** A statement that writes returns other tables as they were before it. */
+function writeObstacle(
+  writes: 'insert' | 'update',
+  { model, joins, lists, runsFields }: Pick<RowPlan, 'model' | 'joins' | 'lists' | 'runsFields'>,
+): string | undefined {
   const { table, isIndirect, triggers } = describeModel(model)
   const related = joins.map(({ relation }) => describeModel(relation.model))
   const mayBeStale =
     isIndirect ||
-    triggers.before.insert ||
-    triggers.after.insert ||
+    triggers.before[writes] ||
+    triggers.after[writes] ||
     related.some((one) => one.isView || one.table === table)
   if (related.length > 0 && mayBeStale)
     return 'a trigger, a view or the same table may have a say in what it shows of others'

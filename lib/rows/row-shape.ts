@@ -104,6 +104,8 @@ export interface RowPlan {
   readonly runsFields: boolean
   /** Why an INSERT cannot return it, as a sentence; undefined where it can. */
   readonly insertObstacle: string | undefined
+  /** The same of an UPDATE. */
+  readonly updateObstacle: string | undefined
   /** PostgreSQL can write all of it as JSON. */
   readonly isNative: boolean
   /** Its SQL is another for each request: code of the application's, or of the caller's rights, has a part in it. */

@@ -10,8 +10,11 @@ import { traitsOf } from '../models/model-traits.js'
 import { insertObstacle } from '../rows/inserter.js'
 import type { Statements } from '../rows/row-access.js'
 import type { RowPlan } from '../rows/row-shape.js'
+import { updateObstacle } from '../rows/row-update.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { keepsUploads } from '../serializers/store-uploads.js'
 import { type ActionClass, type AnswerSchema, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
 import { type ActionMap, actionNamed, changesObject, takesMany } from './actions.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
@@ -246,6 +249,52 @@ export class GenericPlan extends ActionPlan {
   get inserting(): Way<'statement' | 'serializer'> {
     const because = this.#insertObstacle()
     return decided(this, 'inserting', { way: because === null ? 'statement' : 'serializer', because } as const)
+  }
+
+  /**
+   * How the action changes or deletes the object on the path, as far as classes say: by one statement that finds it, or in a
+   * transaction that holds its row before.
+   */
+  get unheld(): Way<'statement' | 'transaction'> {
+    const because = this.#holdingReason()
+    return decided(this, 'unheld', { way: because === null ? 'statement' : 'transaction', because } as const)
+  }
+
+  #holdingReason(): string | null {
+    const { action, resource, viewClass, writing } = this
+    const { name } = viewClass
+    const { writes, runs = action } = actionNamed(action) ?? {}
+    if (!this.isOurs || !(runs === 'update' || action === 'destroy')) return `${action}() writes in its own way`
+    if (this.limitsRows) return 'rules, or querysets, say which of the rows may be written'
+    if (this.narrowsRows) return 'what is deleted, and the objects before it on the path, are looked at'
+    if (this.database) return 'its statements run as a role'
+    if (viewClass.concurrency !== null || viewClass.requireIfMatch) return `${name} has versions of its rows`
+    const { before, holding } = writing
+    const own = holding.because ?? before.because ?? resource.ownHook(action)
+    if (own !== null) return own
+    const { hasHeirs, isIndirect, triggers, model } = resource.model
+    if (hasHeirs || isIndirect) return `"${model.tableName}" has heirs, or rules`
+    if (writes === 'delete') return this.#deleteObstacle()
+    const overridden = this.#overridden(INPUT)
+    const serializerClass = declaredInput(viewClass)
+    if (overridden !== null || !serializerClass) return overridden ?? `${name} has no serializerClass`
+    return (
+      writing.changing.because ??
+      updateObstacle(serializerClass) ??
+      resource.stored('update', serializerClass).because ??
+      (triggers.before.update ? `a trigger runs before each update of "${model.tableName}"` : null)
+    )
+  }
+
+  #deleteObstacle(): string | null {
+    const { viewClass, resource, writing } = this
+    const { triggers, model } = resource.model
+    const taking = declaredInput(viewClass)
+    if (viewClass.statuses.destroy === 200) return 'it shows what it deletes'
+    if (taking && keepsUploads(serializerPlan(taking))) return `${taking.name} keeps files`
+    // one that keeps the row would have run twice
+    if (triggers.before.delete) return `a trigger runs before each delete of "${model.tableName}"`
+    return writing.deleting.because
   }
 
   #insertObstacle(): string | null {

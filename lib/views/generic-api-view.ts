@@ -255,12 +255,13 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   }
 
   /**
-   * @internal A create that is one statement needs no transaction around it; versions of rows always do. In a transaction
+   * @internal A write that is one statement needs no transaction around it; versions of rows always do. In a transaction
    * of the application's it is a savepoint: a refusal must not end what is not ours.
    */
   override get atomic(): boolean {
     const { plan } = this
-    const isOne = plan.inserting.way === 'statement' && !(this.knex as Queryable | undefined)?.isTransaction
+    const isAlone = plan.inserting.way === 'statement' || plan.unheld.way === 'statement'
+    const isOne = isAlone && !(this.knex as Queryable | undefined)?.isTransaction
     return (super.atomic || plan.viewClass.concurrency !== null) && !isOne
   }
 

@@ -461,7 +461,7 @@ describe('a create', () => {
   it.skipIf(runsAsRole())('is one statement, without a transaction, its nested objects included', async () => {
     const queries = await countQueries(database.knex, () => post('not-native', { author_id: 3 }))
     expect(queries).toHaveLength(1)
-    expect(queries[0]).toMatch(/^with "koa_viewsets_inserted" as \(insert into/)
+    expect(queries[0]).toMatch(/^with "koa_viewsets_written" as \(insert into/)
   })
 
   it('tells of a missing key the same as when it was looked up', async () => {

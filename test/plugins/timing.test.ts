@@ -72,7 +72,11 @@ describe('serverTiming()', () => {
     expect([...made.keys()]).toEqual(['auth', 'permissions', 'throttle', 'body', 'action', 'render', 'db', 'total'])
     const changed = await client.send('PATCH', `/api/books/${wrote.json.id}`, { title: 'Two' }, staff)
     const patched = metricsOf(changed.headers['server-timing'])
-    expect(patched.get('db')?.desc).toBe('4 statements')
+    expect(patched.get('db')?.desc).toBe('1 statement')
+    // the row is held before a condition is looked at
+    const conditional = { ...staff, 'If-None-Match': '"other"' }
+    const held = await client.send('PATCH', `/api/books/${wrote.json.id}`, { title: 'Three' }, conditional)
+    expect(metricsOf(held.headers['server-timing']).get('db')?.desc).toBe('4 statements')
     const dur = (name: string) => patched.get(name)?.dur ?? Number.NaN
     expect(dur('db')).toBeLessThanOrEqual(dur('total'))
     expect(dur('action')).toBeLessThanOrEqual(dur('total'))

@@ -17,6 +17,7 @@ import { readNewVersion } from '../steps/concurrency.js'
 import { markDeleted, markOf, takeMark } from '../steps/delete-softly.js'
 import { whyKept } from '../steps/object-to-write.js'
 import { loadShown, represent, representFound } from '../steps/selection.js'
+import { deleteUnheld } from '../steps/write-unheld.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** @returns how many rows were deleted, or what the model's own hooks make of it */
@@ -45,7 +46,8 @@ async function deleteObject(view: GenericView, object: Model): Promise<unknown> 
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     /** Answers DELETE: finds the object, checks its permissions, and calls `performDestroy()`. */
-    destroy(): Promise<unknown> {
+    async destroy(): Promise<unknown> {
+      if (await deleteUnheld(this)) return undefined
       return holdingRows(this, async () => {
         const object = (await this.getObjectToWrite()) as Model
         if (this.viewClass.statuses.destroy !== 200) {

@@ -6,6 +6,7 @@ import type { GenericAPIView } from '../generic-api-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { selectionOf } from '../steps/selection.js'
+import { updateUnheld } from '../steps/write-unheld.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `update` (PUT, the whole object) and `partialUpdate` (PATCH, the fields that were sent). */
@@ -40,7 +41,9 @@ interface UpdatingView extends GenericAPIView {
   performUpdate(serializer: Serializer, instance: object): Promise<unknown>
 }
 
-function change(view: UpdatingView, partial: boolean): Promise<unknown> {
+async function change(view: UpdatingView, partial: boolean): Promise<unknown> {
+  const text = await updateUnheld(view, partial)
+  if (text) return text
   return holdingRows(view, async () => {
     // a wrong name is refused before anything is written
     selectionOf(view)

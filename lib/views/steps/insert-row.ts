@@ -4,9 +4,7 @@ import type { Model } from 'objection'
 import { ROW_VERSION } from '../../caching/cache-response.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { PermissionDenied, ValidationError } from '../../kernel/errors.js'
-import { buildModel, databaseValues, isExpression, PlainColumn } from '../../models/build-model.js'
-import { oncePerCatalogue } from '../../models/describe-model.js'
-import type { Column, ModelDescription } from '../../models/model-description.js'
+import { buildModel, databaseValues, isExpression } from '../../models/build-model.js'
 import { traitsOf } from '../../models/model-traits.js'
 import type { ModelClass } from '../../models/objection.js'
 import { toApiError } from '../../postgres/database-errors.js'
@@ -18,7 +16,7 @@ import { Inserter, type RowValues } from '../../rows/inserter.js'
 import { isWrapped } from '../../rows/row-sql.js'
 import { placedRefusal } from '../../serializers/all-at-once.js'
 import { allowsNamed } from '../../serializers/check-written.js'
-import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
+import type { AnySerializer } from '../../serializers/contract.js'
 import { prefixErrors } from '../../serializers/prefix-errors.js'
 import { propertyOf } from '../../serializers/split-writes.js'
 import { LIMITED } from '../../serializers/validated-item.js'
@@ -29,6 +27,7 @@ import type { RowAnswer } from '../overrides.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { versionOf } from './concurrency.js'
 import { type AskedOfInsert, askedOfInsert, refusalOf } from './insert-guard.js'
+import { plainRow } from './plain-row.js'
 import { shapingQuery } from './read-again.js'
 import { representSaved, rowAccess, type Tell } from './selection.js'
 import { visibleQuery } from './visible-query.js'
@@ -165,18 +164,9 @@ function rowOf(
   serializer: AnySerializer,
   model: ModelClass,
   data: Readonly<Record<string, unknown>>,
-): Map<string, unknown> | undefined {
-  const columns = plainColumns(serializer.plan)
-  if (!columns) return builtRow(serializer, model, data)
-  const values = new Map<string, unknown>()
-  for (const name of Object.keys(data)) {
-    const value = data[name]
-    if (value === undefined) continue
-    if (typeof value === 'object' && isExpression(value)) return undefined
-    const column = columns.get(name) ?? plainColumn(serializer, name, columns)
-    values.set(column.name, column.isPlain && typeof value !== 'object' ? value : column.sent(value))
-  }
-  return values
+): ReadonlyMap<string, unknown> | undefined {
+  const isPlain = traitsOf(model).plainInput && !externalIds(model)
+  return isPlain ? plainRow(serializer, data) : builtRow(serializer, model, data)
 }
 
 /** The values of a row by the model's own parsing and validation, and with its external id. */
@@ -193,17 +183,4 @@ function builtRow(
   const instance = buildModel(model, columns)
   externalIds(model)?.fill(instance as Model & Record<string, unknown>)
   return databaseValues(model, instance)
-}
-
-/** Where values of validated data go, by name; undefined where the model parses its input or has external ids. */
-const plainColumns = oncePerCatalogue(({ model }: SerializerPlan): Map<string, PlainColumn> | undefined => {
-  const made = model?.model
-  return made && !externalIds(made) && traitsOf(made).plainInput ? new Map() : undefined
-})
-
-function plainColumn(serializer: AnySerializer, name: string, known: Map<string, PlainColumn>): PlainColumn {
-  const { model, columns } = serializer.plan.model as ModelDescription
-  const column = new PlainColumn(model, columns.get(propertyOf(serializer, name)) as Column)
-  known.set(name, column)
-  return column
 }

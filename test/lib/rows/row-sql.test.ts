@@ -149,9 +149,9 @@ describe('an insert', () => {
       'is joined to what it leads to',
       WithAuthor,
       { title: 'a' },
-      'with koa_viewsets_inserted as (insert into books (title) values ($1) ' +
+      'with koa_viewsets_written as (insert into books (title) values ($1) ' +
         'returning isbn as key0, id as c0, title as c1, author_id as k1_0) ' +
-        `select list.key0, list.c0, list.c1, j1.id, j1.name from koa_viewsets_inserted as list ${JOINED}`,
+        `select list.key0, list.c0, list.c1, j1.id, j1.name from koa_viewsets_written as list ${JOINED}`,
     ],
   ])('%s', async (_, serializer, values, sql) => {
     const compiled = one(serializer, values)
@@ -166,9 +166,9 @@ describe('an insert', () => {
     const model = describeModel(Book)
     const text = compileListInsert(knex(), { plan: planOf(WithAuthor), model, rows: even() })
     expect(await plain({ text })).toBe(
-      'with koa_viewsets_inserted as (insert into books (title, n) select * from unnest($1::text[], $2::integer[]) ' +
+      'with koa_viewsets_written as (insert into books (title, n) select * from unnest($1::text[], $2::integer[]) ' +
         'returning id as c0, title as c1, author_id as k1_0) select list.c0, list.c1, j1.id, j1.name ' +
-        'from (select row_number() over () as ordinal, i.* from koa_viewsets_inserted as i) as list ' +
+        'from (select row_number() over () as ordinal, i.* from koa_viewsets_written as i) as list ' +
         `${JOINED} order by list.ordinal`,
     )
   })

@@ -103,9 +103,11 @@ describe('the channels of a request', () => {
     const client = await serveBooks()
     const { json } = await client.send('POST', '/api/books', { title: 'One' }, headers)
     const heard = listen()
-    expect((await client.send('PATCH', `/api/books/${json.id}`, { title: 'Two' }, headers)).status).toBe(200)
-    expect(orderOf(heard)).toContain('throttles) body( body) sql( sql) action( sql(')
+    const conditional = { ...headers, 'If-None-Match': '"other"' }
+    expect((await client.send('PATCH', `/api/books/${json.id}`, { title: 'Two' }, conditional)).status).toBe(200)
+    expect(orderOf(heard)).toContain('throttles) body( body) action( sql(')
     const operations = sql(heard).map(({ operation }) => operation)
+    // the row is held before a condition is looked at
     expect(operations.slice(1)).toEqual(['BEGIN', 'SELECT', 'UPDATE', 'COMMIT'])
     expect(new Set(sql(heard).map(({ request }) => request?.action))).toEqual(new Set(['partialUpdate']))
     const begun = heard.filter(({ channel, phase }) => channel === 'sql' && phase === 'start')

@@ -57,6 +57,7 @@ class Books extends BulkModelViewSet<Book> {
 type ViewSet = typeof Books
 
 const books = (statics: object = {}): ViewSet => Object.assign(class View extends Books {}, statics)
+const MARKED = 'transaction: what is deleted, and the objects before it on the path, are looked at'
 const planned = (view: ViewSet, action: string) =>
   planOf({ view, action, actions: { get: 'list', post: 'create' } }) as GenericPlan
 
@@ -213,6 +214,34 @@ it.each<[string, ViewSet, 'holding' | 'changing' | 'telling' | 'deleting' | 'bef
   ['loads for an action of its own', books(), 'saved', "loaded: publish() is the application's own", 'publish'],
 ])('%s', (_, view, what, expected, action = 'partialUpdate') => {
   const { way, because } = planned(view, action).writing[what]
+  expect(because === null ? way : `${way}: ${because}`).toBe(expected)
+})
+
+it.each<[string, ViewSet, string, string?]>([
+  ['changes an object without holding it', books(), 'statement'],
+  ['deletes an object without holding it', books(), 'statement', 'destroy'],
+  ['holds it for a permission', books(owned), 'transaction: ObjectPermission is asked about each object'],
+  ['holds it for a hook', Stamps, 'transaction: Stamps overrides performUpdate()'],
+  ['holds it for hooks of the model', over(Hooked), 'transaction: Hooked has hooks or methods of its own'],
+  ['holds it for policies', over(Secured), 'transaction: "secured" has row level security'],
+  ['holds it where it is a row of a view', over(Viewed), 'transaction: PostgreSQL locks no rows of "viewed"'],
+  ['holds it for a mark', books({ softDelete: 'title' }), MARKED, 'destroy'],
+  ['holds it for its version', books({ concurrency: 'title' }), 'transaction: View has versions of its rows'],
+  [
+    'holds it for nested objects',
+    books({ serializerClass: WritesAuthor }),
+    'transaction: WritesAuthor takes nested objects',
+  ],
+  [
+    'holds it for its answer',
+    books({ statuses: { destroy: 200 } }),
+    'transaction: it shows what it deletes',
+    'destroy',
+  ],
+  ['holds many', books(), 'transaction: bulkUpdate() writes in its own way', 'bulkUpdate'],
+  ['leaves an action of its own alone', books(), 'transaction: publish() writes in its own way', 'publish'],
+])('%s', (_, view, expected, action = 'partialUpdate') => {
+  const { way, because } = planned(view, action).unheld
   expect(because === null ? way : `${way}: ${because}`).toBe(expected)
 })
 

@@ -1,0 +1,84 @@
+/** Changes a row by a kept statement that returns it in its written form, where nothing looks at what it was. */
+
+import { oncePerCatalogue } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
+import { modelName } from '../models/objection.js'
+import { runStatement, statementOf } from '../postgres/run-statement.js'
+import { JsonText } from '../renderers/json-renderers.js'
+import type { BoundField, SerializerClass } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { cellKind } from './cell-kinds.js'
+import { compileUpdate } from './insert-sql.js'
+import { ownCode } from './own-code.js'
+import type { RowAccess } from './row-access.js'
+import { rowPlan } from './row-plan.js'
+import { writerOf } from './row-writer.js'
+
+/**
+ * Why what is stored is looked at before it is changed through a serializer, as a sentence for `explain()`; null where a
+ * statement can change it unseen.
+ */
+export function updateObstacle(serializer: SerializerClass): string | null {
+  const own = ownCode(serializer, 'update')
+  if (own !== null) return own
+  const { name } = serializer
+  const { model, nesting, hasHooks } = serializerPlan(serializer)
+  const [nested] = nesting
+  if (nested)
+    return `${name}.${nested.name}: ${nested.input === 'objects' ? 'it takes nested objects' : 'it takes a list of keys'}`
+  if (hasHooks) return `${name} has validators`
+  if (!model) return `${name} has no model`
+  const { tableName } = model.model
+  if (!traitsOf(model.model).plainInput) return `${modelName(model.model)} has a schema, or parsing, of its own`
+  // a value that was shown is not written again, which they could tell
+  if (model.triggers.before.update) return `a trigger runs before each update of "${tableName}"`
+  return rowPlan(serializer)?.updateObstacle ?? null
+}
+
+/**
+ * The fields whose values an update may write without a look at what is stored: what a client was shown of one, and sends
+ * back, is what is stored.
+ */
+export const unseenFields = oncePerCatalogue((serializer: SerializerClass): ReadonlyMap<string, BoundField> => {
+  const { writable, trusted, rivals } = serializerPlan(serializer)
+  const rivalling = new Set(rivals.flatMap(({ one, other }) => [one.name, other.name]))
+  const isUnseen = (bound: BoundField) => {
+    const { name, field, column, readable, input, access, shownKey } = bound
+    if (!column || access || shownKey !== undefined || rivalling.has(name)) return false
+    if (input !== 'value' && !trusted.has(bound)) return false
+    return !readable || SHOWN_AS_STORED.has(cellKind(field, column))
+  }
+  return new Map(writable.filter(isUnseen).map((bound) => [bound.name, bound]))
+})
+
+/** Kinds of cells that show all that is stored, and take it back. */
+const SHOWN_AS_STORED: ReadonlySet<string> = new Set([
+  'text',
+  'number',
+  'bigint',
+  'float',
+  'boolean',
+  'quoted',
+  'time',
+  'datetime',
+])
+
+export interface RowUpdate {
+  /** By column name. */
+  readonly values: ReadonlyMap<string, unknown>
+  /** The columns that tell the row apart, with its values of them. */
+  readonly named: ReadonlyMap<string, unknown>
+}
+
+/** Changes a row. @returns its written form; undefined where no row has these values */
+export async function updateRow(access: RowAccess, { values, named }: RowUpdate): Promise<JsonText | undefined> {
+  const { plan, knex, model, statements } = access
+  const shape = `update|${[...named.keys()].join()}|${[...values.keys()].join()}`
+  let statement = statements.get(shape)
+  if (!statement) {
+    statement = statementOf(compileUpdate(knex, { plan, model, values, named }).text)
+    statements.set(shape, statement)
+  }
+  const [row] = await runStatement(knex, statement, [...values.values(), ...named.values()])
+  return row && new JsonText(writerOf(plan, 0)(row, access))
+}
