@@ -780,7 +780,7 @@ describe('a key, or a version, that the caller may not read', () => {
     class Whole extends Badges {
       static override paginationClass = null as never
     }
-    const rules = [rule(Badge, { fields: { version: { read: isHr, write: false } } } as never)]
+    const rules = [rule(Badge, { fields: { version: { read: isHr, write: false } } })]
     const detail = await serving(errors(), Whole.asView({ patch: 'partialUpdate' }, { rules }))
     onTestFinished(() => {
       configure({ secretKey: 'k'.repeat(32) })

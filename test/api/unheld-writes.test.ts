@@ -130,7 +130,7 @@ const stored = async (id: number): Promise<unknown> =>
 
 /** BEGIN and COMMIT among them. */
 async function statements(method: string, path: string, body?: unknown, headers = {}): Promise<readonly string[]> {
-  const sent = await countQueries(database.knex, () => client.send(method, path, body as object, headers))
+  const sent = await countQueries(database.knex, () => client.send(method, path, body, headers))
   return sent.map((sql) => /^\w+/.exec(sql)?.[0]?.toLowerCase() ?? sql)
 }
 

@@ -65,7 +65,7 @@ async function served(): Promise<Client> {
   })
   const Book: typeof Model = tableOf('books', {
     relationMappings: () => ({
-      author: related(Model.BelongsToOneRelation as never, () => Author, { from: 'books.author_id', to: 'authors.id' }),
+      author: related(Model.BelongsToOneRelation, () => Author, { from: 'books.author_id', to: 'authors.id' }),
       tags: related(Model.ManyToManyRelation, () => Tag, { from: 'books.id', through, to: 'tags.id' }),
     }),
   })
