@@ -1,7 +1,7 @@
 /** Collects what a row plan selects, and refuses what rows do not hold. */
 
 import { describeModel } from '../models/describe-model.js'
-import type { Column, RelationDescription } from '../models/model-description.js'
+import { type Column, type RelationDescription, tellsApart } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { InnerCount, InnerList, ListCell, RowColumn, RowJoin } from './row-shape.js'
@@ -53,11 +53,13 @@ export class Collector {
     const known = this.joins.find((join) => join.parent === parent && join.relation === relation)
     if (known) return known.table
     const { name, model, kind, narrowed, relatedProperties } = relation
-    const { columns } = describeModel(model)
+    const related = describeModel(model)
     if (kind !== 'belongs-to-one') throw new NeedsInstances(`the relation "${name}" is no foreign key`)
     if (narrowed) throw new NeedsInstances(`the relation "${name}" is narrowed by a query of its own`)
-    const leadsToOne = relatedProperties.some((property) => columns.get(property)?.unique) || isPrimaryKey(relation)
-    if (!leadsToOne) throw new NeedsInstances(`the relation "${name}" may lead to several objects`)
+    const isKey = relatedProperties.some((property) => related.columns.get(property)?.unique) || isPrimaryKey(relation)
+    // of a view, and of tables with heirs, the model alone says that its key is one
+    if (!isKey || !tellsApart(related, relatedProperties))
+      throw new NeedsInstances(`the relation "${name}" may lead to several objects`)
     checkRows(model)
     const table = this.joins.length + 1
     this.joins.push({ table, parent, relation })

@@ -8,11 +8,14 @@ import {
   LimitOffsetPagination,
   ListMixin,
   ModelViewSet,
+  NestedSerializer,
   OrderingFilter,
   PageNumberPagination,
   type Pagination,
   ReadOnlyModelViewSet,
   SearchFilter,
+  SlugRelatedField,
+  StringField,
 } from 'koa-viewsets'
 import { countDistinct, max, min } from 'koa-viewsets/views'
 import { Model } from 'objection'
@@ -56,6 +59,13 @@ const SCHEMA = `
   alter table apart no inherit members;
   insert into members (name) values ('Ada'); insert into staff (name) values ('Ben');
   create view twice as select e.id, x as n, e.title, e.note from events e, generate_series(1, 5) x;
+
+  create table unkeyed (id int, title text);
+  insert into unkeyed values (1, 'one'), (2, 'two'), (1, 'one again');
+  create table places (id int primary key);
+  create table visits (id int primary key, place_id int references places, event_id int);
+  insert into places values (7);
+  insert into visits values (1, 7, 1), (2, 7, 2), (3, 7, null), (4, 7, 1);
 
   create type mood_level as enum ('low');
   create table moods (id int primary key, level mood_level);
@@ -208,8 +218,8 @@ describe('a type without an order', () => {
 })
 
 /** All objects of a list, page by page. */
-async function pagesOf(client: Client, first: string): Promise<unknown[]> {
-  const found: unknown[] = []
+async function pagesOf(client: Client, first: string): Promise<string[]> {
+  const found: string[] = []
   for (let path: string | null = first; path !== null; ) {
     const { json } = await client.get(path)
     found.push(...json.results.map((one: object) => JSON.stringify(one)))
@@ -293,6 +303,58 @@ describe('a view whose key nothing proves', () => {
     const found = await pagesOf(client, '/twice')
     expect(found).toHaveLength(25)
     expect(new Set(found).size).toBe(25)
+  })
+})
+
+describe('an object that points to several rows, as no key of theirs is one', () => {
+  const paginationClass = new PageNumberPagination({ pageSize: 3 })
+
+  it.each(['events', 'twice', 'unkeyed'])('is shown once, with one of them: %s', async (tableName) => {
+    const Event = tableOf(tableName)
+    const Visit = tableOf('visits', {
+      relationMappings: {
+        event: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Event,
+          join: { from: 'visits.event_id', to: `${tableName}.id` },
+        },
+      },
+    })
+    const Place = tableOf('places', {
+      relationMappings: {
+        visits: {
+          relation: Model.HasManyRelation,
+          modelClass: Visit,
+          join: { from: 'places.id', to: 'visits.place_id' },
+        },
+      },
+    })
+    const event = new NestedSerializer(serializerOf(Event, ['id', 'title']), { readOnly: true })
+    const shown = {
+      nested: { event },
+      slugs: { event: new SlugRelatedField({ slugField: 'title', readOnly: true }) },
+      sources: { event: new StringField({ source: 'event.title', readOnly: true }) },
+    }
+    const visits = new NestedSerializer(serializerOf(Visit, ['id', 'event'], { event }), { many: true, readOnly: true })
+    const client = await serveViews({
+      ...Object.fromEntries(
+        Object.entries(shown).map(([name, declared]) => [
+          name,
+          viewOf(Visit, serializerOf(Visit, ['id', 'event'], declared), { paginationClass }),
+        ]),
+      ),
+      places: viewOf(Place, serializerOf(Place, ['id', 'visits'], { visits })),
+    })
+    const { visits: inside } = (await client.get('/places/7')).json
+    expect(inside.map(({ id }: { id: number }) => id)).toEqual([1, 2, 3, 4])
+    for (const name of Object.keys(shown)) {
+      const found = (await pagesOf(client, `/${name}`)).map((text) => JSON.parse(text))
+      expect([name, found.map(({ id }) => id)]).toEqual([name, [1, 2, 3, 4]])
+      expect((await client.get(`/${name}`)).json.count).toBe(4)
+      for (const one of found) expect((await client.get(`/${name}/${one.id}`)).json).toEqual(one)
+      expect((await client.send('PATCH', `/${name}/1`, {})).json).toEqual(found[0])
+      if (name === 'nested') expect(inside).toEqual(found)
+    }
   })
 })
 
