@@ -68,8 +68,9 @@ export function totalOrder(
   return [...terms, ...behind.map((property) => termOf(model, property, descending))]
 }
 
-/** The order of the primary key. */
+/** The order of the primary key, and of all columns where nothing says that it is unique. */
 export function keyOrder(model: ModelDescription): readonly OrderTerm[] {
+  if (hasKey(model) && !tellsApart(model, model.primaryKey)) return totalOrder(model, [])
   return model.primaryKey.map((property) => termOf(model, property, false))
 }
 

@@ -14,6 +14,7 @@ import {
   type Pagination,
   ReadOnlyModelViewSet,
   SearchFilter,
+  SerializerMethodField,
   SlugRelatedField,
   StringField,
 } from 'koa-viewsets'
@@ -61,10 +62,10 @@ const SCHEMA = `
   create view twice as select e.id, x as n, e.title, e.note from events e, generate_series(1, 5) x;
 
   create table unkeyed (id int, title text);
-  insert into unkeyed values (1, 'one'), (2, 'two'), (1, 'one again');
+  insert into unkeyed values (1, 'one again'), (2, 'two'), (1, 'one');
   create table places (id int primary key);
   create table visits (id int primary key, place_id int references places, event_id int);
-  insert into places values (7);
+  insert into places values (1), (7);
   insert into visits values (1, 7, 1), (2, 7, 2), (3, 7, null), (4, 7, 1);
 
   create type mood_level as enum ('low');
@@ -354,6 +355,46 @@ describe('an object that points to several rows, as no key of theirs is one', ()
       for (const one of found) expect((await client.get(`/${name}/${one.id}`)).json).toEqual(one)
       expect((await client.send('PATCH', `/${name}/1`, {})).json).toEqual(found[0])
       if (name === 'nested') expect(inside).toEqual(found)
+    }
+  })
+})
+
+describe('a list inside an object, of rows whose key is no key', () => {
+  it.each([
+    ['events', ['concert', 'concert', 'plain']],
+    ['unkeyed', ['one', 'one again']],
+  ])('has one order, however it is read: %s', async (tableName, titles) => {
+    const Event = tableOf(tableName)
+    const events = {
+      relation: Model.HasManyRelation,
+      modelClass: Event,
+      join: { from: 'places.id', to: `${tableName}.id` },
+    }
+    const Place = tableOf('places', { relationMappings: { events } })
+    const nested = (options: object = {}) =>
+      new NestedSerializer(serializerOf(Event, ['title']), { many: true, readOnly: true, ...options })
+    class Counted extends serializerOf(Place, ['id', 'events', 'n'], {
+      events: nested(),
+      n: new SerializerMethodField(),
+    }) {
+      getN() {
+        return 1
+      }
+    }
+    const client = await serveViews({
+      rows: viewOf(Place, serializerOf(Place, ['id', 'events'], { events: nested() })),
+      instances: viewOf(Place, Counted),
+      first: viewOf(Place, serializerOf(Place, ['id', 'events'], { events: nested({ limit: 2 }) })),
+      expanded: viewOf(Place, serializerOf(Place, ['id']), { expandable: { events: nested() } }),
+    })
+    for (const [path, expected] of [
+      ['/rows/1', titles],
+      ['/instances/1', titles],
+      ['/first/1', titles.slice(0, 2)],
+      ['/expanded/1?expand=events', titles],
+    ] as const) {
+      const { json } = await client.get(path)
+      expect([path, json.events.map(({ title }: { title: string }) => title)]).toEqual([path, expected])
     }
   })
 })
