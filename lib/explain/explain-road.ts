@@ -14,9 +14,8 @@ import type { ListSource } from '../pagination/list-source.js'
 import { PageNumberPagination } from '../pagination/page-number-pagination.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import { type Recording, recordStatements } from '../postgres/recording-knex.js'
-import { runStatement } from '../postgres/run-statement.js'
 import type { KeyedCondition } from '../queryset/condition-key.js'
-import { deleteOne, deletion, updateOne } from '../queryset/one-row.js'
+import { deleteNamed, deleteOne, updateOne } from '../queryset/one-row.js'
 import { askOnChange } from '../queryset/row-answers.js'
 import { InstanceList } from '../rows/instance-list.js'
 import type { RowAccess } from '../rows/row-access.js'
@@ -36,11 +35,12 @@ import { forcedValues } from '../views/request/parents.js'
 import { resourceOf } from '../views/resource.js'
 import { readSavedRows, savedRows } from '../views/steps/answer-saved.js'
 import { conditionOf, toTell } from '../views/steps/hold-rows.js'
-import { askedOfInsert } from '../views/steps/insert-guard.js'
 import { findInserter } from '../views/steps/insert-row.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { explainedList } from '../views/steps/read-list.js'
 import { rowAccess } from '../views/steps/selection.js'
+import { askedOfWrite } from '../views/steps/write-guard.js'
+import { writableRows } from '../views/steps/write-unheld.js'
 import { takesPart } from '../views/takes-part.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
@@ -164,10 +164,10 @@ class RoadBook {
     }
     const isBulk = name === 'bulkCreate'
     const inserter = findInserter(view, this.#tell)
-    const wanted = askedOfInsert(view)
+    const wanted = askedOfWrite(view, 'create')
     const { isLeft } = wanted
     const again = this.#readsAgain(name, inserter && !isBulk ? { version: true, queryset: !isLeft.queryset } : UNTOLD)
-    const transaction = inserter ? isLeft.create || isLeft.queryset : view.viewClass.atomic
+    const transaction = inserter ? isLeft.write || isLeft.queryset : view.viewClass.atomic
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
     if (inserter || traitsOf(view.viewClass.modelClass()).plainInserts) {
@@ -194,8 +194,8 @@ class RoadBook {
     if (name === 'update' && takesPart(view.plan))
       this.#subject.notes.push('fields that the body leaves out stay as they are (partialPut)')
     const isChange = writes === 'update' && name !== 'restoreDeleted'
-    const isUnheld = view.plan.unheld.way === 'statement' && !asked
-    if (isUnheld) await this.#writeUnheld(writes === 'delete')
+    const where = view.plan.unheld.way === 'statement' && !asked ? writableRows(view) : undefined
+    if (where) await this.#writeUnheld(writes === 'delete', where)
     let condition: KeyedCondition | undefined
     if (!asked && !takesMany(name)) {
       await this.#step('hold', async () => {
@@ -225,22 +225,23 @@ class RoadBook {
       await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete', condition))
     if (writes !== 'delete' && written) this.#noteRelations()
     else if (writes !== 'delete') await this.#readSaved(false)
-    return { ...NOTHING, ...again, statements: this.#statements, transaction: !isUnheld }
+    return { ...NOTHING, ...again, statements: this.#statements, transaction: where === undefined }
   }
 
   /** The one statement that changes or deletes an object; what follows it is for requests that it is not for. */
-  async #writeUnheld(isDeletion: boolean): Promise<void> {
+  async #writeUnheld(isDeletion: boolean, where: readonly KeyedCondition[]): Promise<void> {
     const view = this.#view
     const { knex } = this.#recording
     const { lookup, model } = view.resource
     const named = new Map(lookup.columns.map(({ column }) => [column, 0]))
     if (isDeletion) {
-      await this.#step('delete', () => runStatement(knex, deletion(model.model, [...named.keys()], knex), [0]))
+      await this.#step('delete', () => deleteNamed(model.model, { named, where }, knex))
       this.#subject.notes.push('a condition (If-Match), or no such row: the row is held first')
     } else {
       const access = rowAccess(view, view.action as RowAnswer)
       const values = new Map(this.#writtenColumns().map((column) => [column, null]))
-      if (access) await this.#step('update', () => updateRow(access, { values, named }))
+      const asked = askedOfWrite(view, 'update')
+      if (access) await this.#step('update', () => updateRow(access, { values, named, where, asked }))
       this.#subject.notes.push(
         'a condition (If-Match), a form, a patch document, a value that is refused or respelled, or no such row: the row is held first',
       )

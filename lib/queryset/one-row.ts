@@ -17,7 +17,7 @@ import {
   type RawRow,
   readsRawRows,
   runAsPg,
-  type Statement,
+  runStatement,
   statementOf,
 } from '../postgres/run-statement.js'
 import type { KeyedCondition } from './condition-key.js'
@@ -159,16 +159,28 @@ export async function deleteOne(object: Model, knex: Queryable): Promise<number>
   return deleted
 }
 
-/** Deletes rows by columns that tell one apart, and returns something of each that is deleted. */
-export function deletion(model: ModelClass, names: readonly string[], knex: Queryable): Statement {
-  const text = kept(model, knex, `delete|${names.join()}`, () =>
+/** Which row is written, without an object of it. */
+export interface NamedRow {
+  /** The columns that tell the row apart, with its values of them. */
+  readonly named: ReadonlyMap<string, unknown>
+  /** What else holds of it. */
+  readonly where: readonly KeyedCondition[]
+}
+
+/** Deletes a row. @returns false where there is none */
+export async function deleteNamed(model: ModelClass, { named, where }: NamedRow, knex: Queryable): Promise<boolean> {
+  const names = [...named.keys()]
+  const isVaried = where.some((one) => one.isVaried)
+  const text = kept(model, knex, isVaried ? undefined : `delete|${names.join()}|${keyTexts(where)}`, () =>
     joined([
       { sql: 'delete from ?? where ', bindings: [model.tableName] },
-      sameKey(names),
+      joined([sameKey(names), ...where.map((one) => ({ ...one, sql: `(${one.sql})` }))], ' and '),
       { sql: ' returning 1', bindings: [] },
     ]),
   )
-  return statementOf(text)
+  const statement = isVaried ? { text, name: undefined } : statementOf(text)
+  const bound = [...named.values(), ...where.flatMap(({ key }) => key.values)]
+  return (await runStatement(knex, statement, bound)).length > 0
 }
 
 /** The error of a key that a view, or a table with heirs, has in several rows: what is written by it is taken back. */

@@ -21,16 +21,25 @@ interface WrittenRow {
   readonly asked: readonly SqlPart[]
 }
 
+/** What is asked of a row that is written. */
+export interface AskedOfRow {
+  readonly asked: readonly SqlPart[]
+  /** Its SQL may be another for each request: the statement is not kept. */
+  readonly isVaried: boolean
+}
+
 /** What to insert: values by column name. */
 export interface InsertSelection extends WrittenRow {
   readonly values: ReadonlyMap<string, unknown>
 }
 
 /** What to change in one row: values by column name. */
-export interface UpdateSelection extends Pick<WrittenRow, 'plan' | 'model'> {
+export interface UpdateSelection extends Omit<WrittenRow, 'key'> {
   readonly values: ReadonlyMap<string, unknown>
   /** The columns that tell the row apart, with its values of them. */
   readonly named: ReadonlyMap<string, unknown>
+  /** What else holds of it. */
+  readonly where: readonly SqlPart[]
 }
 
 /** Rows that are no list: they have no order and no page. */
@@ -48,14 +57,20 @@ export function compileInsert(knex: Queryable, { values, ...row }: InsertSelecti
 }
 
 /** Compiles the update of one row that returns it in its written form: the plan's columns. */
-export function compileUpdate(knex: Queryable, { values, named, ...row }: UpdateSelection): CompiledSql {
-  const equal = (columns: ReadonlyMap<string, unknown>, separator: string) =>
-    [...columns].map(() => '?? = ?').join(separator)
+export function compileUpdate(knex: Queryable, { values, named, where, ...row }: UpdateSelection): CompiledSql {
+  const found = conditionsOn(named, where)
   const update = {
-    sql: `update ?? set ${equal(values, ', ')} where ${equal(named, ' and ')}`,
-    bindings: [row.model.model.tableName, ...[...values].flat(), ...[...named].flat()],
+    sql: `update ?? set ${[...values].map(() => '?? = ?').join(', ')} where ${found.sql}`,
+    bindings: [row.model.model.tableName, ...[...values].flat(), ...found.bindings],
   }
-  return compileReturning(knex, update, { ...row, key: [], asked: [] })
+  return compileReturning(knex, update, { ...row, key: [] })
+}
+
+function conditionsOn(named: ReadonlyMap<string, unknown>, where: readonly SqlPart[]): SqlPart {
+  return {
+    sql: [...[...named].map(() => '?? = ?'), ...where.map(({ sql }) => `(${sql})`)].join(' and '),
+    bindings: [...[...named].flat(), ...where.flatMap(({ bindings }) => bindings)],
+  }
 }
 
 /** @param write the statement that writes the row, but for what it returns */

@@ -6,12 +6,11 @@ import { modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
 import { type ConditionKey, conditionKey } from '../queryset/condition-key.js'
-import type { SqlPart } from '../queryset/keyset.js'
 import { JsonText, jsonList } from '../renderers/json-renderers.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { rowsSkippedError } from '../serializers/write-rows.js'
-import { compileInsert, compileInserts, compileListInsert, listColumns } from './insert-sql.js'
+import { type AskedOfRow, compileInsert, compileInserts, compileListInsert, listColumns } from './insert-sql.js'
 import { ownCode } from './own-code.js'
 import type { RowAccess } from './row-access.js'
 import { rowPlan } from './row-plan.js'
@@ -42,13 +41,6 @@ export interface InsertedKey {
   readonly text: JsonText
   /** What was asked of it. */
   readonly answers: RawRow
-}
-
-/** What is asked of a row that is inserted. */
-export interface AskedOfRow {
-  readonly asked: readonly SqlPart[]
-  /** Its SQL may be another for each request: the statement is not kept. */
-  readonly isVaried: boolean
 }
 
 const NOTHING: AskedOfRow = { asked: [], isVaried: false }

@@ -3,12 +3,14 @@
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
-import { runStatement, statementOf } from '../postgres/run-statement.js'
+import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
+import { type ConditionKey, conditionKey } from '../queryset/condition-key.js'
+import type { NamedRow } from '../queryset/one-row.js'
 import { JsonText } from '../renderers/json-renderers.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { cellKind } from './cell-kinds.js'
-import { compileUpdate } from './insert-sql.js'
+import { type AskedOfRow, compileUpdate } from './insert-sql.js'
 import { ownCode } from './own-code.js'
 import type { RowAccess } from './row-access.js'
 import { rowPlan } from './row-plan.js'
@@ -63,22 +65,53 @@ const SHOWN_AS_STORED: ReadonlySet<string> = new Set([
   'datetime',
 ])
 
-export interface RowUpdate {
+export interface RowUpdate extends NamedRow {
   /** By column name. */
   readonly values: ReadonlyMap<string, unknown>
-  /** The columns that tell the row apart, with its values of them. */
-  readonly named: ReadonlyMap<string, unknown>
+  /** What is asked of the row as it is then. */
+  readonly asked: AskedOfRow
 }
 
-/** Changes a row. @returns its written form; undefined where no row has these values */
-export async function updateRow(access: RowAccess, { values, named }: RowUpdate): Promise<JsonText | undefined> {
-  const { plan, knex, model, statements } = access
-  const shape = `update|${[...named.keys()].join()}|${[...values.keys()].join()}`
-  let statement = statements.get(shape)
-  if (!statement) {
-    statement = statementOf(compileUpdate(knex, { plan, model, values, named }).text)
-    statements.set(shape, statement)
-  }
-  const [row] = await runStatement(knex, statement, [...values.values(), ...named.values()])
-  return row && new JsonText(writerOf(plan, 0)(row, access))
+/** A row that was changed. */
+export interface UpdatedRow {
+  readonly text: JsonText
+  /** What was asked of it. */
+  readonly answers: RawRow
+}
+
+/** Changes a row. @returns undefined where no row is named by these values */
+export async function updateRow(access: RowAccess, update: RowUpdate): Promise<UpdatedRow | undefined> {
+  const { plan, knex, model } = access
+  const { values, named, where, asked } = update
+  const own = conditionKey(asked.asked) as ConditionKey
+  const shape = `update|${[...values.keys()].join()}${shapeOf(update)}${own.text}`
+  const compile = () => compileUpdate(knex, { plan, model, values, named, where, asked: asked.asked }).text
+  const statement = keptStatement(access, asked.isVaried || where.some(({ isVaried }) => isVaried), shape, compile)
+  const bound = [...values.values(), ...valuesOf(update), ...own.values]
+  const [row] = await runStatement(knex, statement, bound)
+  if (!row) return undefined
+  const answers = asked.asked.length > 0 ? row.slice(-asked.asked.length) : []
+  return { text: new JsonText(writerOf(plan, 0)(row, access)), answers }
+}
+
+function shapeOf({ named, where }: NamedRow): string {
+  return `|${[...named.keys()].join()}|${where.map(({ key }) => key.text).join()}`
+}
+
+function valuesOf({ named, where }: NamedRow): unknown[] {
+  return [...named.values(), ...where.flatMap(({ key }) => key.values)]
+}
+
+function keptStatement(
+  { statements }: Pick<RowAccess, 'statements'>,
+  isVaried: boolean | undefined,
+  shape: string,
+  compile: () => string,
+): Statement {
+  if (isVaried) return { text: compile(), name: undefined }
+  const known = statements.get(shape)
+  if (known) return known
+  const statement = statementOf(compile())
+  statements.set(shape, statement)
+  return statement
 }

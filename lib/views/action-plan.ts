@@ -265,12 +265,13 @@ export class GenericPlan extends ActionPlan {
     const { name } = viewClass
     const { writes, runs = action } = actionNamed(action) ?? {}
     if (!this.isOurs || !(runs === 'update' || action === 'destroy')) return `${action}() writes in its own way`
-    if (this.limitsRows) return 'rules, or querysets, say which of the rows may be written'
-    if (this.narrowsRows) return 'what is deleted, and the objects before it on the path, are looked at'
+    if (this.limitsFields) return 'rules say which fields callers may set'
+    if (this.parents.length > 0) return 'the objects before it on the path are looked at'
     if (this.database) return 'its statements run as a role'
     if (viewClass.concurrency !== null || viewClass.requireIfMatch) return `${name} has versions of its rows`
     const { before, holding } = writing
-    const own = holding.because ?? before.because ?? resource.ownHook(action)
+    const isNamed = holding.way === 'statement' || holding.way === 'condition'
+    const own = (isNamed ? null : holding.because) ?? before.because ?? resource.ownHook(action)
     if (own !== null) return own
     const { hasHeirs, isIndirect, triggers, model } = resource.model
     if (hasHeirs || isIndirect) return `"${model.tableName}" has heirs, or rules`
@@ -291,6 +292,7 @@ export class GenericPlan extends ActionPlan {
     const { triggers, model } = resource.model
     const taking = declaredInput(viewClass)
     if (viewClass.statuses.destroy === 200) return 'it shows what it deletes'
+    if (writing.deleting.way === 'mark') return 'it marks what it deletes'
     if (taking && keepsUploads(serializerPlan(taking))) return `${taking.name} keeps files`
     // one that keeps the row would have run twice
     if (triggers.before.delete) return `a trigger runs before each delete of "${model.tableName}"`

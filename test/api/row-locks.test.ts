@@ -402,10 +402,16 @@ describe.skipIf(runsAsRole())('a role of the database', () => {
       expect((await send('DELETE', '/notes/1')).text).toBe(MISSING)
     })
     await database.knex.raw(`update notes set owner = 'me' where id = 1`)
+    // what is to be compared with the row is compared with the one that was read
+    const conditional = { 'If-None-Match': '"other"' }
     await whileHeld(`update notes set n = 5 where id = 1`, async () => {
-      expect((await send('DELETE', '/notes/1')).status).toBe(409)
+      expect((await send('DELETE', '/notes/1', undefined, conditional)).status).toBe(409)
     })
     expect((await stored())?.n).toBe(5)
+    await whileHeld(`update notes set n = 6 where id = 1`, async () => {
+      expect((await send('DELETE', '/notes/1')).status).toBe(204)
+    })
+    expect(await stored()).toBeUndefined()
   })
 
   it('whose policies show a row and let it not be changed is refused', async () => {

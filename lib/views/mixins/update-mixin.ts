@@ -42,8 +42,11 @@ interface UpdatingView extends GenericAPIView {
 }
 
 async function change(view: UpdatingView, partial: boolean): Promise<unknown> {
-  const text = await updateUnheld(view, partial)
-  if (text) return text
+  const updated = await updateUnheld(view, partial)
+  if (updated) {
+    if (updated.text === undefined) view.ctx.append('Preference-Applied', 'return=minimal')
+    return updated.text
+  }
   return holdingRows(view, async () => {
     // a wrong name is refused before anything is written
     selectionOf(view)

@@ -26,11 +26,11 @@ import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { versionOf } from './concurrency.js'
-import { type AskedOfInsert, askedOfInsert, refusalOf } from './insert-guard.js'
 import { plainRow } from './plain-row.js'
 import { shapingQuery } from './read-again.js'
 import { representSaved, rowAccess, type Tell } from './selection.js'
 import { visibleQuery } from './visible-query.js'
+import { type AskedOfWrite, askedOfWrite, refusalOf } from './write-guard.js'
 
 /** Foreign keys are left to the database. */
 const TRUSTING = { trustKeys: true }
@@ -63,13 +63,13 @@ export function findInserter(view: GenericView, tell?: Tell): Inserter | undefin
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
 export async function insertRow(view: GenericView): Promise<InsertedRow | undefined> {
   if (view.plan.inserting.because !== null) return undefined
-  const asked = askedOfInsert(view)
+  const asked = askedOfWrite(view, 'create')
   const insert = () => insertAsked(view, asked)
   // what may be refused afterwards is taken back
-  return asked.isLeft.create || asked.isLeft.queryset ? holdingRows(view, insert) : insert()
+  return asked.isLeft.write || asked.isLeft.queryset ? holdingRows(view, insert) : insert()
 }
 
-async function insertAsked(view: GenericView, wanted: AskedOfInsert): Promise<InsertedRow | undefined> {
+async function insertAsked(view: GenericView, wanted: AskedOfWrite): Promise<InsertedRow | undefined> {
   const inserter = findInserter(view)
   if (!inserter) return undefined
   const serializer = view.getInputSerializer()
@@ -97,12 +97,12 @@ async function insertAsked(view: GenericView, wanted: AskedOfInsert): Promise<In
 async function mayShowRow(
   view: GenericView,
   key: readonly unknown[],
-  { isLeft, isRead }: Pick<AskedOfInsert, 'isLeft'> & { readonly isRead: boolean },
+  { isLeft, isRead }: Pick<AskedOfWrite, 'isLeft'> & { readonly isRead: boolean },
 ): Promise<boolean> {
   const { columns } = view.plan.resource.lookup
   const knex = (view.trx ?? view.knex) as Queryable
   const rows = { model: view.plan.resource.model.model, columns, keys: [key] }
-  if (isLeft.create && !(await allowsNamed({ view }, rows, 'create', knex))) throw new PermissionDenied()
+  if (isLeft.write && !(await allowsNamed({ view }, rows, 'create', knex))) throw new PermissionDenied()
   // such a row is in no queryset of this caller's
   if (!isRead || (isLeft.read && !(await allowsNamed({ view }, rows, 'read', knex)))) return false
   if (isLeft.queryset) {

@@ -57,7 +57,6 @@ class Books extends BulkModelViewSet<Book> {
 type ViewSet = typeof Books
 
 const books = (statics: object = {}): ViewSet => Object.assign(class View extends Books {}, statics)
-const MARKED = 'transaction: what is deleted, and the objects before it on the path, are looked at'
 const planned = (view: ViewSet, action: string) =>
   planOf({ view, action, actions: { get: 'list', post: 'create' } }) as GenericPlan
 
@@ -220,12 +219,14 @@ it.each<[string, ViewSet, 'holding' | 'changing' | 'telling' | 'deleting' | 'bef
 it.each<[string, ViewSet, string, string?]>([
   ['changes an object without holding it', books(), 'statement'],
   ['deletes an object without holding it', books(), 'statement', 'destroy'],
+  ['changes one that is not deleted', books({ softDelete: 'title' }), 'statement'],
+  ['changes one of its queryset', Narrowed, 'statement'],
   ['holds it for a permission', books(owned), 'transaction: ObjectPermission is asked about each object'],
   ['holds it for a hook', Stamps, 'transaction: Stamps overrides performUpdate()'],
   ['holds it for hooks of the model', over(Hooked), 'transaction: Hooked has hooks or methods of its own'],
   ['holds it for policies', over(Secured), 'transaction: "secured" has row level security'],
   ['holds it where it is a row of a view', over(Viewed), 'transaction: PostgreSQL locks no rows of "viewed"'],
-  ['holds it for a mark', books({ softDelete: 'title' }), MARKED, 'destroy'],
+  ['holds it for a mark', books({ softDelete: 'title' }), 'transaction: it marks what it deletes', 'destroy'],
   ['holds it for its version', books({ concurrency: 'title' }), 'transaction: View has versions of its rows'],
   [
     'holds it for nested objects',

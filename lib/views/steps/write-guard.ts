@@ -1,4 +1,4 @@
-/** What rules and querysets say of a new row, asked by the INSERT itself: one that they refuse is never stored. */
+/** What rules and querysets say of a row that is written, asked by the INSERT or UPDATE itself: one that they refuse is never stored. */
 
 import { PermissionDenied } from '../../kernel/errors.js'
 import type { Column } from '../../models/model-description.js'
@@ -6,39 +6,41 @@ import type { KeyedCondition } from '../../queryset/condition-key.js'
 import { positionColumn, type SqlPart } from '../../queryset/keyset.js'
 import { ownCondition } from '../../queryset/own-condition.js'
 import { answerSql, askedOf } from '../../queryset/row-answers.js'
-import type { AskedOfRow } from '../../rows/inserter.js'
+import type { AskedOfRow } from '../../rows/insert-sql.js'
 import type { GenericView } from '../generic-view.js'
 import { visibleQuery } from './visible-query.js'
 
-/** What is asked of a new row: whether it may be there, whether its writer may read it, and which version it is. */
-export interface AskedOfInsert extends AskedOfRow {
-  /** Expressions that the INSERT returns: some fail for a row that may not be there, one says `false` of what may not be read. */
+/** What is asked of a written row: whether it may be there, whether its writer may read it, and which version it is. */
+export interface AskedOfWrite extends AskedOfRow {
+  /** Expressions that the statement returns: some fail for a row that may not be there, one says `false` of what may not be read. */
   readonly asked: readonly SqlPart[]
   /** How many of them, the last ones, are the strings of the version. */
   readonly terms: number
-  /** What the INSERT cannot say: it is asked for once the row is there. */
-  readonly isLeft: { readonly create: boolean; readonly read: boolean; readonly queryset: boolean }
+  /** What the statement cannot say: it is asked for once the row is there. */
+  readonly isLeft: { readonly write: boolean; readonly read: boolean; readonly queryset: boolean }
 }
 
-const UNASKED: AskedOfInsert = {
+const UNASKED: AskedOfWrite = {
   asked: [],
   isVaried: false,
   terms: 0,
-  isLeft: { create: false, read: false, queryset: false },
+  isLeft: { write: false, read: false, queryset: false },
 }
 
-/** What rules and the view's own queryset ask of the row that the view's action inserts, and its version. */
-export function askedOfInsert(view: GenericView): AskedOfInsert {
+/** What rules and the view's own queryset ask of the row that the view's action inserts, or changes unheld, and its version. */
+export function askedOfWrite(view: GenericView, write: 'create' | 'update'): AskedOfWrite {
   const { visibleRows } = view
   const { plan } = view
   const { model, versionTerms } = plan.resource
   if (!visibleRows && !plan.keepsQueryset && versionTerms.length === 0) return UNASKED
-  const create = visibleRows?.written(model.model, 'create')
+  const writable = visibleRows?.written(model.model, write)
   const read = visibleRows?.written(model.model, 'read')
-  const conditions = askedOf(model, [create, read], !model.triggers.before.insert)
-  const guard = conditions.find(({ condition }) => condition === create)
-  const readable = read === create ? undefined : conditions.find(({ condition }) => condition === read)
-  const isReadLeft = read !== undefined && read !== create && !readable
+  // an UPDATE that waits for its row sees other tables as they were before
+  const readsOthers = write === 'create' && !model.triggers.before.insert
+  const conditions = askedOf(model, [writable, read], readsOthers)
+  const guard = conditions.find(({ condition }) => condition === writable)
+  const readable = read === writable ? undefined : conditions.find(({ condition }) => condition === read)
+  const isReadLeft = read !== undefined && read !== writable && !readable
   const kept = plan.keepsQueryset && !isReadLeft ? keptCondition(view) : undefined
   const terms = versionTerms.map(({ property }) => model.columns.get(property) as Column)
   return {
@@ -51,7 +53,7 @@ export function askedOfInsert(view: GenericView): AskedOfInsert {
     isVaried: kept?.isVaried === true,
     terms: terms.length,
     isLeft: {
-      create: create !== undefined && !guard,
+      write: writable !== undefined && !guard,
       read: isReadLeft,
       queryset: plan.keepsQueryset && !kept,
     },
