@@ -1,7 +1,8 @@
 /** A list of keys is a set: a link that somebody else makes while it is written is one of it. */
+import knexLibrary, { type Knex } from 'knex'
 import { type DeclaredFields, PrimaryKeyRelatedField, SlugRelatedField } from 'koa-viewsets'
-import { Model } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { knexSnakeCaseMappers, Model } from 'objection'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Client } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { routerOf, serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
@@ -121,6 +122,31 @@ describe.each<[Join, typeof Model | undefined]>([
     expect(answer.text).toMatch(/"id":1.*"tags":\[(?:1,2|"tag 1","tag 2")\]/)
     expect(answer.status).toBe(200)
     expect(await linksOf(join)).toEqual(['1-1', '1-2'])
+  })
+})
+
+describe('a join table that is named in camel case', () => {
+  it('by the mappers of knex takes a link that is there meanwhile', async () => {
+    const knex = knexLibrary({
+      client: 'pg',
+      connection: database.connection as Knex.PgConnectionConfig,
+      ...knexSnakeCaseMappers(),
+    })
+    onTestFinished(() => knex.destroy())
+    const Tag = tableOf('tags')
+    const through = { from: 'numbered.bookId', to: 'numbered.tagId' }
+    const tags = {
+      relation: Model.ManyToManyRelation,
+      modelClass: Tag,
+      join: { from: 'books.id', through, to: 'tags.id' },
+    }
+    const Book = tableOf('books', { relationMappings: { tags } })
+    for (const model of [Book, Tag]) model.knex(knex)
+    const declared = { tags: new PrimaryKeyRelatedField({ queryset: Tag, many: true }) }
+    const client = await serveRouter(routerOf({ keys: viewOf(Book, serializerOf(Book, ['id', 'tags'], declared)) }))
+    const answer = await meanwhile('numbered', { book_id: 1, tag_id: 1 }, () => patch(client))
+    expect(JSON.parse(answer.text)).toEqual({ id: 1, tags: [1, 2] })
+    expect(await linksOf('numbered')).toEqual(['1-1', '1-2'])
   })
 })
 
