@@ -219,6 +219,16 @@ async function oneByOne(pair: readonly [Request, Request], isTurned: boolean): P
   return [...(isTurned ? [second, first] : [first, second]), await stored()].join('\n')
 }
 
+/** The same, where one of the two was not done. */
+async function oneAlone(pair: readonly [Request, Request], result: string): Promise<string> {
+  await restart()
+  const answers = result.split('\n').slice(0, 2)
+  for (const [index, answer] of answers.entries()) {
+    if (!answer.startsWith('503 ')) answers[index] = await ask(pair[index] as Request)
+  }
+  return [...answers, await stored()].join('\n')
+}
+
 /** Waits until so many transactions wait for a lock, or for a while. */
 async function untilWaiting(count: number): Promise<boolean> {
   for (let turn = 0; turn < 25; turn++) {
@@ -248,7 +258,7 @@ async function atOnce(
 it(`[P9] two requests at once are one after the other, ${PAIRS} times`, { timeout: 3_600_000 }, async () => {
   const orders = new Map<string, [string, string]>()
   const different: string[] = []
-  const seen = { both: 0, one: 0, none: 0, turned: 0 }
+  const seen = { both: 0, one: 0, none: 0, turned: 0, deadlocks: 0 }
   for (let round = 0; round < PAIRS; round++) {
     const pair = [random.pick(REQUESTS), random.pick(REQUESTS)] as const
     const held = random.pick(HELD)
@@ -256,6 +266,11 @@ it(`[P9] two requests at once are one after the other, ${PAIRS} times`, { timeou
     const known = orders.get(name) ?? [await oneByOne(pair, false), await oneByOne(pair, true)]
     orders.set(name, known)
     const [result, waited] = await atOnce(pair, held)
+    if (/^503 /m.test(result)) {
+      // two that reach an author and its book from both ends: PostgreSQL ends one, and nothing of it is written
+      seen.deadlocks++
+      if (result === (await oneAlone(pair, result))) continue
+    }
     seen[waited === 2 ? 'both' : waited === 1 ? 'one' : 'none']++
     if (known[0] !== result && known[1] === result) seen.turned++
     if (!known.includes(result)) {
