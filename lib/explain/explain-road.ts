@@ -194,7 +194,7 @@ class RoadBook {
     if (name === 'update' && takesPart(view.plan))
       this.#subject.notes.push('fields that the body leaves out stay as they are (partialPut)')
     const isChange = writes === 'update' && name !== 'restoreDeleted'
-    const where = view.plan.unheld.way === 'statement' && !asked ? writableRows(view) : undefined
+    const where = view.plan.unheld.way === 'statement' && !asked ? writableRows(view)?.where : undefined
     if (where) await this.#writeUnheld(writes === 'delete', where)
     let condition: KeyedCondition | undefined
     if (!asked && !takesMany(name)) {

@@ -266,7 +266,7 @@ export class GenericPlan extends ActionPlan {
     const { writes, runs = action } = actionNamed(action) ?? {}
     if (!this.isOurs || !(runs === 'update' || action === 'destroy')) return `${action}() writes in its own way`
     if (this.limitsFields) return 'rules say which fields callers may set'
-    if (this.parents.length > 0) return 'the objects before it on the path are looked at'
+    if (this.parent && !this.parent.isPlain) return 'the objects before it on the path are looked at'
     if (this.database) return 'its statements run as a role'
     if (viewClass.concurrency !== null || viewClass.requireIfMatch) return `${name} has versions of its rows`
     const { before, holding } = writing

@@ -6,7 +6,9 @@ import {
   JSONParser,
   ModelSerializer,
   ModelViewSet,
+  NestedRouter,
   NestedSerializer,
+  NestedViewSetMixin,
   type Parsers,
   type Serializer,
   type SerializerClass,
@@ -87,10 +89,15 @@ class CountedNotes extends Notes {
   static override serializerClass = CountedSerializer
 }
 
+class Authors extends ModelViewSet {
+  static override model = Author
+  static override serializerClass = AuthorSerializer
+}
+
 /** What narrows the rows that are seen, or may be written: both view sets of a kind, the second with its rows held. */
 const narrowed = (view: typeof Notes, statics: object) => Object.assign(class Narrowed extends view {}, statics)
 const PLAIN = { serializerClass: PlainSerializer }
-const KINDS: Readonly<Record<string, { statics: object; rules?: Rules }>> = {
+const KINDS: Readonly<Record<string, { statics: object; rules?: Rules; below?: string }>> = {
   'all rows': { statics: {} },
   'those that are not deleted': { statics: { softDelete: 'deleted_at' } },
   'a queryset': { statics: { queryset: () => Note.query().where('n', '<', 900).orWhereNull('n') } },
@@ -105,6 +112,12 @@ const KINDS: Readonly<Record<string, { statics: object; rules?: Rules }>> = {
     ],
   },
   'rules that read another table': { statics: PLAIN, rules: [rule(Note, { read: any('author', { name: 'Ada' }) })] },
+  'those below an author': { statics: { ...PLAIN, parentLookupField: 'author_id' }, below: '/authors/1' },
+  'live ones below an author, with rules': {
+    statics: { ...PLAIN, parentLookupField: 'author_id', softDelete: 'deleted_at' },
+    below: '/authors/1',
+    rules: [rule(Note, { read: { n__lt: 900 }, update: { done: false } })],
+  },
   'rules and a queryset': {
     statics: { ...PLAIN, queryset: () => Note.query().whereNot('kind', 'b'), mayLeaveQueryset: true },
     rules: [rule(Note, { read: { n__lt: 900 } })],
@@ -264,13 +277,14 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
 /** Those whose values are most often taken as they are. */
 const PLAINEST = ['title', 'n', 'done', 'kind', 'author_id', 'code', 'day']
 
-describe.each(Object.entries(KINDS))('of %s', (kind, { statics, rules }) => {
+describe.each(Object.entries(KINDS))('of %s', (kind, { statics, rules, below = '' }) => {
   let own: Client
 
   beforeAll(async () => {
-    const api = new APIRouter(rules ? { rules } : {})
-      .register('notes', narrowed(Notes, statics), 'note')
-      .register('held', narrowed(HeldNotes, statics), 'held')
+    const api = new APIRouter(rules ? { rules } : {}).register('authors', Authors, 'author')
+    const router = below ? new NestedRouter(api, 'authors', { lookup: 'author_id' }) : api
+    const viewOf = (view: typeof Notes) => narrowed(below ? NestedViewSetMixin(view) : view, statics)
+    router.register('notes', viewOf(Notes), 'note').register('held', viewOf(HeldNotes), 'held')
     await api.prepare()
     own = await serving(errors(), api.routes())
   })
@@ -294,7 +308,7 @@ describe.each(Object.entries(KINDS))('of %s', (kind, { statics, rules }) => {
       const outcomes: unknown[] = []
       for (const resource of ['notes', 'held']) {
         const id = await store(before)
-        const path = `/${resource}/${id}`
+        const path = `${below}/${resource}/${id}`
         const shown = (await own.get(path)).json as object
         const body = { PATCH: given, PUT: { ...shown, ...given } }[method]
         const sent: string[] = []

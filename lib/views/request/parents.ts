@@ -94,11 +94,10 @@ export function parentScope(view: GenericView): Where | undefined {
   )
   if (!isTold && view.ctx.method !== 'POST') throw new NotFound()
   if (parentKey !== undefined) return (start) => keyIs(start, columns, parentKey)
+  const onPath = keyOfParent(parent, key)
+  if (onPath) return (start) => keyIs(start, columns, onPath)
   const lookup = lookupOf(parent)
   const isDirect = namesOf(lookup.key.columns) === namesOf(related)
-  if (isDirect && key.isKept && parent.plan.isPlain && !parent.scope()) {
-    return (start) => keyIs(start, columns, heldBy(key, lookup.values))
-  }
   const found = foundRow(parent, lookup, isDirect ? undefined : related)
   if (isDirect) {
     const exists = { sql: `exists ${found.sql}`, bindings: found.bindings }
@@ -110,6 +109,28 @@ export function parentScope(view: GenericView): Where | undefined {
     sql,
     bindings: [...columns.map(({ column }) => `${table}.${column}`), ...found.bindings],
   })
+}
+
+/** What the path alone says of the foreign key of a nested object; undefined where the parent is to be looked at. */
+function keyOfParent(parent: GenericView, key: ParentKey): readonly unknown[] | undefined {
+  const lookup = lookupOf(parent)
+  const isDirect = namesOf(lookup.key.columns) === namesOf(key.related)
+  return isDirect && key.isKept && parent.plan.isPlain && !parent.scope() ? heldBy(key, lookup.values) : undefined
+}
+
+/**
+ * The foreign key that the path alone decides, with its value, for a write that looks at no parent: a constraint says that
+ * there is one. Undefined where one is to be looked at, or was.
+ */
+export function forcedOnPath(view: GenericView): ForcedValues | undefined {
+  const { viewClass } = view.plan
+  if (viewClass.parentLookupField === undefined || view.parentKey !== undefined) return undefined
+  const parent = openParent(view)
+  const model = parent.plan.viewClass.modelClass()
+  const key = parentKeyOf(viewClass, model)
+  const values = keyOfParent(parent, key)
+  if (!values) return undefined
+  return Object.assign(new Map(key.columns.map(({ property }, index) => [property, values[index]])), { parent: model })
 }
 
 /** The key of the parent as the columns of the nested objects hold it; null for what they cannot hold. */

@@ -1,23 +1,26 @@
 /** Changes or deletes an object by one statement that finds it, where nothing looks at what is stored before. */
 
 import { PathStart } from '../../filters/field-path.js'
+import { every } from '../../filters/filter.js'
 import { ValidationError } from '../../kernel/errors.js'
 import { isRecord } from '../../kernel/records.js'
+import type { ModelDescription } from '../../models/model-description.js'
 import { sqlStateOf, toApiError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { conditionKey, type KeyedCondition, readsOwnRow } from '../../queryset/condition-key.js'
-import { deleteNamed, type NamedRow } from '../../queryset/one-row.js'
+import { deleteNamed } from '../../queryset/one-row.js'
 import { askedOf } from '../../queryset/row-answers.js'
 import type { RowWrite } from '../../queryset/visible-rows.js'
 import type { JsonText } from '../../renderers/json-renderers.js'
 import { isWrapped } from '../../rows/row-sql.js'
 import { unseenFields, updateRow } from '../../rows/row-update.js'
-import type { SerializerClass } from '../../serializers/contract.js'
+import type { ForcedValues, SerializerClass } from '../../serializers/contract.js'
 import type { Serializer, ValidityOptions } from '../../serializers/serializer.js'
 import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
+import { forcedOnPath } from '../request/parents.js'
 import { conditionOf } from './hold-rows.js'
 import { plainRow } from './plain-row.js'
 import { keyOnPath } from './read-object.js'
@@ -50,15 +53,18 @@ export async function updateUnheld(view: GenericView, partial: boolean): Promise
   const access = rowAccess(view, view.plan.action as RowAnswer)
   const { limitsRows } = view.plan
   if (!access || access.plan.updateObstacle !== undefined || (limitsRows && isWrapped(access.plan))) return undefined
-  const serializer = view.getInputSerializer({ partial })
+  const rows = writableRows(view)
+  if (!rows) return undefined
+  const { where, forced } = rows
+  const serializer = view.getInputSerializer({ partial, forced })
   if (!isUnseen(serializer, data) || !(await isSound(serializer, limitsRows ? LOOKING : TRUSTING))) return undefined
   const validated = serializer.validatedData as Readonly<Record<string, unknown>>
-  const values = isAsGiven(serializer, data, validated) ? plainRow(serializer, validated) : undefined
-  const row = values && values.size > 0 ? namedRow(view) : undefined
+  const values = isAsGiven(serializer, data, validated) ? changesOf(serializer, validated, forced) : undefined
   const asked = askedOfWrite(view, 'update')
-  if (!(values && row) || Object.values(asked.isLeft).includes(true)) return undefined
+  if (!values || values.size === 0 || Object.values(asked.isLeft).includes(true)) return undefined
+  const named = keyOf(view)
   try {
-    const updated = await updateRow(access, { ...row, values, asked })
+    const updated = await updateRow(access, { named, where, values, asked })
     return updated && { text: updated.answers.includes('false') ? undefined : updated.text }
   } catch (error) {
     if (isOfHolding(error)) return undefined
@@ -70,10 +76,11 @@ export async function updateUnheld(view: GenericView, partial: boolean): Promise
 /** Deletes the object on the path. @returns false where its row must be held first, or is not there */
 export async function deleteUnheld(view: GenericView): Promise<boolean> {
   if (!isUnconditional(view)) return false
-  const row = namedRow(view)
-  if (!row) return false
+  const rows = writableRows(view)
+  if (!rows) return false
+  const named = keyOf(view)
   try {
-    return await deleteNamed(view.plan.resource.model.model, row, view.knex as Queryable)
+    return await deleteNamed(view.plan.resource.model.model, { named, where: rows.where }, view.knex as Queryable)
   } catch (error) {
     if (isOfHolding(error)) return false
     throw error
@@ -85,6 +92,19 @@ function isOfHolding(error: unknown): boolean {
   const state = sqlStateOf(error) ?? ''
   if (state === INSUFFICIENT_PRIVILEGE) return true
   return !state.startsWith(CONSTRAINT) && toApiError(error) instanceof ValidationError
+}
+
+/** What changes, by column name: a row has what the path decides. */
+function changesOf(
+  serializer: Serializer,
+  validated: Readonly<Record<string, unknown>>,
+  forced: ForcedValues | undefined,
+): ReadonlyMap<string, unknown> | undefined {
+  const row = plainRow(serializer, validated)
+  if (!row || !forced) return row
+  const { columns } = serializer.plan.model as ModelDescription
+  const decided = new Set([...forced.keys()].map((property) => columns.get(property)?.column))
+  return new Map([...row].filter(([column]) => !decided.has(column)))
 }
 
 /** True where only the path says which row is written. */
@@ -102,37 +122,47 @@ function isUnconditional({ plan, ctx, trx, knex }: GenericView): boolean {
   )
 }
 
-/**
- * The row that the path names, of those that the caller may see and write; undefined where what says so reads more than the
- * row: while a statement waits for it, others may change that. @throws NotFound no row can have the key
- */
-function namedRow(view: GenericView): NamedRow | undefined {
+/** The columns that the path names a row by, with its values. @throws NotFound no row can have them */
+function keyOf(view: GenericView): ReadonlyMap<string, unknown> {
   const values = keyOnPath(view)
-  const where = writableRows(view)
-  const { columns } = view.plan.resource.lookup
-  return where && { named: new Map(columns.map(({ column }, index) => [column, values[index]])), where }
+  return new Map(view.plan.resource.lookup.columns.map(({ column }, index) => [column, values[index]]))
 }
 
-/** What holds of the rows that the caller may write; undefined where it reads more than the row. */
-export function writableRows(view: GenericView): readonly KeyedCondition[] | undefined {
-  const { model } = view.plan.resource
-  const { visibleRows } = view
-  const { does, holding } = view.plan.writing
+/** The rows that the caller may write. */
+interface WritableRows {
+  readonly where: readonly KeyedCondition[]
+  /** The foreign key that the path decides. */
+  readonly forced: ForcedValues | undefined
+}
+
+/**
+ * The rows that the caller may write, by what holds of columns of theirs; undefined where more is looked at: while a statement
+ * waits for its row, others may change that.
+ */
+export function writableRows(view: GenericView): WritableRows | undefined {
+  const { plan, visibleRows } = view
+  const isNested = plan.parents.length > 0
+  const forced = isNested ? forcedOnPath(view) : undefined
+  if (isNested && !forced) return undefined
+  const { model } = plan.resource
+  const { does, holding } = plan.writing
   const isWhole = holding.way === 'statement'
   // an own queryset has what may be read in it
   const ruled = (isWhole ? (['read', does] as const) : [does]).flatMap(
     (write) => visibleRows?.written(model.model, write as RowWrite) ?? [],
   )
   const asked = askedOf(model, ruled, false)
-  const own = isWhole ? liveRows(view) : conditionOf(view)
+  const own = isWhole ? keyedScope(view) : conditionOf(view)
   if (own === undefined || asked.length < new Set(ruled).size) return undefined
-  return own === null ? asked : [own, ...asked]
+  return { where: own === null ? asked : [own, ...asked], forced }
 }
 
-/** What holds of rows that are not deleted; null for all rows. */
-function liveRows(view: GenericView): KeyedCondition | null | undefined {
-  const scope = view.deletedScope?.(new PathStart(view.plan.resource.model.model.tableName))
-  if (!scope) return null
+/** That rows are not deleted, and belong to the object before them on the path; null for all rows. */
+function keyedScope(view: GenericView): KeyedCondition | null | undefined {
+  const start = new PathStart(view.plan.resource.model.model.tableName)
+  const conditions = [view.deletedScope, view.parentScope()].flatMap((scope) => scope?.(start) ?? [])
+  if (conditions.length === 0) return null
+  const scope = every(conditions)
   const key = readsOwnRow(scope) ? conditionKey([scope]) : undefined
   return key && { ...scope, key }
 }
