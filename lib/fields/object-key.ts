@@ -115,14 +115,14 @@ export function objectKey(model: ModelClass, property: string): ColumnKey | unde
   return key
 }
 
-/** Types of JSON, which has no one string for each value. */
-const JSON_TYPES = new Set(['json', 'jsonb', 'jsonpath'])
+/** Types of JSON, which has no one string for each value, and rows, whose strings PostgreSQL compares with none. */
+const UNNAMED_TYPES = new Set(['json', 'jsonb', 'jsonpath', 'composite'])
 
 /** Why no value of the column is the name of an object; undefined where each is one. */
 export function notAKey(column: Pick<Column, 'type' | 'sqlType' | 'isDomain' | 'isEquated'>): string | undefined {
   const { type, sqlType, isEquated } = column
   if (comparedSql(column) !== '??') return `is of a domain over ${sqlType}, which PostgreSQL compares with nothing`
-  if (type !== 'array' && !JSON_TYPES.has(type) && isEquated) return undefined
+  if (type !== 'array' && !UNNAMED_TYPES.has(type) && isEquated) return undefined
   return `is of type ${sqlType ?? type}, whose values name no object`
 }
 

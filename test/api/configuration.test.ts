@@ -57,6 +57,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serveRouter } from '../support/views.js'
 
 const SCHEMA = `
+  create type street as (name text, number int);
   create table people (
     id int generated always as identity primary key,
     name text not null,
@@ -65,6 +66,7 @@ const SCHEMA = `
     more jsonb,
     place point,
     paths jsonpath[],
+    home street,
     is_admin boolean not null default false,
     boss_id int references people
   );
@@ -752,6 +754,7 @@ describe('[I23] prepare() refuses', () => {
     ['objects named by json', () => viewWith({ lookupField: 'facts' }), 'lookupField "facts" does not do'],
     ['objects named by jsonb', () => viewWith({ lookupField: 'more' }), 'lookupField "more" does not do'],
     ['objects named by jsonpath', () => viewWith({ lookupField: 'paths' }), 'lookupField "paths" does not do'],
+    ['objects named by rows', () => viewWith({ lookupField: 'home' }), 'lookupField "home" does not do'],
     [
       'objects named by what has no equality',
       () => viewWith({ lookupField: 'place' }),

@@ -108,12 +108,67 @@ const PAIRS: readonly Pair[] = [
   },
 ]
 
+/** Pairs that are compared as others are: for the long run. */
+const MORE: readonly Pair[] = [
+  one('real', 'real', ['0.5', '5e-1'], ['-0.25']),
+  one('real', 'float8', ['0.5'], ['-0.25']),
+  one('int2', 'int', ['1'], ['2'], ['3']),
+  one('int2', 'int2', ['1'], ['2']),
+  one('int8', 'int8', ['1'], ['9223372036854775807']),
+  { ...one('numeric', 'int2', ['1.0', '1'], ['2', '2']), isForeign: true },
+  one('numeric(10,2)', 'numeric(10,2)', ['1.50', '1.5'], ['2.00', '2']),
+  one('numeric(5,2)', 'numeric(8,4)', ['1.50', '1.5'], ['2.00', '2']),
+  one('text', 'text', ['a'], ['A'], [' a']),
+  one('varchar(4)', 'text', ['a'], ['A']),
+  one('name', 'name', ['a'], ['A']),
+  one('name', 'text', ['a'], ['A']),
+  one('text', 'name', ['a'], ['A']),
+  one('char(3)', 'char(3)', ['ab', 'ab '], ['c']),
+  one('"char"', '"char"', ['a'], ['b']),
+  one('timetz', 'timetz', ['01:02:03+00'], ['01:02:03.5+02']),
+  one('timestamp', 'timestamp', ['2026-01-02 03:04:05.123456'], ['2026-01-02 03:04:05.123457']),
+  {
+    ...one(
+      'timestamptz',
+      'timestamp',
+      ['2026-01-02 03:04:05+00', '2026-01-02 03:04:05'],
+      ['2026-01-03 00:00:00+00', '2026-01-03 00:00:00'],
+    ),
+    isForeign: true,
+  },
+  {
+    ...one('timestamptz', 'date', ['2026-01-02 00:00:00+00', '2026-01-02'], ['2026-01-03 00:00:00+00', '2026-01-03']),
+    isForeign: true,
+  },
+  {
+    ...one('date', 'timestamptz', ['2026-01-02', '2026-01-02 00:00:00+00'], ['2026-01-03', '2026-01-03 00:00:00+00']),
+    isForeign: true,
+  },
+  one('timestamptz(0)', 'timestamptz', ['2026-01-02 03:04:05+00'], ['2026-01-02 03:04:06+00']),
+  one('cidr', 'cidr', ['10.0.0.0/8'], ['192.168.1.0/24']),
+  one('cidr', 'inet', ['10.0.0.0/8'], ['192.168.1.0/24']),
+  one('macaddr', 'macaddr', ['08:00:2b:01:02:03', '08-00-2b-01-02-03'], ['08:00:2b:01:02:04']),
+  one('macaddr8', 'macaddr8', ['08:00:2b:01:02:03:04:05'], ['08:00:2b:01:02:03:04:06']),
+  one('oid', 'oid', ['1'], ['4294967295']),
+  one('bit(3)', 'bit(3)', ['101'], ['111']),
+  one('varbit(5)', 'varbit(5)', ['101'], ['111']),
+  one('pg_lsn', 'pg_lsn', ['0/A', '0/0A'], ['1/B']),
+  one('money', 'money', ['1.5', '$1.50'], ['2']),
+  one('int4range', 'int4range', ['[1,5)', '[1,4]'], ['[7,8)']),
+  one('daterange', 'daterange', ['[2026-01-01,2026-01-05)', '[2026-01-01,2026-01-04]'], ['[2026-02-01,2026-02-02)']),
+  one('int4multirange', 'int4multirange', ['{[1,5)}', '{[1,4]}'], ['{[7,8)}']),
+  one('tsvector', 'tsvector', ["'a' 'b'", "'b' 'a'"], ["'c'"]),
+  one('whole', 'int', ['1'], ['2']),
+  one('int', 'whole', ['1'], ['2']),
+]
+
 const TYPES = `
   create extension if not exists citext;
   create collation ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
   create domain code as citext check (value <> '');
   create domain folded as citext;
   create type level as enum ('low', 'high');
+  create domain whole as int check (value > 0);
 `
 
 let database: TestDatabase
@@ -296,174 +351,175 @@ const byNumber = (one: number, other: number) => one - other
 
 const seenIn = (json: any) => json.map(({ name, items, badge, tag_list }: any) => ({ name, items, badge, tag_list }))
 
-describe.each(PAIRS.map((pair) => [`${pair.key.join()} and ${(pair.reference ?? pair.key).join()}`, pair] as const))(
-  '%s',
-  (_, pair) => {
-    let server: TestServer
-    let views: ReturnType<typeof viewsOf>
-    beforeAll(async () => {
-      await createTables(pair)
-      Model.knex(database.knex)
-      views = viewsOf(pair)
-      await views.api.prepare()
-      server = await serve(new Koa().use(views.api.routes()))
+describe.each(
+  [...PAIRS, ...(isLong ? MORE : [])].map(
+    (pair) => [`${pair.key.join()} and ${(pair.reference ?? pair.key).join()}`, pair] as const,
+  ),
+)('%s', (_, pair) => {
+  let server: TestServer
+  let views: ReturnType<typeof viewsOf>
+  beforeAll(async () => {
+    await createTables(pair)
+    Model.knex(database.knex)
+    views = viewsOf(pair)
+    await views.api.prepare()
+    server = await serve(new Koa().use(views.api.routes()))
+  })
+  afterAll(() => server?.close())
+
+  const get = async (path: string) => {
+    const answer = await server.send({ path })
+    expect([path, answer.status, answer.status === 200 ? '' : answer.text]).toEqual([path, 200, ''])
+    return answer.json
+  }
+  const send = async (method: string, path: string, body?: unknown, status = 200): Promise<any> => {
+    const answer: TestResponse = await server.send({
+      method,
+      path,
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json' },
     })
-    afterAll(() => server?.close())
+    expect([method, path, body, answer.status, answer.status === status ? '' : answer.text]).toEqual([
+      method,
+      path,
+      body,
+      status,
+      '',
+    ])
+    return answer.json
+  }
+  const keyOf = (object: any) =>
+    views
+      .names('k')
+      .map((name) => encodeURIComponent(object[name]))
+      .join(',')
 
-    const get = async (path: string) => {
-      const answer = await server.send({ path })
-      expect([path, answer.status, answer.status === 200 ? '' : answer.text]).toEqual([path, 200, ''])
-      return answer.json
-    }
-    const send = async (method: string, path: string, body?: unknown, status = 200): Promise<any> => {
-      const answer: TestResponse = await server.send({
-        method,
-        path,
-        body: JSON.stringify(body),
-        headers: { 'content-type': 'application/json' },
-      })
-      expect([method, path, body, answer.status, answer.status === status ? '' : answer.text]).toEqual([
-        method,
-        path,
-        body,
-        status,
-        '',
-      ])
-      return answer.json
-    }
-    const keyOf = (object: any) =>
-      views
-        .names('k')
-        .map((name) => encodeURIComponent(object[name]))
-        .join(',')
-
-    /** Holds all ways to what SQL says. */
-    async function agree(): Promise<any[]> {
-      const expected = (await related(pair)).map(({ name, items, badge, tag_list }) => ({
-        name,
-        items,
-        badge,
-        tag_list,
-      }))
-      const owners = await get('/owners')
-      expect(seenIn(owners)).toEqual(expected)
-      const slow = await get('/slow-owners')
-      expect(slow.map(({ slow: _slow, ...rest }: any) => rest)).toEqual(owners)
-      for (const path of ['/counted', '/slow-counted']) {
-        const counted = await get(`${path}?expand=items,items_count,tags_count`)
-        expect(
-          counted.map(({ name, items, items_count, tags_count }: any) => ({ name, items, items_count, tags_count })),
-        ).toEqual(
-          expected.map(({ name, items, tag_list }) => ({
-            name,
-            items,
-            items_count: items.length,
-            tags_count: tag_list.length,
-          })),
-        )
-      }
-      for (const owner of owners) {
-        expect(await get(`/owners/${keyOf(owner)}`)).toEqual(owner)
-        expect(await get(`/slow-owners/${keyOf(owner)}`)).toEqual({ ...owner, slow: 'x' })
-        if (!views.isSingle) continue
-        const below = `/owners/${keyOf(owner)}/items`
-        const nested = await get(below)
-        expect(new Set(nested.map(({ id }: any) => id))).toEqual(new Set(owner.items.map(({ id }: any) => id)))
-        for (const { id, name } of nested) expect(await get(`${below}/${id}`)).toEqual({ id, name })
-      }
-      const items = await get('/items')
-      expect(await get('/slow-items')).toEqual(items.map((item: any) => ({ ...item, slow: 'x' })))
-      for (const { name, items: own } of expected) {
-        const found = items.filter((item: any) => item.owner?.name === name)
-        expect(found.map(({ id }: any) => id).sort(byNumber)).toEqual(own.map(({ id }) => id).sort(byNumber))
-        expect(
-          (await get(`/items?owner__name=${encodeURIComponent(name)}`)).map(({ id }: any) => id).sort(byNumber),
-        ).toEqual(own.map(({ id }) => id).sort(byNumber))
-      }
-      return owners
-    }
-
-    it('shows what SQL joins', async () => {
-      const owners = await agree()
-      expect(owners.flatMap(({ items }) => items)).toHaveLength(
-        pair.values.flat().length - (pair.isForeign ? pair.values.length : 0),
+  /** Holds all ways to what SQL says. */
+  async function agree(): Promise<any[]> {
+    const expected = (await related(pair)).map(({ name, items, badge, tag_list }) => ({
+      name,
+      items,
+      badge,
+      tag_list,
+    }))
+    const owners = await get('/owners')
+    expect(seenIn(owners)).toEqual(expected)
+    const slow = await get('/slow-owners')
+    expect(slow.map(({ slow: _slow, ...rest }: any) => rest)).toEqual(owners)
+    for (const path of ['/counted', '/slow-counted']) {
+      const counted = await get(`${path}?expand=items,items_count,tags_count`)
+      expect(
+        counted.map(({ name, items, items_count, tags_count }: any) => ({ name, items, items_count, tags_count })),
+      ).toEqual(
+        expected.map(({ name, items, tag_list }) => ({
+          name,
+          items,
+          items_count: items.length,
+          tags_count: tag_list.length,
+        })),
       )
-    })
+    }
+    for (const owner of owners) {
+      expect(await get(`/owners/${keyOf(owner)}`)).toEqual(owner)
+      expect(await get(`/slow-owners/${keyOf(owner)}`)).toEqual({ ...owner, slow: 'x' })
+      if (!views.isSingle) continue
+      const below = `/owners/${keyOf(owner)}/items`
+      const nested = await get(below)
+      expect(new Set(nested.map(({ id }: any) => id))).toEqual(new Set(owner.items.map(({ id }: any) => id)))
+      for (const { id, name } of nested) expect(await get(`${below}/${id}`)).toEqual({ id, name })
+    }
+    const items = await get('/items')
+    expect(await get('/slow-items')).toEqual(items.map((item: any) => ({ ...item, slow: 'x' })))
+    for (const { name, items: own } of expected) {
+      const found = items.filter((item: any) => item.owner?.name === name)
+      expect(found.map(({ id }: any) => id).sort(byNumber)).toEqual(own.map(({ id }) => id).sort(byNumber))
+      expect(
+        (await get(`/items?owner__name=${encodeURIComponent(name)}`)).map(({ id }: any) => id).sort(byNumber),
+      ).toEqual(own.map(({ id }) => id).sort(byNumber))
+    }
+    return owners
+  }
 
-    it('finds objects by each spelling of their keys', async () => {
+  it('shows what SQL joins', async () => {
+    const owners = await agree()
+    expect(owners.flatMap(({ items }) => items)).toHaveLength(
+      pair.values.flat().length - (pair.isForeign ? pair.values.length : 0),
+    )
+  })
+
+  it('finds objects by each spelling of their keys', async () => {
+    const items = await get('/items')
+    for (const [position, spellings] of pair.values.entries()) {
+      const own = items.filter(({ owner }: any) => owner.name === `owner ${position}`)
+      for (const { o0 } of own) {
+        if (!views.isSingle || o0 === null || pair.isForeign || pair.isOwnForm) continue
+        const found = await get(`/items?o0=${encodeURIComponent(o0)}`)
+        expect(found.map(({ id }: any) => id).sort(byNumber)).toEqual(own.map(({ id }: any) => id).sort(byNumber))
+
+        expect((await get(`/owners/${encodeURIComponent(o0)}`)).name).toBe(`owner ${position}`)
+      }
+      expect(own).toHaveLength(spellings.length - (pair.isForeign ? 1 : 0))
+    }
+  })
+
+  it('writes what is related, and shows it as it reads it', { timeout: isLong ? 600_000 : 30_000 }, async () => {
+    const random = new Random(seed)
+    for (let write = 0; write < WRITES; write++) {
+      const owners = await agree()
+      const owner = random.pick(owners)
+      const slow = random.chance(0.5) ? 'slow-' : ''
+      const path = `/${slow}owners/${keyOf(owner)}`
       const items = await get('/items')
-      for (const [position, spellings] of pair.values.entries()) {
-        const own = items.filter(({ owner }: any) => owner.name === `owner ${position}`)
-        for (const { o0 } of own) {
-          if (!views.isSingle || o0 === null || pair.isForeign || pair.isOwnForm) continue
-          const found = await get(`/items?o0=${encodeURIComponent(o0)}`)
-          expect(found.map(({ id }: any) => id).sort(byNumber)).toEqual(own.map(({ id }: any) => id).sort(byNumber))
-
-          expect((await get(`/owners/${encodeURIComponent(o0)}`)).name).toBe(`owner ${position}`)
-        }
-        expect(own).toHaveLength(spellings.length - (pair.isForeign ? 1 : 0))
+      /** How clients name the owner of an item: by what the item shows, where the key takes that. */
+      const ownerKey = ({ o0, owner }: any) =>
+        pair.isForeign || pair.isOwnForm ? (owners.find(({ name }) => name === owner?.name)?.k0 ?? null) : o0
+      const body: Record<string, unknown> = {}
+      if (random.chance(0.6)) {
+        body['items'] = [
+          ...owner.items.map((item: any) => ({ ...item, name: `${item.name}'` })),
+          { name: `new ${write}` },
+        ]
       }
-    })
-
-    it('writes what is related, and shows it as it reads it', { timeout: isLong ? 600_000 : 30_000 }, async () => {
-      const random = new Random(seed)
-      for (let write = 0; write < WRITES; write++) {
-        const owners = await agree()
-        const owner = random.pick(owners)
-        const slow = random.chance(0.5) ? 'slow-' : ''
-        const path = `/${slow}owners/${keyOf(owner)}`
-        const items = await get('/items')
-        /** How clients name the owner of an item: by what the item shows, where the key takes that. */
-        const ownerKey = ({ o0, owner }: any) =>
-          pair.isForeign || pair.isOwnForm ? (owners.find(({ name }) => name === owner?.name)?.k0 ?? null) : o0
-        const body: Record<string, unknown> = {}
-        if (random.chance(0.6)) {
-          body['items'] = [
-            ...owner.items.map((item: any) => ({ ...item, name: `${item.name}'` })),
-            { name: `new ${write}` },
-          ]
-        }
-        if (random.chance(0.6)) body['badge'] = random.chance(0.2) ? null : { label: `label ${write}` }
-        if (views.isSingle && random.chance(0.6)) {
-          const keys = items.map(ownerKey).filter((key: any) => key !== null)
-          body['tags'] = Array.from({ length: random.below(4) }, () => random.pick(keys))
-        }
-        const answer = await send('PATCH', path, body)
-        const { slow: _slow, ...shown } = await get(path)
-        const { slow: _other, ...written } = answer
-        expect(written).toEqual(shown)
-        if ('items' in body) {
-          expect(
-            written.items.map(({ name }: any) => name).sort((one: string, other: string) => (one < other ? -1 : 1)),
-          ).toEqual(
-            (body['items'] as { name: string }[]).map(({ name }) => name).sort((one, other) => (one < other ? -1 : 1)),
-          )
-        }
-        if ('badge' in body) expect(written.badge?.label).toBe((body['badge'] as any)?.label)
-        const { name } = owner
-        await agree()
-        // what was read, sent back
-        const before = await database.knex.raw(
-          'select (select json_agg(l order by l::text) from links l) l, (select json_agg(b order by id) from badges b) b, (select json_agg(i order by id) from items i) i',
-        )
-        expect(await send('PUT', path, shown)).toEqual(answer)
-        const after = await database.knex.raw(
-          'select (select json_agg(l order by l::text) from links l) l, (select json_agg(b order by id) from badges b) b, (select json_agg(i order by id) from items i) i',
-        )
-        expect(after.rows).toEqual(before.rows)
-        expect((await get(path)).name).toBe(name)
-        // an object moves to another, whose key is spelled in some way
-        if (views.isSingle) {
-          const [from, to] = [random.pick(items), random.pick(items)] as any[]
-          const moved = await send('PATCH', `/${slow}items/${from.id}`, { o0: ownerKey(to) })
-          expect(moved.owner?.name).toBe(to.owner?.name)
-          const [bulk] = await send('PATCH', `/${slow}owners/bulk`, [
-            { k0: ownerKey(to) ?? owner.k0, name: (to.owner ?? owner).name },
-          ])
-          expect(bulk.name).toBe((to.owner ?? owner).name)
-        }
+      if (random.chance(0.6)) body['badge'] = random.chance(0.2) ? null : { label: `label ${write}` }
+      if (views.isSingle && random.chance(0.6)) {
+        const keys = items.map(ownerKey).filter((key: any) => key !== null)
+        body['tags'] = Array.from({ length: random.below(4) }, () => random.pick(keys))
       }
-      report(`related keys ${[...pair.key, ...(pair.reference ?? [])].join()}`, { writes: WRITES, seed })
-    })
-  },
-)
+      const answer = await send('PATCH', path, body)
+      const { slow: _slow, ...shown } = await get(path)
+      const { slow: _other, ...written } = answer
+      expect(written).toEqual(shown)
+      if ('items' in body) {
+        expect(
+          written.items.map(({ name }: any) => name).sort((one: string, other: string) => (one < other ? -1 : 1)),
+        ).toEqual(
+          (body['items'] as { name: string }[]).map(({ name }) => name).sort((one, other) => (one < other ? -1 : 1)),
+        )
+      }
+      if ('badge' in body) expect(written.badge?.label).toBe((body['badge'] as any)?.label)
+      const { name } = owner
+      await agree()
+      // what was read, sent back
+      const before = await database.knex.raw(
+        'select (select json_agg(l order by l::text) from links l) l, (select json_agg(b order by id) from badges b) b, (select json_agg(i order by id) from items i) i',
+      )
+      expect(await send('PUT', path, shown)).toEqual(answer)
+      const after = await database.knex.raw(
+        'select (select json_agg(l order by l::text) from links l) l, (select json_agg(b order by id) from badges b) b, (select json_agg(i order by id) from items i) i',
+      )
+      expect(after.rows).toEqual(before.rows)
+      expect((await get(path)).name).toBe(name)
+      // an object moves to another, whose key is spelled in some way
+      if (views.isSingle) {
+        const [from, to] = [random.pick(items), random.pick(items)] as any[]
+        const moved = await send('PATCH', `/${slow}items/${from.id}`, { o0: ownerKey(to) })
+        expect(moved.owner?.name).toBe(to.owner?.name)
+        const [bulk] = await send('PATCH', `/${slow}owners/bulk`, [
+          { k0: ownerKey(to) ?? owner.k0, name: (to.owner ?? owner).name },
+        ])
+        expect(bulk.name).toBe((to.owner ?? owner).name)
+      }
+    }
+    report(`related keys ${[...pair.key, ...(pair.reference ?? [])].join()}`, { writes: WRITES, seed })
+  })
+})
