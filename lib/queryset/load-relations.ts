@@ -2,7 +2,7 @@
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
-import type { RelationDescription } from '../models/model-description.js'
+import { type RelationDescription, tellsApart } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { isHeld, noteHeld } from './held-rows.js'
@@ -135,7 +135,7 @@ async function loadRelation(model: ModelClass, objects: readonly object[], relat
       narrow(query, keys) {
         // what a foreign key of the object's own points to is shown as long as it does
         if (relation.kind !== 'belongs-to-one') leaveOutDeleted(query, relation)
-        if (relation.single) return
+        if (relation.single && leadsToOne(relation)) return
         if (list) narrowList(query, list, { model, relation, keys })
         else orderByKey(query)
       },
@@ -151,6 +151,11 @@ async function loadRelation(model: ModelClass, objects: readonly object[], relat
     objects.flatMap((object, index) => (isHeld(object, knex) ? [rows[index] as object] : [])),
     knex,
   )
+}
+
+/** False where the first of several rows is shown, as nothing says that there is one. */
+function leadsToOne({ model, through, relatedProperties }: RelationDescription): boolean {
+  return through === undefined && tellsApart(describeModel(model), relatedProperties)
 }
 
 interface Part extends Pick<Besides, 'knex' | 'parent' | 'visible'> {

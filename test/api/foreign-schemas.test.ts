@@ -19,7 +19,7 @@ import {
   StringField,
 } from 'koa-viewsets'
 import { countDistinct, max, min } from 'koa-viewsets/views'
-import { Model } from 'objection'
+import { Model, type QueryBuilder } from 'objection'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { resourceOf } from '../../lib/views/resource.js'
 import { type Client, serving } from '../support/client.js'
@@ -64,6 +64,7 @@ const SCHEMA = `
   create table unkeyed (id int, title text);
   insert into unkeyed values (1, 'one again'), (2, 'two'), (1, 'one');
   create table places (id int primary key);
+  create table stays (id int primary key, place_id int references places, n int);
   create table visits (id int primary key, place_id int references places, event_id int);
   insert into places values (1), (7);
   insert into visits values (1, 7, 1), (2, 7, 2), (3, 7, null), (4, 7, 1);
@@ -355,6 +356,36 @@ describe('an object that points to several rows, as no key of theirs is one', ()
       for (const one of found) expect((await client.get(`/${name}/${one.id}`)).json).toEqual(one)
       expect((await client.send('PATCH', `/${name}/1`, {})).json).toEqual(found[0])
       if (name === 'nested') expect(inside).toEqual(found)
+    }
+  })
+})
+
+describe('an object that several rows point to, of which it shows one', () => {
+  it.each<[string, ((query: QueryBuilder<Model>) => void) | undefined]>([
+    ['of all', undefined],
+    ['of some', (query) => void query.where('id', '>', 1)],
+  ])('shows the same one, whatever is written: %s', async (_, modify) => {
+    await database.knex.raw('truncate stays; insert into stays select id, 7, 0 from generate_series(3, 1, -1) id')
+    const Stay = tableOf('stays')
+    const join = { from: 'places.id', to: 'stays.place_id' }
+    const Place = tableOf('places', {
+      relationMappings: { stay: { relation: Model.HasOneRelation, modelClass: Stay, join, ...(modify && { modify }) } },
+    })
+    const stay = new NestedSerializer(serializerOf(Stay, ['id', 'n']), { required: false })
+    const client = await serveViews({
+      nested: viewOf(Place, serializerOf(Place, ['id', 'stay'], { stay })),
+      expanded: viewOf(Place, serializerOf(Place, ['id']), { expandable: { stay } }),
+    })
+    const first = modify ? 2 : 1
+    const shown = async () => [
+      (await client.get('/nested/7')).json.stay.id,
+      (await client.get('/nested')).json.find(({ id }: { id: number }) => id === 7).stay.id,
+      (await client.get('/expanded/7?expand=stay')).json.stay.id,
+    ]
+    for (const n of [3, 5]) {
+      const { json } = await client.send('PATCH', '/nested/7', { stay: { n } })
+      expect(json).toEqual({ id: 7, stay: { id: first, n } })
+      expect(await shown()).toEqual([first, first, first])
     }
   })
 })
