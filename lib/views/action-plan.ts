@@ -294,8 +294,8 @@ export class GenericPlan extends ActionPlan {
     if (viewClass.statuses.destroy === 200) return 'it shows what it deletes'
     if (writing.deleting.way === 'mark') return 'it marks what it deletes'
     if (taking && keepsUploads(serializerPlan(taking))) return `${taking.name} keeps files`
-    // one that keeps the row would have run twice
-    if (triggers.before.delete) return `a trigger runs before each delete of "${model.tableName}"`
+    // those of a statement run without a row as well, and one that keeps the row would have run twice
+    if (triggers.before.delete || triggers.after.delete) return `triggers run with each delete of "${model.tableName}"`
     return writing.deleting.because
   }
 
