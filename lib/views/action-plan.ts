@@ -10,11 +10,8 @@ import { traitsOf } from '../models/model-traits.js'
 import { insertObstacle } from '../rows/inserter.js'
 import type { Statements } from '../rows/row-access.js'
 import type { RowPlan } from '../rows/row-shape.js'
-import { updateObstacle } from '../rows/row-update.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { serializerPlan } from '../serializers/plan.js'
-import { keepsUploads } from '../serializers/store-uploads.js'
 import { type ActionClass, type AnswerSchema, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
 import { type ActionMap, actionNamed, changesObject, takesMany } from './actions.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
@@ -24,7 +21,7 @@ import { policiesOf } from './policies.js'
 import type { Replicas } from './replicas.js'
 import { type Resource, resourceOf } from './resource.js'
 import type { HandledClass, ParentLink, ViewPolicies } from './view.js'
-import { WritingPlan } from './writing-plan.js'
+import { WritingPlan, whyHeld } from './writing-plan.js'
 
 /** An action in its place: the class that answers, the other methods of the path, and what a router says of it. */
 export interface ActionRoute {
@@ -256,47 +253,8 @@ export class GenericPlan extends ActionPlan {
    * transaction that holds its row before.
    */
   get unheld(): Way<'statement' | 'transaction'> {
-    const because = this.#holdingReason()
+    const because = whyHeld(this)
     return decided(this, 'unheld', { way: because === null ? 'statement' : 'transaction', because } as const)
-  }
-
-  #holdingReason(): string | null {
-    const { action, resource, viewClass, writing } = this
-    const { name } = viewClass
-    const { writes, runs = action } = actionNamed(action) ?? {}
-    if (!this.isOurs || !(runs === 'update' || action === 'destroy')) return `${action}() writes in its own way`
-    if (this.limitsFields) return 'rules say which fields callers may set'
-    if (this.parent && !this.parent.isPlain) return 'the objects before it on the path are looked at'
-    if (this.database) return 'its statements run as a role'
-    if (viewClass.concurrency !== null || viewClass.requireIfMatch) return `${name} has versions of its rows`
-    const { before, holding } = writing
-    const isNamed = holding.way === 'statement' || holding.way === 'condition'
-    const own = (isNamed ? null : holding.because) ?? before.because ?? resource.ownHook(action)
-    if (own !== null) return own
-    const { hasHeirs, isIndirect, triggers, model } = resource.model
-    if (hasHeirs || isIndirect) return `"${model.tableName}" has heirs, or rules`
-    if (writes === 'delete') return this.#deleteObstacle()
-    const overridden = this.#overridden(INPUT)
-    const serializerClass = declaredInput(viewClass)
-    if (overridden !== null || !serializerClass) return overridden ?? `${name} has no serializerClass`
-    return (
-      writing.changing.because ??
-      updateObstacle(serializerClass) ??
-      resource.stored('update', serializerClass).because ??
-      (triggers.before.update ? `a trigger runs before each update of "${model.tableName}"` : null)
-    )
-  }
-
-  #deleteObstacle(): string | null {
-    const { viewClass, resource, writing } = this
-    const { triggers, model } = resource.model
-    const taking = declaredInput(viewClass)
-    if (viewClass.statuses.destroy === 200) return 'it shows what it deletes'
-    if (writing.deleting.way === 'mark') return 'it marks what it deletes'
-    if (taking && keepsUploads(serializerPlan(taking))) return `${taking.name} keeps files`
-    // those of a statement run without a row as well, and one that keeps the row would have run twice
-    if (triggers.before.delete || triggers.after.delete) return `triggers run with each delete of "${model.tableName}"`
-    return writing.deleting.because
   }
 
   #insertObstacle(): string | null {

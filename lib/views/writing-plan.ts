@@ -4,9 +4,11 @@ import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { RowWrite } from '../queryset/visible-rows.js'
 import { lookingCode, writingCode } from '../rows/own-code.js'
+import { updateObstacle } from '../rows/row-update.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { keepsUploads } from '../serializers/store-uploads.js'
 import { actionsOf } from './action-options.js'
-import type { Way } from './action-plan.js'
+import type { GenericPlan, Way } from './action-plan.js'
 import { actionNamed } from './actions.js'
 import type { GenericView } from './generic-view.js'
 import { declaredInput } from './input-class.js'
@@ -112,6 +114,46 @@ function whyLoaded(resource: Resource, action: string): Readonly<Record<'before'
   const isOther = model?.model.tableName !== resource.model.model.tableName
   const other = isOther ? `${serializerClass.name} is of another model than ${view.name}` : null
   return { before, saved: other ?? writingCode(serializerClass, writes) }
+}
+
+/** Why the row of an object is held before it is changed or deleted; null where one statement finds and writes it. */
+export function whyHeld(plan: GenericPlan): string | null {
+  const { action, resource, viewClass, writing } = plan
+  const { name } = viewClass
+  const { writes, runs = action } = actionNamed(action) ?? {}
+  if (!plan.isOurs || !(runs === 'update' || action === 'destroy')) return `${action}() writes in its own way`
+  if (plan.limitsFields) return 'rules say which fields callers may set'
+  if (plan.parent && !plan.parent.isPlain) return 'the objects before it on the path are looked at'
+  if (plan.database) return 'its statements run as a role'
+  if (viewClass.concurrency !== null || viewClass.requireIfMatch) return `${name} has versions of its rows`
+  const { before, holding } = writing
+  const isNamed = holding.way === 'statement' || holding.way === 'condition'
+  const own = (isNamed ? null : holding.because) ?? before.because ?? resource.ownHook(action)
+  if (own !== null) return own
+  const { hasHeirs, isIndirect, model } = resource.model
+  if (hasHeirs || isIndirect) return `"${model.tableName}" has heirs, or rules`
+  return writes === 'delete' ? whyHeldToDelete(plan) : whyHeldToChange(plan)
+}
+
+function whyHeldToChange({ viewClass, resource, writing }: GenericPlan): string | null {
+  const method = resource.overrides.first(INPUT)
+  if (method !== undefined) return `${viewClass.name} overrides ${method}()`
+  const serializerClass = declaredInput(viewClass)
+  if (!serializerClass) return `${viewClass.name} has no serializerClass`
+  return (
+    writing.changing.because ?? updateObstacle(serializerClass) ?? resource.stored('update', serializerClass).because
+  )
+}
+
+function whyHeldToDelete({ viewClass, resource, writing }: GenericPlan): string | null {
+  const { triggers, model } = resource.model
+  const taking = declaredInput(viewClass)
+  if (viewClass.statuses.destroy === 200) return 'it shows what it deletes'
+  if (writing.deleting.way === 'mark') return 'it marks what it deletes'
+  if (taking && keepsUploads(serializerPlan(taking))) return `${taking.name} keeps files`
+  // those of a statement run without a row as well, and one that keeps the row would have run twice
+  if (triggers.before.delete || triggers.after.delete) return `triggers run with each delete of "${model.tableName}"`
+  return writing.deleting.because
 }
 
 /** True for a request that writes an object at which nothing but the package looks before. */
