@@ -58,12 +58,22 @@ export function compileInsert(knex: Queryable, { values, ...row }: InsertSelecti
 
 /** Compiles the update of one row that returns it in its written form: the plan's columns. */
 export function compileUpdate(knex: Queryable, { values, named, where, ...row }: UpdateSelection): CompiledSql {
+  const { tableName } = row.model.model
   const found = conditionsOn(named, where)
+  const conditions = row.plan.joins.length > 0 ? [found, isUnchanged(tableName, found)] : [found]
   const update = {
-    sql: `update ?? set ${[...values].map(() => '?? = ?').join(', ')} where ${found.sql}`,
-    bindings: [row.model.model.tableName, ...[...values].flat(), ...found.bindings],
+    sql: `update ?? set ${[...values].map(() => '?? = ?').join(', ')} where ${conditions.map(({ sql }) => sql).join(' and ')}`,
+    bindings: [tableName, ...[...values].flat(), ...conditions.flatMap(({ bindings }) => bindings)],
   }
   return compileReturning(knex, update, { ...row, key: [] })
+}
+
+/** That nobody else holds the row, or has changed it since the statement began: what is joined to it is as it was then. */
+function isUnchanged(tableName: string, found: SqlPart): SqlPart {
+  return {
+    sql: `ctid = (select ctid from ?? where ${found.sql} for no key update skip locked)`,
+    bindings: [tableName, ...found.bindings],
+  }
 }
 
 function conditionsOn(named: ReadonlyMap<string, unknown>, where: readonly SqlPart[]): SqlPart {

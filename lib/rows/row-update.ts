@@ -1,10 +1,13 @@
 /** Changes a row by a kept statement that returns it in its written form, where nothing looks at what it was. */
 
-import { oncePerCatalogue } from '../models/describe-model.js'
+import { CurrentUserDefault } from '../fields/own-value-fields.js'
+import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
+import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
-import { type ConditionKey, conditionKey } from '../queryset/condition-key.js'
+import { type ConditionKey, conditionKey, type KeyedCondition } from '../queryset/condition-key.js'
+import type { SqlPart } from '../queryset/keyset.js'
 import type { NamedRow } from '../queryset/one-row.js'
 import { JsonText } from '../renderers/json-renderers.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
@@ -14,6 +17,7 @@ import { type AskedOfRow, compileUpdate } from './insert-sql.js'
 import { ownCode } from './own-code.js'
 import type { RowAccess } from './row-access.js'
 import { rowPlan } from './row-plan.js'
+import type { RowPlan } from './row-shape.js'
 import { writerOf } from './row-writer.js'
 
 /**
@@ -24,17 +28,26 @@ export function updateObstacle(serializer: SerializerClass): string | null {
   const own = ownCode(serializer, 'update')
   if (own !== null) return own
   const { name } = serializer
-  const { model, nesting, hasHooks } = serializerPlan(serializer)
+  const { model, nesting, hasHooks, writable } = serializerPlan(serializer)
   const [nested] = nesting
+  const computed = writable.find(({ field }) => isComputed(field.options.default))
   if (nested)
     return `${name}.${nested.name}: ${nested.input === 'objects' ? 'it takes nested objects' : 'it takes a list of keys'}`
   if (hasHooks) return `${name} has validators`
+  // which is called for an object that is there, and once
+  if (computed) return `${name}.${computed.name}: code of the application computes its default`
   if (!model) return `${name} has no model`
   const { tableName } = model.model
   if (!traitsOf(model.model).plainInput) return `${modelName(model.model)} has a schema, or parsing, of its own`
   // a value that was shown is not written again, which they could tell
   if (model.triggers.before.update) return `a trigger runs before each update of "${tableName}"`
   return rowPlan(serializer)?.updateObstacle ?? null
+}
+
+/** True for a default that code of the application makes. */
+function isComputed(given: unknown): boolean {
+  if (typeof given === 'function') return true
+  return typeof given === 'object' && given !== null && 'resolve' in given && given.constructor !== CurrentUserDefault
 }
 
 /**
@@ -48,7 +61,9 @@ export const unseenFields = oncePerCatalogue((serializer: SerializerClass): Read
     const { name, field, column, readable, input, access, shownKey } = bound
     if (!column || access || shownKey !== undefined || rivalling.has(name)) return false
     if (input !== 'value' && !trusted.has(bound)) return false
-    return !readable || SHOWN_AS_STORED.has(cellKind(field, column))
+    const kind = cellKind(field, column)
+    // a class of the application's checks values in its own way, and may look at the object
+    return readable ? SHOWN_AS_STORED.has(kind) : kind !== 'value'
   }
   return new Map(writable.filter(isUnseen).map((bound) => [bound.name, bound]))
 })
@@ -65,9 +80,11 @@ const SHOWN_AS_STORED: ReadonlySet<string> = new Set([
   'datetime',
 ])
 
+/** By column name. */
+type UpdateValues = ReadonlyMap<string, unknown>
+
 export interface RowUpdate extends NamedRow {
-  /** By column name. */
-  readonly values: ReadonlyMap<string, unknown>
+  readonly values: UpdateValues
   /** What is asked of the row as it is then. */
   readonly asked: AskedOfRow
 }
@@ -79,19 +96,58 @@ export interface UpdatedRow {
   readonly answers: RawRow
 }
 
-/** Changes a row. @returns undefined where no row is named by these values */
+/**
+ * Changes a row. @returns undefined where no row is named by these values; or where others are shown with it, and somebody
+ * holds it, or has just changed it, or has just stored one of the others
+ */
 export async function updateRow(access: RowAccess, update: RowUpdate): Promise<UpdatedRow | undefined> {
   const { plan, knex, model } = access
-  const { values, named, where, asked } = update
+  const { values, named, asked } = update
+  const where = [...update.where, ...leadingTo(plan, model, values)]
   const own = conditionKey(asked.asked) as ConditionKey
-  const shape = `update|${[...values.keys()].join()}${shapeOf(update)}${own.text}`
+  const shape = `update|${[...values.keys()].join()}${shapeOf({ named, where })}${own.text}`
   const compile = () => compileUpdate(knex, { plan, model, values, named, where, asked: asked.asked }).text
   const statement = keptStatement(access, asked.isVaried || where.some(({ isVaried }) => isVaried), shape, compile)
-  const bound = [...values.values(), ...valuesOf(update), ...own.values]
+  const found = valuesOf({ named, where })
+  const bound = [...values.values(), ...found, ...(plan.joins.length > 0 ? found : []), ...own.values]
   const [row] = await runStatement(knex, statement, bound)
   if (!row) return undefined
   const answers = asked.asked.length > 0 ? row.slice(-asked.asked.length) : []
   return { text: new JsonText(writerOf(plan, 0)(row, access)), answers }
+}
+
+/** That the rows to which new values lead are there, as the statement sees them: they are shown with it. */
+function leadingTo({ joins }: RowPlan, owner: ModelDescription, values: UpdateValues): KeyedCondition[] {
+  const conditions: KeyedCondition[] = []
+  for (const { parent, relation } of joins) {
+    const condition = parent === 0 ? isThere(relation, owner, values) : undefined
+    if (condition) conditions.push({ ...condition, key: conditionKey([condition]) as ConditionKey })
+  }
+  return conditions
+}
+
+/** Undefined for a relation that leads where it did, or nowhere. */
+function isThere(
+  { model, ownerProperties, relatedProperties }: RelationDescription,
+  owner: ModelDescription,
+  values: UpdateValues,
+): SqlPart | undefined {
+  const names = ownerProperties.map((property) => columnOf(owner, property))
+  if (!names.some((name) => values.has(name)) || names.some((name) => values.get(name) === null)) return undefined
+  const related = describeModel(model)
+  const pairs = names.map((name, index) => [
+    `${model.tableName}.${columnOf(related, relatedProperties[index] as string)}`,
+    values.has(name) ? values.get(name) : `${owner.model.tableName}.${name}`,
+  ])
+  const equal = names.map((name) => (values.has(name) ? '?? = ?' : '?? = ??'))
+  return {
+    sql: `exists (select from ?? where ${equal.join(' and ')})`,
+    bindings: [model.tableName, ...pairs.flat()],
+  }
+}
+
+function columnOf({ columns }: ModelDescription, property: string): string {
+  return (columns.get(property) as Column).column
 }
 
 function shapeOf({ named, where }: NamedRow): string {

@@ -1,6 +1,6 @@
 /** Objects that are changed or deleted by one statement that finds them, and what has their row held before instead. */
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import {
   APIRouter,
   JSONParser,
@@ -12,6 +12,7 @@ import {
   type Parsers,
   type Serializer,
   type SerializerClass,
+  StringField,
 } from '../../lib/index.js'
 import { JsonPatchParser, MergePatchParser } from '../../lib/patches/index.js'
 import { any, type Rules, rule } from '../../lib/rules/index.js'
@@ -63,7 +64,7 @@ class PlainSerializer extends ModelSerializer {
   static override model = Note
   static override fields = '__all__'
   static override readOnlyFields = ['deleted_at']
-  static override extraKwargs = { secret: { writeOnly: true } }
+  static override extraKwargs: (typeof ModelSerializer)['extraKwargs'] = { secret: { writeOnly: true } }
 }
 class NoteSerializer extends PlainSerializer {
   static override declaredFields = { author: new NestedSerializer(AuthorSerializer, { readOnly: true }) }
@@ -261,11 +262,135 @@ describe('an object', () => {
   })
 })
 
+describe('an object that somebody else holds', () => {
+  const served = async (rules: Rules | undefined, serializerClass: SerializerClass) => {
+    const api = new APIRouter(rules ? { rules } : {})
+    const viewOf = (view: typeof Notes) => narrowed(view, { serializerClass })
+    api.register('notes', viewOf(Notes), 'note').register('held', viewOf(HeldNotes), 'held')
+    await api.prepare()
+    return serving(errors(), api.routes())
+  }
+  /** The answer to a change that has waited for what is written meanwhile. */
+  async function waited(own: Client, resource: string, body: object, meanwhile: (id: number) => string) {
+    const id = await store()
+    const holder = await database.knex.transaction()
+    try {
+      await holder.raw('select from notes where id = ? for update', [id])
+      await holder.raw(meanwhile(id))
+      const answer = own.send('PATCH', `/${resource}/${id}`, body)
+      await vi.waitFor(
+        async () => {
+          const { rows } = await database.knex.raw(
+            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+          )
+          expect(rows).not.toHaveLength(0)
+        },
+        { timeout: 5_000, interval: 5 },
+      )
+      await holder.commit()
+      return await answer
+    } finally {
+      if (!holder.isCompleted()) await holder.rollback()
+    }
+  }
+
+  it.each(['notes', 'held'])('is shown with others as they are once it is reached: /%s', async (resource) => {
+    const own = await served(undefined, NoteSerializer)
+    const ask = (body: object, meanwhile: (id: number) => string) => waited(own, resource, body, meanwhile)
+    const [cleo, dora] = resource === 'notes' ? [51, 52] : [61, 62]
+    const author = (id: number, name: string) => `insert into authors (id, name) values (${id}, '${name}')`
+    const moved = await ask(
+      { title: 'b' },
+      (id) => `${author(cleo, 'Cleo')}; update notes set author_id = ${cleo} where id = ${id}`,
+    )
+    expect(moved.json).toMatchObject({ title: 'b', author_id: cleo, author: { name: 'Cleo' } })
+    const given = await ask({ author_id: dora }, () => author(dora, 'Dora'))
+    expect(given.json).toMatchObject({ author_id: dora, author: { name: 'Dora' } })
+    const renamed = await ask(
+      { title: 'c', author_id: 2 },
+      () => `update authors set name = '${resource}' where id = 2`,
+    )
+    expect(renamed.json).toMatchObject({ title: 'c', author: { name: resource } })
+    await database.knex('authors').where({ id: 2 }).update({ name: 'Ben' })
+    await own.close()
+  })
+
+  it.each(['notes', 'held'])('gets no key that leads out of sight meanwhile: /%s', async (resource) => {
+    const own = await served(
+      [rule(Note, { read: {}, update: {} }), rule(Author, { read: { name: 'Ben' } })],
+      PlainSerializer,
+    )
+    const answer = await waited(own, resource, { author_id: 2 }, () => "update authors set name = 'gone' where id = 2")
+    expect([answer.status, Object.keys(answer.json.errors)]).toEqual([400, ['author_id']])
+    await database.knex('authors').where({ id: 2 }).update({ name: 'Ben' })
+    await own.close()
+  })
+})
+
+describe('what is refused', () => {
+  it.each(['notes', 'held'])('is told in one order: /%s', async (resource) => {
+    const statics = { ...PLAIN, queryset: () => Note.query().where('n', '<', 900) }
+    const api = new APIRouter()
+    api.register('notes', narrowed(Notes, statics), 'note').register('held', narrowed(HeldNotes, statics), 'held')
+    await api.prepare()
+    const own = await serving(errors(), api.routes())
+    const path = `/${resource}/${await store()}`
+    expect((await own.send('PATCH', path, { n: 950 })).status).toBe(403)
+    expect((await own.send('PATCH', path, { n: 950, author_id: 99 })).json.errors).toHaveProperty('author_id')
+    expect((await own.send('PATCH', path, { n: 1000, author_id: 99 })).json.errors).toHaveProperty('author_id')
+    await own.close()
+  })
+
+  it.each(['notes', 'held'])(
+    'is no value that is stored, whatever a constraint says of it by now: /%s',
+    async (resource) => {
+      const path = `/${resource}/${await store({ title: 'old' })}`
+      await database.knex.raw("alter table notes add constraint titled check (title <> 'old') not valid")
+      try {
+        expect((await client.send('PATCH', path, { title: 'old' })).status).toBe(200)
+        expect((await client.send('PATCH', path, { n: 2 })).status).toBe(400)
+      } finally {
+        await database.knex.raw('alter table notes drop constraint titled')
+      }
+    },
+  )
+})
+
+it('calls code of the application for objects that are there, and once', async () => {
+  const called: string[] = []
+  const code = () => called.push('default')
+  class Words extends StringField {
+    override toInternalValue(value: unknown) {
+      called.push('parse')
+      return super.toInternalValue(value)
+    }
+  }
+  class Defaulting extends PlainSerializer {
+    static override extraKwargs = { kind: { default: () => String(code()), required: false } }
+  }
+  class Parsing extends PlainSerializer {
+    static override extraKwargs = {}
+    static override declaredFields = { secret: new Words({ writeOnly: true, required: false }) }
+  }
+  const api = new APIRouter()
+    .register('defaulting', narrowed(Notes, { serializerClass: Defaulting }), 'defaulting')
+    .register('parsing', narrowed(Notes, { serializerClass: Parsing }), 'parsing')
+  await api.prepare()
+  const own = await serving(errors(), api.routes())
+  expect((await own.send('PUT', '/defaulting/999999', { title: 'a' })).status).toBe(404)
+  expect((await own.send('PATCH', '/parsing/999999', { secret: 'a' })).status).toBe(404)
+  expect(called).toEqual([])
+  expect((await own.send('PUT', `/defaulting/${await store()}`, { title: 'a' })).status).toBe(200)
+  expect((await own.send('PATCH', `/parsing/${await store()}`, { secret: 'a' })).status).toBe(200)
+  expect(called).toEqual(['default', 'parse'])
+  await own.close()
+})
+
 const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   title: ['a', 'b', ' a ', '', null, 'ä😀', 5, '\u0000'],
   code: ['x', null, '', ' x'],
   padded: ['ab', 'ab   ', 'abcdef', 'b'],
-  n: [1, 2, '1', 1.5, null, 1000, 2 ** 31],
+  n: [1, 2, '1', 1.5, null, 950, 1000, 2 ** 31],
   small: [1, null, 40_000],
   big: [1, '9007199254740993', 9007199254740992, null],
   f: [0.1, 1e308, -0, null, '1e-400'],

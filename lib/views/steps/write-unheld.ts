@@ -16,7 +16,7 @@ import type { JsonText } from '../../renderers/json-renderers.js'
 import { isWrapped } from '../../rows/row-sql.js'
 import { unseenFields, updateRow } from '../../rows/row-update.js'
 import type { ForcedValues, SerializerClass } from '../../serializers/contract.js'
-import type { Serializer, ValidityOptions } from '../../serializers/serializer.js'
+import type { Serializer } from '../../serializers/serializer.js'
 import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
@@ -29,8 +29,6 @@ import { askedOfWrite, refusalOf } from './write-guard.js'
 
 /** Foreign keys are left to the database. */
 const TRUSTING = { trustKeys: true }
-/** They are looked up as the caller. */
-const LOOKING = { trustKeys: false }
 const INSUFFICIENT_PRIVILEGE = '42501'
 /** The class of SQLSTATEs of constraints. */
 const CONSTRAINT = '23'
@@ -43,7 +41,7 @@ interface Updated {
 
 /**
  * Changes the object on the path by what the body says of it. @returns undefined where the row must be held first: what the
- * body says depends on it or is refused, a condition is to hold, or there is no such row @throws PermissionDenied
+ * body says depends on it or is refused, a condition is to hold, or there is no such row
  */
 export async function updateUnheld(view: GenericView, partial: boolean): Promise<Updated | undefined> {
   if (!isUnconditional(view)) return undefined
@@ -57,7 +55,7 @@ export async function updateUnheld(view: GenericView, partial: boolean): Promise
   if (!rows) return undefined
   const { where, forced } = rows
   const serializer = view.getInputSerializer({ partial, forced })
-  if (!isUnseen(serializer, data) || !(await isSound(serializer, limitsRows ? LOOKING : TRUSTING))) return undefined
+  if (!isUnseen(serializer, data, limitsRows) || !(await isSound(serializer))) return undefined
   const validated = serializer.validatedData as Readonly<Record<string, unknown>>
   const values = isAsGiven(serializer, data, validated) ? changesOf(serializer, validated, forced) : undefined
   const asked = askedOfWrite(view, 'update')
@@ -67,9 +65,9 @@ export async function updateUnheld(view: GenericView, partial: boolean): Promise
     const updated = await updateRow(access, { named, where, values, asked })
     return updated && { text: updated.answers.includes('false') ? undefined : updated.text }
   } catch (error) {
-    if (isOfHolding(error)) return undefined
-    const refusal = refusalOf(error)
-    throw refusal === error ? inOwnTerms(serializer, validated, error) : refusal
+    // whoever holds the row may refuse something else first, or find that nothing changes
+    if (isOfHolding(error) || isOfConstraint(error) || refusalOf(error) !== error) return undefined
+    throw inOwnTerms(serializer, validated, error)
   }
 }
 
@@ -89,9 +87,12 @@ export async function deleteUnheld(view: GenericView): Promise<boolean> {
 
 /** True for an error that may be about the key on the path, or about a right that who holds the row first needs as well. */
 function isOfHolding(error: unknown): boolean {
-  const state = sqlStateOf(error) ?? ''
-  if (state === INSUFFICIENT_PRIVILEGE) return true
-  return !state.startsWith(CONSTRAINT) && toApiError(error) instanceof ValidationError
+  if (sqlStateOf(error) === INSUFFICIENT_PRIVILEGE) return true
+  return !isOfConstraint(error) && toApiError(error) instanceof ValidationError
+}
+
+function isOfConstraint(error: unknown): boolean {
+  return sqlStateOf(error)?.startsWith(CONSTRAINT) === true
 }
 
 /** What changes, by column name: a row has what the path decides. */
@@ -167,17 +168,21 @@ function keyedScope(view: GenericView): KeyedCondition | null | undefined {
   return key && { ...scope, key }
 }
 
-/** True where none of the fields that the body names is about what is stored. */
-function isUnseen(serializer: Serializer, data: Readonly<Record<string, unknown>>): boolean {
+/**
+ * True where none of the fields that the body names is about what is stored.
+ * @param looksUp keys are looked up as the caller: while a statement waits for its row, others may change what they lead to
+ */
+function isUnseen(serializer: Serializer, data: Readonly<Record<string, unknown>>, looksUp: boolean): boolean {
   const { writable } = serializer.plan
   const unseen = unseenFields(serializer.constructor as SerializerClass)
-  return writable.every(({ name, input }) => input === 'nothing' || unseen.has(name) || !Object.hasOwn(data, name))
+  const isOne = (input: string, name: string) => unseen.has(name) && !(looksUp && input === 'keys')
+  return writable.every(({ name, input }) => input === 'nothing' || isOne(input, name) || !Object.hasOwn(data, name))
 }
 
 /** False for a body that is refused: whether there is such an object is told first, and what it shows is never refused. */
-async function isSound(serializer: Serializer, options: ValidityOptions): Promise<boolean> {
+async function isSound(serializer: Serializer): Promise<boolean> {
   try {
-    const waiting = serializer.requireValid(options)
+    const waiting = serializer.requireValid(TRUSTING)
     if (waiting) await waiting
     return true
   } catch (error) {
