@@ -301,7 +301,9 @@ async function answerOf(way: string, shape: number, url: string): Promise<string
   return `${status} ${text.replaceAll(`/${way}${shape}`, '').replaceAll(/cursor=[^"]+/g, 'cursor')}`
 }
 
-it('gives the same bytes by all ways, and asks once where rows are read', async () => {
+it('gives the same bytes by all ways, and asks once where rows are read', {
+  timeout: 60_000 + SHAPES * 2_000,
+}, async () => {
   for (let shape = 0; shape < SHAPES; shape++) {
     const [explained] = await api.explain(`rows${shape}-list`)
     expect([explained?.reading, where(shape, '')]).toEqual([{ from: 'rows' }, where(shape, '')])
