@@ -125,6 +125,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   'lib/rows/row-sql.ts': 'the rows of a page that was found, by their keys',
   'lib/rows/sql-parts.ts': 'what is joined to rows: those that are seen',
   'lib/rows/insert-sql.ts': 'inserts; what it joins is shown where nobody sees less of it (findInserter())',
+  'lib/rows/row-update.ts': 'rows that are shown with another, where nobody sees less of them (updateUnheld())',
   'lib/rows/list-sql.ts': 'the keys of the page around it',
   'lib/rules/compile-condition.ts': 'a rule looks at all rows; `readable` asks the rule of the others',
   'lib/rules/policies.ts': 'prints SQL for PostgreSQL to ask',
