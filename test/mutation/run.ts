@@ -49,9 +49,13 @@ const AREAS: Readonly<Record<string, Area>> = {
       'lib/views/steps/hold-rows.ts',
       'lib/views/steps/bulk-objects.ts',
       'lib/views/steps/concurrency.ts',
+      'lib/views/steps/write-guard.ts',
+      'lib/views/steps/write-unheld.ts',
+      'lib/rows/row-update.ts',
       'plugins/transaction.ts',
     ],
     tests: [
+      'test/api/unheld-writes',
       'test/plugins/transaction',
       'test/api/row-locks',
       'test/api/optimistic-concurrency',
