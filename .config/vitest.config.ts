@@ -43,8 +43,10 @@ const QUICK = [
   'test/lib/models/*.test.ts',
   'test/lib/postgres/database-errors.test.ts',
 ]
-/** Tests of what a superuser may do. */
-const NOT_AS_ROLE = ['openapi', 'row-level-security', 'tenants'].map((name) => `test/api/${name}.test.ts`)
+/** Tests of what a superuser may do, and of statements that are others, or more, for a role. */
+const NOT_AS_ROLE = ['openapi', 'row-level-security', 'statements-of-writes', 'tenants'].map(
+  (name) => `test/api/${name}.test.ts`,
+)
 /** Tests for which much is installed, by the variable of their scripts. */
 const APART: Readonly<Record<string, string>> = {
   // an older application of which one resource moves: `npm run test:adoption`

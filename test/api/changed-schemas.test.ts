@@ -5,6 +5,7 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { ModelSerializer, ModelViewSet, PageNumberPagination, SerializerMethodField } from '../../lib/index.js'
 import type { Client } from '../support/client.js'
 import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
+import { runsAsRole } from '../support/roles.js'
 import { serveViews } from '../support/views.js'
 
 const SCHEMA = `
@@ -116,7 +117,9 @@ describe('[I29] a process that knows the schema of before', () => {
     const { database, client, ask } = await old()
     await database.knex.raw(sql)
     const [rows, native, instances] = await ask()
-    expect([rows, native]).toEqual(['503 503 503 503', '503 503 503 503'])
+    // a row that is held is read as a whole
+    const told = runsAsRole() ? '503 503 503 500' : '503 503 503 503'
+    expect([rows, native]).toEqual([told, told])
     expect(instances).toBe('500 500 500 500')
     expect(await database.knex('notes').select('title').orderBy('id')).toEqual([{ title: 'a' }, { title: 'b' }])
     const [error] = client.reported as [Error]

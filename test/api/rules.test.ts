@@ -1372,7 +1372,7 @@ describe('asked of a change', () => {
     create or replace function touched() returns trigger language plpgsql as $$ begin ${does}; return new; end $$;
     create trigger touched ${when} update on reviews for each row execute function touched()`
 
-  it('are no more statements than without rules', async () => {
+  it.skipIf(runsAsRole())('are no more statements than without rules', async () => {
     const own = { stars__gte: 2, book_id__in: [1, 2] }
     const send = await changing([rule(Review, { read: { stars__gte: 1 }, update: own, delete: own })])
     expect(await send('PATCH', '/reviews/1', { stars: 4 })).toBe('200 update')

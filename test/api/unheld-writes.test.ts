@@ -19,6 +19,7 @@ import { any, type Rules, rule } from '../../lib/rules/index.js'
 import { errors } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+import { runsAsRole } from '../support/roles.js'
 import { Random } from '../trust/support/random.js'
 import { report, seed, size } from '../trust/support/size.js'
 
@@ -180,7 +181,7 @@ async function statements(method: string, path: string, body?: unknown, headers 
 }
 
 describe('an object', () => {
-  it('is changed by one statement, its related objects included', async () => {
+  it.skipIf(runsAsRole())('is changed by one statement, its related objects included', async () => {
     const id = await store()
     expect(await statements('PATCH', `/notes/${id}`, { title: 'b', n: 2 })).toEqual(['with'])
     expect((await client.send('PATCH', `/notes/${id}`, { author_id: 2 })).json).toMatchObject({
@@ -191,7 +192,7 @@ describe('an object', () => {
     expect(await statements('PUT', `/notes/${id}`, { ...plain, title: 'c' })).toEqual(['with'])
   })
 
-  it('is deleted by one statement', async () => {
+  it.skipIf(runsAsRole())('is deleted by one statement', async () => {
     const id = await store()
     expect(await statements('DELETE', `/notes/${id}`)).toEqual(['delete'])
     expect(await stored(id)).toBeUndefined()
@@ -475,7 +476,7 @@ describe.each(Object.entries(KINDS))('of %s', (kind, { statics, rules, below = '
     }
     report('writes with the row held, and without', { seed, unheld, ...Object.fromEntries(statuses) })
     // what is read elsewhere may change while a statement waits for its row
-    expect(unheld > 0).toBe(kind !== 'rules that read another table')
+    expect(unheld > 0).toBe(!runsAsRole() && kind !== 'rules that read another table')
     expect(statuses.get(200)).toBeGreaterThan(rounds / 20)
   }, 1_200_000)
 })
