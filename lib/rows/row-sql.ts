@@ -136,7 +136,8 @@ function countedPage(query: AnyQueryBuilder, selection: RowSelection): CountedPa
   const { counting, limit } = selection
   if (counting?.upTo !== undefined) return shortList(query, selection, counting.upTo)
   if (counting?.once) return keysOnce(query, selection)
-  const page = { sql: '?', bindings: [selectPage(query, selection, true)] }
+  // a column more than the table has makes PostgreSQL build each row that an offset skips
+  const page = { sql: '?', bindings: [selectPage(query, selection, isWrapped(selection.plan))] }
   if (!counting) return { before: [], count: NOTHING, page, isNamed: false }
   const count = counting.query.toKnexQuery()
   if (!counting.query.has(NARROWED)) {
