@@ -63,6 +63,15 @@ export function jsonList<Row, Scope>(
   return new JsonText(...pieces, `${text}]`)
 }
 
+/** Characters of a body up to which Node sends a string sooner than bytes: it writes them together with the headers. */
+const SHORT_BODY = 2048
+
+function bodyOf(pieces: JsonPieces): string | Buffer {
+  const [first] = pieces
+  if (pieces.length === 1 && typeof first === 'string' && first.length <= SHORT_BODY) return first
+  return inBytes(pieces)
+}
+
 /** Renders JSON, as `application/json` and for the suffix `.json`. */
 export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
   readonly mediaType = 'application/json'
@@ -70,7 +79,7 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
   readonly contentType = 'application/json; charset=utf-8'
 
   render(data: unknown): string | Buffer {
-    if (data instanceof JsonText) return inBytes(data.pieces)
+    if (data instanceof JsonText) return bodyOf(data.pieces)
     if (!isRecord(data)) return writeJson(data) as string
     const { results } = data as { results?: unknown }
     return results instanceof JsonText ? writeEnvelope(data) : (writeJson(data) as string)
@@ -108,7 +117,7 @@ function writeValue(value: unknown): string | undefined {
 }
 
 /** A page whose results are written already. What JSON has no form for is left out, as `JSON.stringify` does. */
-function writeEnvelope(envelope: Record<string, unknown>): Buffer {
+function writeEnvelope(envelope: Record<string, unknown>): string | Buffer {
   const pieces: (string | Buffer)[] = []
   let text = '{'
   let separator = ''
@@ -130,7 +139,7 @@ function writeEnvelope(envelope: Record<string, unknown>): Buffer {
     }
   }
   pieces.push(`${text}}`)
-  return inBytes(pieces)
+  return bodyOf(pieces)
 }
 
 /**
