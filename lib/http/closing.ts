@@ -19,27 +19,21 @@ export class Closing {
   }
 
   /** The body of a request, unless the API ends before it has come. @throws ServiceUnavailable */
-  async bodyOf<Body extends { dispose?(): Promise<void> }>(ctx: Context, coming: Promise<Body>): Promise<Body> {
-    let refuse = () => {}
-    const refused = new Promise<never>((_, reject) => {
-      refuse = () => {
+  bodyOf<Body extends { dispose?(): Promise<void> }>(ctx: Context, coming: Promise<Body>): Promise<Body> {
+    return new Promise((resolve, reject) => {
+      let isRefused = false
+      const refuse = () => {
         if (ctx.req.complete) return
+        isRefused = true
         // what still comes is nobody's, and must not keep the server
         if (ctx.req.httpVersionMajor < 2) ctx.set('Connection', 'close')
         reject(new ServiceUnavailable())
-        coming.then(
-          (body) => body.dispose?.(),
-          () => {},
-        )
       }
+      this.#refusals.add(refuse)
+      const settle = () => this.#refusals.delete(refuse)
+      if (this.#isClosing) refuse()
+      coming.finally(settle).then((body) => (isRefused ? body.dispose?.() : resolve(body)), reject)
     })
-    this.#refusals.add(refuse)
-    if (this.#isClosing) refuse()
-    try {
-      return await Promise.race([coming, refused])
-    } finally {
-      this.#refusals.delete(refuse)
-    }
   }
 }
 
