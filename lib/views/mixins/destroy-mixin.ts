@@ -16,7 +16,7 @@ import { holdingRows } from '../request/in-view-transaction.js'
 import { readNewVersion } from '../steps/concurrency.js'
 import { markDeleted, markOf, takeMark } from '../steps/delete-softly.js'
 import { whyKept } from '../steps/object-to-write.js'
-import { loadShown, represent, representFound } from '../steps/selection.js'
+import { loadShown, represent, representFound } from '../steps/represent.js'
 import { deleteUnheld } from '../steps/write-unheld.js'
 import type { ViewConstructor } from './mixin.js'
 

@@ -23,7 +23,9 @@ import { inputClassOf } from '../input-class.js'
 import type { RowAnswer, WritingAction } from '../overrides.js'
 import { readNewVersion, versionOf } from './concurrency.js'
 import { lookupAny, lookupBy } from './read-object.js'
-import { answerClass, isRowOf, representSaved, rowAccess } from './selection.js'
+import { isRowOf, representSaved } from './represent.js'
+import { rowAccess } from './row-access.js'
+import { answerClass } from './selection.js'
 
 /**
  * Saves by the work of an action, and returns the written form of what the serializer has saved: read again where relations

@@ -13,7 +13,7 @@ import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericView } from '../generic-view.js'
 import { inputSerializerOf } from './input-serializer.js'
 import { refuseUnknownNames } from './refuse-unknown-names.js'
-import { askReadable } from './selection.js'
+import { askReadable } from './represent.js'
 
 /**
  * Puts the changes in the place of the document, in `view.body` and `ctx.request.body`: hooks, validation and messages are

@@ -4,7 +4,7 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import { noteAnswer } from '../../queryset/row-answers.js'
 import { checkRows } from '../../serializers/check-written.js'
 import type { GenericView } from '../generic-view.js'
-import { isRowOf } from './selection.js'
+import { isRowOf } from './represent.js'
 
 /** Refuses to change or delete rows that the caller may only read. @throws PermissionDenied */
 export async function checkRowWrite(view: GenericView, objects: readonly object[]): Promise<void> {

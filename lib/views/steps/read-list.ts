@@ -38,7 +38,9 @@ import { rendererOf } from '../request/respond.js'
 import type { Resource } from '../resource.js'
 import { readGuarded } from './guarded-view.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
-import { answerClass, loadShown, ownClass, represent, rowAccess, selectionOf, type Tell } from './selection.js'
+import { loadShown, represent } from './represent.js'
+import { rowAccess, type Tell } from './row-access.js'
+import { answerClass, ownClass, selectionOf } from './selection.js'
 import { listQuery } from './visible-query.js'
 
 /** What the steps of one list ask again and again. */

@@ -12,7 +12,8 @@ import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import type { GenericView } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
-import { representFound, rowAccess } from './selection.js'
+import { representFound } from './represent.js'
+import { rowAccess } from './row-access.js'
 import { visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */

@@ -24,7 +24,8 @@ import { forcedOnPath } from '../request/parents.js'
 import { conditionOf } from './hold-rows.js'
 import { plainRow } from './plain-row.js'
 import { keyOnPath } from './read-object.js'
-import { checkAnswer, rowAccess } from './selection.js'
+import { rowAccess } from './row-access.js'
+import { checkAnswer } from './selection.js'
 import { askedOfWrite, refusalOf } from './write-guard.js'
 
 /** Foreign keys are left to the database. */

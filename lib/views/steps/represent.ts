@@ -1,0 +1,159 @@
+/** The written form of objects: loads what it shows of related ones, and what the request selects. */
+
+import { PermissionDenied } from '../../kernel/errors.js'
+import { describeModel } from '../../models/describe-model.js'
+import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
+import { toldOf } from '../../queryset/row-answers.js'
+import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
+import { findReadable } from '../../serializers/limited-fields.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import type { Serializer } from '../../serializers/serializer.js'
+import type { GenericView } from '../generic-view.js'
+import { counterOf } from './count-related.js'
+import { readAgain, shapingQuery } from './read-again.js'
+import { answerClass, narrowed, ownClass, selectionOf } from './selection.js'
+import { querysetOf } from './visible-query.js'
+
+/** Objects in their written form, once what it shows of related ones was loaded. */
+export function represent(view: GenericView, obj: object, many = false): unknown {
+  const whole = view.getSerializer({ obj, many })
+  return (partOf(view, whole) ?? whole).data
+}
+
+/** A serializer of the same objects that shows what the request asks for; undefined where that is all. */
+function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
+  const own = whole.constructor as SerializerClass
+  const part = narrowed(view, own)
+  if (part === own || whole.obj === undefined) return undefined
+  return new part({ obj: whole.obj, many: whole.many, context: whole.context }) as Serializer
+}
+
+/**
+ * Loads what the answer shows of related objects: one query for each relation. Code of the application that computes a
+ * field finds all that whole objects have, as it does on an object's own page.
+ */
+export async function loadShown(view: GenericView, objects: readonly object[], knex?: Queryable): Promise<void> {
+  const shown = answerClass(view)
+  const own = ownClass(view)
+  const isWhole = shown === own || view.plan.resource.overrides.loading || isComputed(serializerPlan(shown))
+  if (isWhole) await view.loadRelated(objects, knex)
+  if (shown !== own) {
+    const all = serializerPlan(shown).relations
+    const known = isWhole ? serializerPlan(own).relations : {}
+    await load(view, objects, { relations: without(all, known), knex })
+  }
+  await askReadable(view, objects)
+}
+
+/** Finds out which values of the objects the caller may read, where rules say so of each row. */
+export async function askReadable(view: GenericView, objects: readonly object[], again = false): Promise<void> {
+  if (view.visibleFields)
+    await findReadable(answerClass(view), objects, { context: view.getSerializerContext(), again })
+}
+
+/** True where a method of the serializer or an accessor of a model computes a field, from what it likes of the object. */
+function isComputed({ readable, model }: SerializerPlan): boolean {
+  return readable.some(({ method, column, relation, source }) => {
+    if (method !== undefined) return true
+    if (column || !model) return false
+    let owner = model.model
+    let next = relation
+    for (const step of relation ? source.slice(1) : source) {
+      if (next) owner = next.model
+      const { columns, relations } = describeModel(owner)
+      next = relations.get(step)
+      if (!next) return !columns.has(step) && step in owner.prototype
+    }
+    return false
+  })
+}
+
+/** Loads what the answer shows besides the related objects that were loaded with an object. */
+async function loadExpanded(view: GenericView, objects: readonly object[]): Promise<void> {
+  const shown = serializerPlan(answerClass(view)).relations
+  const relations = without(shown, serializerPlan(ownClass(view)).relations)
+  await load(view, objects, { relations, knex: undefined })
+}
+
+async function load(view: GenericView, objects: readonly object[], loading: Loading): Promise<void> {
+  const { knex = view.trx ?? view.knex } = loading
+  const parent = querysetOf(view)
+  const count = counterOf(view, parent)
+  await loadRelations(view.plan.viewClass.modelClass(), objects, { ...loading, knex, parent, count })
+}
+
+/** The relations that are not there yet, or not as deep. */
+function without(relations: Relations, known: Relations): Relations {
+  return Object.fromEntries(
+    Object.entries(relations).filter(([name, inner]) => JSON.stringify(known[name]) !== JSON.stringify(inner)),
+  )
+}
+
+/** The written form of an object that `getObject()` has found. */
+export async function representFound(view: GenericView, object: object): Promise<unknown> {
+  if (selectionOf(view)) await loadExpanded(view, [object])
+  await askReadable(view, [object])
+  return represent(view, object)
+}
+
+/** What is known of objects that were saved. */
+interface Saved {
+  /** Something may have changed the rows since they were returned. @default false */
+  readonly isStale?: boolean
+  /** What is shown of related objects was loaded when they were saved. @default true */
+  readonly isLoaded?: boolean
+}
+
+/** The written form of what a serializer has saved. */
+export async function representSaved(
+  view: GenericView,
+  serializer: Serializer,
+  { isStale = false, isLoaded = true }: Saved = {},
+): Promise<unknown> {
+  const selected = selectionOf(view) !== undefined
+  const { resource, keepsQueryset } = view.plan
+  // what it takes is not what is shown
+  if (serializer.constructor !== view.getSerializerClass() && serializer.obj) return representOther(view, serializer)
+  const objects = [serializer.obj].flat().filter((object) => object != null)
+  const isTold = !isStale && objects.length === 1 && isInQueryset(objects[0] as object)
+  const shaping = resource.isWholeTable || isTold ? undefined : shapingQuery(view)
+  const query = shaping ?? (isStale || (keepsQueryset && !isTold) ? querysetOf(view) : undefined)
+  if (!selected && !query && isLoaded) {
+    await askReadable(view, objects, true)
+    return serializer.data
+  }
+  const model = view.plan.viewClass.modelClass()
+  if (objects.every((object) => isRowOf(model, object))) {
+    if (query) await readAgain(view, query, objects, isStale)
+    if (shaping || isStale || !isLoaded) await loadShown(view, objects)
+    else if (selected) await loadExpanded(view, objects)
+  }
+  await askReadable(view, objects, true)
+  return (partOf(view, serializer) ?? serializer).data
+}
+
+/** True where the UPDATE has told so, of a queryset that makes nothing else of its rows. @throws PermissionDenied it has told the contrary */
+function isInQueryset(object: object): boolean {
+  const { holds } = toldOf(object) ?? {}
+  if (holds === false) throw new PermissionDenied()
+  return holds === true
+}
+
+/** What was saved by another serializer than the one that shows it. */
+async function representOther(view: GenericView, { obj, many }: Serializer): Promise<unknown> {
+  const model = view.plan.viewClass.modelClass()
+  const objects = [obj].flat() as object[]
+  if (objects.every((object) => isRowOf(model, object))) {
+    await readAgain(view, querysetOf(view), objects, true)
+    await loadShown(view, objects)
+  }
+  return represent(view, obj as object, many)
+}
+
+/** False for what is no row of the model's table: code of the application may have saved something else. */
+export function isRowOf(model: ModelClass, object: object): boolean {
+  const own: unknown = modelOf(object)
+  return isModelClass(own) && own.tableName === model.tableName
+}
