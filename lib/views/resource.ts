@@ -1,14 +1,12 @@
 /** What a generic view class needs to answer requests, decided once: a request only reads it. */
 
 import { CompositeKey, compositeKey } from '../fields/composite-key.js'
-import { type ObjectKey, objectKey } from '../fields/object-key.js'
+import type { ObjectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterSettings, isDescribed } from '../filters/filter.js'
 import { OUR_FILTERS } from '../filters/our-filters.js'
 import { declaredTerm, resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
-import { withoutPrefix } from '../filters/search-filter.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { didYouMean } from '../kernel/near-miss.js'
 import { decided, oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -19,44 +17,17 @@ import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import { mayAsk, type VisibleFields } from '../queryset/visible-fields.js'
-import { Statements } from '../rows/row-access.js'
-import { decideRows, type RowDecision, shownColumns } from '../rows/row-plan.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { serializerPlan } from '../serializers/plan.js'
 import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
 import { actionNamed, sampleOf, takesMany } from './actions.js'
+import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
+import { filterSettingsOf } from './filter-settings.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
+import { findLookup } from './object-lookup.js'
 import { CHOOSING, Overrides, type WritingAction } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
-import { relatedViewSets } from './related-view-set.js'
 import { type Deletion, deletionFor } from './soft-delete.js'
-
-class AnswerPlan {
-  readonly serializer: SerializerClass
-  /** The model of what it shows; undefined for a serializer without one. */
-  readonly model: ModelClass | undefined
-  /** The answer is for known users only: it holds ids that are others for each user. */
-  readonly needsUser: boolean
-  /** How rows are written as it says, or why they cannot be. */
-  readonly rows: RowDecision
-  /** The model's columns that it shows as they are. */
-  readonly columns: ReadonlySet<string>
-  /** Those that read and insert its rows. */
-  readonly statements = new Statements()
-
-  constructor(serializer: SerializerClass) {
-    const { model, needsUser } = serializerPlan(serializer)
-    this.serializer = serializer
-    this.model = model?.model
-    this.needsUser = needsUser
-    this.rows = decideRows(serializer)
-    this.columns = shownColumns(serializer)
-  }
-}
-
-/** The answers of a serializer class, the same for as long as the catalogue is. @throws {ConfigurationError} */
-const answerPlan = oncePerCatalogue((serializer: SerializerClass) => new AnswerPlan(serializer))
 
 /**
  * A generic view class as requests need it. What the catalogue has a say in is made when it is first asked for, and then
@@ -358,49 +329,6 @@ export class Resource {
     const method = this.overrides.first(methods)
     return method === undefined ? null : `${this.view.name} overrides ${method}()`
   }
-}
-
-/** What filter backends know of a class. @param filterSettingsOfRelated that of the view sets of its relations */
-function filterSettingsOf(
-  view: GenericViewClass,
-  resource: Resource,
-  filterSettingsOfRelated: (related: GenericViewClass) => FilterSettings,
-): FilterSettings {
-  const { name, searchConfig, searchType, searchParam } = view
-  const { model, filters: backends } = resource
-  const mayAsk = (attribute: string) => (named: string) => resource.mayAsk(attribute, named)
-  const relations = [...relatedViewSets(view, filterSettingsOfRelated)].filter(([named]) =>
-    mayAsk('filterRelations')(named),
-  )
-  return {
-    name,
-    model,
-    filtersetFields: view.filtersetFields.filter(mayAsk('filtersetFields')),
-    searchFields: view.searchFields.filter((named) => mayAsk('searchFields')(withoutPrefix(named))),
-    orderingFields: view.orderingFields.filter(mayAsk('orderingFields')),
-    searchConfig,
-    searchType,
-    searchParam,
-    backends,
-    relations: new Map(relations),
-  }
-}
-
-/** The key that objects are looked up by. @throws {ConfigurationError} the model has no column of that name */
-function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey {
-  const { columns, primaryKey, prepared } = model
-  // `id` is the primary key, whatever its columns are called, unless a column of that name tells objects apart
-  const own = columns.get('id')
-  const isOther = own !== undefined && (own.unique || (!prepared && primaryKey.length < 2))
-  const properties = view.lookupField === 'id' && !isOther && primaryKey.length > 0 ? primaryKey : [view.lookupField]
-  const parts = properties.map((property) => {
-    const part = objectKey(model.model, property)
-    if (part) return part
-    throw new ConfigurationError(
-      `${view.name}: lookupField "${property}" is no column of ${modelName(model.model)}${didYouMean(property, columns.keys())}`,
-    )
-  })
-  return parts.length === 1 ? (parts[0] as ObjectKey) : new CompositeKey(parts)
 }
 
 /** The resource of a view class, the same for as long as the catalogue is. @throws {ConfigurationError} */
