@@ -10,11 +10,11 @@ import { JsonText, jsonList } from '../renderers/json-renderers.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { rowsSkippedError } from '../serializers/write-rows.js'
-import { type AskedOfRow, compileInsert, compileInserts, compileListInsert, listColumns } from './insert-sql.js'
 import { ownCode } from './own-code.js'
 import type { RowAccess } from './row-access.js'
 import { rowPlan } from './row-plan.js'
 import { writerOf } from './row-writer.js'
+import { type AskedOfRow, compileInsert, compileInserts, compileListInsert, listColumns } from './write-sql.js'
 
 /**
  * Why objects are created through instances of the model, as a sentence for `explain()`; null where one statement inserts an

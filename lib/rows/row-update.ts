@@ -13,12 +13,12 @@ import { JsonText } from '../renderers/json-renderers.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { cellKind } from './cell-kinds.js'
-import { type AskedOfRow, compileUpdate } from './insert-sql.js'
 import { ownCode } from './own-code.js'
 import type { RowAccess } from './row-access.js'
 import { rowPlan } from './row-plan.js'
 import type { RowPlan } from './row-shape.js'
 import { writerOf } from './row-writer.js'
+import { type AskedOfRow, compileUpdate } from './write-sql.js'
 
 /**
  * Why what is stored is looked at before it is changed through a serializer, as a sentence for `explain()`; null where a

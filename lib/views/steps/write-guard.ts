@@ -6,7 +6,7 @@ import type { KeyedCondition } from '../../queryset/condition-key.js'
 import { positionColumn, type SqlPart } from '../../queryset/keyset.js'
 import { ownCondition } from '../../queryset/own-condition.js'
 import { answerSql, askedOf } from '../../queryset/row-answers.js'
-import type { AskedOfRow } from '../../rows/insert-sql.js'
+import type { AskedOfRow } from '../../rows/write-sql.js'
 import type { GenericView } from '../generic-view.js'
 import { visibleQuery } from './visible-query.js'
 

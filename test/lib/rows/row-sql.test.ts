@@ -1,4 +1,4 @@
-/** The SQL of a row plan: of lists, pages and counts, and of inserts that return what they have inserted. */
+/** The SQL of a row plan: of lists, pages and counts, and of writes that return what they have written. */
 import { ModelSerializer, NestedSerializer, SlugRelatedField } from 'koa-viewsets'
 import type { QueryBuilder } from 'objection'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -6,10 +6,10 @@ import { describeModel, prepareModels } from '../../../lib/models/describe-model
 import type { Column } from '../../../lib/models/model-description.js'
 import type { Queryable } from '../../../lib/postgres/pg-types.js'
 import { totalOrder } from '../../../lib/queryset/total-order.js'
-import { compileInsert, compileInserts, compileListInsert, listColumns } from '../../../lib/rows/insert-sql.js'
 import { decideRows } from '../../../lib/rows/row-plan.js'
 import type { RowPlan } from '../../../lib/rows/row-shape.js'
 import { compileRows, type RowSelection } from '../../../lib/rows/row-sql.js'
+import { compileInsert, compileInserts, compileListInsert, listColumns } from '../../../lib/rows/write-sql.js'
 import type { SerializerClass } from '../../../lib/serializers/contract.js'
 import { Author, AuthorSerializer, Book, database, useLibrary } from '../../support/library.js'
 
