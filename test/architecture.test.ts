@@ -124,8 +124,9 @@ const QUERIES: Readonly<Record<string, string>> = {
   'lib/queryset/visible-rows.ts': 'says which rows are seen',
   'lib/rows/row-sql.ts': 'the rows of a page that was found, by their keys',
   'lib/rows/sql-parts.ts': 'what is joined to rows: those that are seen',
-  'lib/rows/write-sql.ts': 'writes; what they join is shown where nobody sees less of it (findInserter(), updateUnheld())',
-  'lib/rows/row-update.ts': 'rows that are shown with another, where nobody sees less of them (updateUnheld())',
+  'lib/rows/write-sql.ts':
+    'writes; what they join is shown where nobody sees less of it (findInserter(), updateByStatement())',
+  'lib/rows/row-update.ts': 'rows that are shown with another, where nobody sees less of them (updateByStatement())',
   'lib/rows/list-sql.ts': 'the keys of the page around it',
   'lib/rules/compile-condition.ts': 'a rule looks at all rows; `readable` asks the rule of the others',
   'lib/rules/policies.ts': 'prints SQL for PostgreSQL to ask',

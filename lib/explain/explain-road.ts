@@ -39,8 +39,8 @@ import { findInserter } from '../views/steps/insert-row.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { explainedList } from '../views/steps/read-list.js'
 import { rowAccess } from '../views/steps/row-access.js'
+import { writableRows } from '../views/steps/write-by-statement.js'
 import { askedOfWrite } from '../views/steps/write-guard.js'
-import { writableRows } from '../views/steps/write-unheld.js'
 import { takesPart } from '../views/takes-part.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
@@ -49,7 +49,7 @@ type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> &
   Partial<
     Pick<
       Explanation,
-      'transaction' | 'readsAgain' | 'version' | 'returns' | 'unheld' | 'hold' | 'change' | 'delete' | 'loads'
+      'transaction' | 'readsAgain' | 'version' | 'returns' | 'write' | 'hold' | 'change' | 'delete' | 'loads'
     >
   >
 
@@ -194,8 +194,8 @@ class RoadBook {
     if (name === 'update' && takesPart(view.plan))
       this.#subject.notes.push('fields that the body leaves out stay as they are (partialPut)')
     const isChange = writes === 'update' && name !== 'restoreDeleted'
-    const where = view.plan.unheld.way === 'statement' && !asked ? writableRows(view)?.where : undefined
-    if (where) await this.#writeUnheld(writes === 'delete', where)
+    const where = view.plan.writing.way === 'statement' && !asked ? writableRows(view)?.where : undefined
+    if (where) await this.#writeByStatement(writes === 'delete', where)
     let condition: KeyedCondition | undefined
     if (!asked && !takesMany(name)) {
       await this.#step('hold', async () => {
@@ -229,7 +229,7 @@ class RoadBook {
   }
 
   /** The one statement that changes or deletes an object; what follows it is for requests that it is not for. */
-  async #writeUnheld(isDeletion: boolean, where: readonly KeyedCondition[]): Promise<void> {
+  async #writeByStatement(isDeletion: boolean, where: readonly KeyedCondition[]): Promise<void> {
     const view = this.#view
     const { knex } = this.#recording
     const { lookup, model } = view.resource
@@ -249,19 +249,19 @@ class RoadBook {
     this.#otherwise = 'else '
   }
 
-  /** How rows are held, changed and deleted. */
+  /** How the object on the path is written, and how rows are held, changed and deleted. */
   #ways(
     isDeletion: boolean,
     condition: KeyedCondition | undefined,
-  ): Pick<Explanation, 'unheld' | 'hold' | 'change' | 'delete' | 'loads'> {
+  ): Pick<Explanation, 'write' | 'hold' | 'change' | 'delete' | 'loads'> {
     const { plan, resource } = this.#view
-    const { unheld, writing } = plan
+    const { writing } = plan
     const { holding, changing, deleting, before } = writing
     const { way, because } = holding
     const isOwn = resource.ownHook(plan.action) !== null
     const held = condition ? { way: 'statement' as const, because: null } : { way: 'queryset' as const, because }
     return {
-      unheld: wayOf(unheld),
+      write: wayOf(writing),
       hold: wayOf(way === 'condition' ? held : { way, because }),
       ...(isOwn || isDeletion ? {} : { change: wayOf(changing) }),
       ...(isOwn || !isDeletion ? {} : { delete: wayOf(deleting) }),

@@ -109,7 +109,7 @@ export interface Explanation {
    * How the object that the path names is changed or deleted: by one statement that finds it, or in a transaction that holds
    * its row before. Missing for actions that name none, as are the next three.
    */
-  readonly unheld?: ExplainedWrite<'statement' | 'transaction'>
+  readonly write?: ExplainedWrite<'statement' | 'transaction'>
   /** How the rows that a request names are locked: by one statement of ours, by the view's queryset, or not at all. */
   readonly hold?: ExplainedWrite<'statement' | 'queryset' | 'none'>
   /** How a row is changed: by one statement of ours, or by the model's own `$query().patch()`, with its hooks. */

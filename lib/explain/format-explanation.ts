@@ -47,13 +47,13 @@ function format(explanation: Explanation): string {
 const WIDTH = 13
 
 function written({
-  unheld,
+  write,
   hold,
   change,
   delete: deletion,
   loads,
 }: Explanation): readonly (readonly [string, string])[] {
-  const ways = Object.entries({ writes: unheld, holds: hold, changes: change, deletes: deletion })
+  const ways = Object.entries({ writes: write, holds: hold, changes: change, deletes: deletion })
   const told = ways.map(([label, way]) => [label, way ? withReason(`by ${way.by}`, way.because) : ''] as const)
   return [...told, ['loads before', loads ?? '']]
 }

@@ -21,7 +21,7 @@ import { policiesOf } from './policies.js'
 import type { Replicas } from './replicas.js'
 import { type Resource, resourceOf } from './resource.js'
 import type { HandledClass, ParentLink, ViewPolicies } from './view.js'
-import { WritingPlan, whyHeld } from './writing-plan.js'
+import { WritingPlan } from './writing-plan.js'
 
 /** An action in its place: the class that answers, the other methods of the path, and what a router says of it. */
 export interface ActionRoute {
@@ -237,24 +237,15 @@ export class GenericPlan extends ActionPlan {
     return decided(this, 'refusesRows', this.limitsRows || this.keepsQueryset)
   }
 
-  /** How the action holds, changes and deletes rows. */
+  /** How the action changes or deletes the object on the path, as far as classes say, and how it holds, changes and deletes rows. */
   get writing(): WritingPlan {
-    return decided(this, 'writing', new WritingPlan(this.resource, this.action))
+    return decided(this, 'writing', new WritingPlan(this))
   }
 
   /** How the action inserts, as far as classes say: by one statement, or by `serializer.save()`. */
   get inserting(): Way<'statement' | 'serializer'> {
     const because = this.#insertObstacle()
     return decided(this, 'inserting', { way: because === null ? 'statement' : 'serializer', because } as const)
-  }
-
-  /**
-   * How the action changes or deletes the object on the path, as far as classes say: by one statement that finds it, or in a
-   * transaction that holds its row before.
-   */
-  get unheld(): Way<'statement' | 'transaction'> {
-    const because = whyHeld(this)
-    return decided(this, 'unheld', { way: because === null ? 'statement' : 'transaction', because } as const)
   }
 
   #insertObstacle(): string | null {

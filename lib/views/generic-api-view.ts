@@ -260,7 +260,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
    */
   override get atomic(): boolean {
     const { plan } = this
-    const isAlone = plan.inserting.way === 'statement' || plan.unheld.way === 'statement'
+    const isAlone = plan.inserting.way === 'statement' || plan.writing.way === 'statement'
     const isOne = isAlone && !(this.knex as Queryable | undefined)?.isTransaction
     return (super.atomic || plan.viewClass.concurrency !== null) && !isOne
   }

@@ -1,4 +1,7 @@
-/** How an action holds, changes and deletes rows, and whether code of the application looks at objects around it: decided of its class. */
+/**
+ * How an action writes the object that a path names, how it holds, changes and deletes rows, and whether code of the application
+ * looks at objects around it: decided of its class.
+ */
 
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
@@ -21,8 +24,13 @@ const SHOWING = ['loadRelated', 'getSerializer', ...INPUT]
 const LOOKING = ['getObject', 'getObjectToWrite', 'checkObjectPermissions']
 const DELETING: ReadonlySet<string> = new Set(['destroy', 'bulkDestroy', 'restoreDeleted', 'purgeDeleted'])
 
-/** @internal A request only reads it; what depends on its connection and its caller is asked besides. */
-export class WritingPlan {
+/**
+ * @internal The object on the path is changed or deleted by one statement that finds it, or in a transaction that holds its row
+ * before. A request only reads it; what depends on its connection and its caller is asked besides.
+ */
+export class WritingPlan implements Way<'statement' | 'transaction'> {
+  readonly way: 'statement' | 'transaction'
+  readonly because: string | null
   /** What it does to the rows that it names, as rules call it. */
   readonly does: RowWrite | 'read'
   /**
@@ -41,7 +49,8 @@ export class WritingPlan {
   /** The same of an object that was saved. */
   readonly saved: Way<'unseen' | 'loaded'>
 
-  constructor(resource: Resource, action: string) {
+  constructor(plan: GenericPlan) {
+    const { resource, action } = plan
     const { view } = resource
     const { updateObstacle, deleteObstacle } = traitsOf(resource.model.model)
     const marks = view.softDelete !== null && action !== 'purgeDeleted'
@@ -53,6 +62,8 @@ export class WritingPlan {
     const { before, saved } = whyLoaded(resource, action)
     this.before = wayOf('unseen', 'loaded', before)
     this.saved = wayOf('unseen', 'loaded', saved)
+    this.because = writeObstacle(plan, this)
+    this.way = this.because === null ? 'statement' : 'transaction'
   }
 }
 
@@ -117,8 +128,8 @@ function whyLoaded(resource: Resource, action: string): Readonly<Record<'before'
 }
 
 /** Why the row of an object is held before it is changed or deleted; null where one statement finds and writes it. */
-export function whyHeld(plan: GenericPlan): string | null {
-  const { action, resource, viewClass, writing } = plan
+function writeObstacle(plan: GenericPlan, writing: Omit<WritingPlan, 'way' | 'because'>): string | null {
+  const { action, resource, viewClass } = plan
   const { name } = viewClass
   const { writes, runs = action } = actionNamed(action) ?? {}
   if (!plan.isOurs || !(runs === 'update' || action === 'destroy')) return `${action}() writes in its own way`
@@ -132,28 +143,29 @@ export function whyHeld(plan: GenericPlan): string | null {
   if (own !== null) return own
   const { hasHeirs, isIndirect, model } = resource.model
   if (hasHeirs || isIndirect) return `"${model.tableName}" has heirs, or rules`
-  return writes === 'delete' ? whyHeldToDelete(plan) : whyHeldToChange(plan)
+  return writes === 'delete' ? deletionObstacle(plan, writing.deleting) : changeObstacle(plan, writing.changing)
 }
 
-function whyHeldToChange({ viewClass, resource, writing }: GenericPlan): string | null {
+function changeObstacle({ viewClass, resource }: GenericPlan, { because }: WritingPlan['changing']): string | null {
   const method = resource.overrides.first(INPUT)
   if (method !== undefined) return `${viewClass.name} overrides ${method}()`
   const serializerClass = declaredInput(viewClass)
   if (!serializerClass) return `${viewClass.name} has no serializerClass`
-  return (
-    writing.changing.because ?? updateObstacle(serializerClass) ?? resource.stored('update', serializerClass).because
-  )
+  return because ?? updateObstacle(serializerClass) ?? resource.stored('update', serializerClass).because
 }
 
-function whyHeldToDelete({ viewClass, resource, writing }: GenericPlan): string | null {
+function deletionObstacle(
+  { viewClass, resource }: GenericPlan,
+  { way, because }: WritingPlan['deleting'],
+): string | null {
   const { triggers, model } = resource.model
   const taking = declaredInput(viewClass)
   if (viewClass.statuses.destroy === 200) return 'it shows what it deletes'
-  if (writing.deleting.way === 'mark') return 'it marks what it deletes'
+  if (way === 'mark') return 'it marks what it deletes'
   if (taking && keepsUploads(serializerPlan(taking))) return `${taking.name} keeps files`
   // those of a statement run without a row as well, and one that keeps the row would have run twice
   if (triggers.before.delete || triggers.after.delete) return `triggers run with each delete of "${model.tableName}"`
-  return writing.deleting.because
+  return because
 }
 
 /** True for a request that writes an object at which nothing but the package looks before. */

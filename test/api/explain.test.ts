@@ -175,7 +175,7 @@ describe('the SQL that is shown is the SQL that is sent', () => {
     const putting = await sent(() => client.send('PUT', '/api/books/1', { title: 'x', owner: 'y', author_id: 2 }))
     expect(put.statements.map(({ does }) => does)).toEqual(
       expect.arrayContaining(
-        put.unheld?.by === 'statement' ? ['update', 'else hold', 'else update'] : ['hold', 'update'],
+        put.write?.by === 'statement' ? ['update', 'else hold', 'else update'] : ['hold', 'update'],
       ),
     )
     const firstOf = (statements: Explanation['statements'], otherwise: boolean) =>

@@ -17,7 +17,7 @@ import { readNewVersion } from '../steps/concurrency.js'
 import { markDeleted, markOf, takeMark } from '../steps/delete-softly.js'
 import { whyKept } from '../steps/object-to-write.js'
 import { loadShown, represent, representFound } from '../steps/represent.js'
-import { deleteUnheld } from '../steps/write-unheld.js'
+import { deleteByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** @returns how many rows were deleted, or what the model's own hooks make of it */
@@ -47,7 +47,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     /** Answers DELETE: finds the object, checks its permissions, and calls `performDestroy()`. */
     async destroy(): Promise<unknown> {
-      if (await deleteUnheld(this)) return undefined
+      if (await deleteByStatement(this)) return undefined
       return holdingRows(this, async () => {
         const object = (await this.getObjectToWrite()) as Model
         if (this.viewClass.statuses.destroy !== 200) {

@@ -6,7 +6,7 @@ import type { GenericAPIView } from '../generic-api-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { selectionOf } from '../steps/selection.js'
-import { updateUnheld } from '../steps/write-unheld.js'
+import { updateByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `update` (PUT, the whole object) and `partialUpdate` (PATCH, the fields that were sent). */
@@ -42,7 +42,7 @@ interface UpdatingView extends GenericAPIView {
 }
 
 async function change(view: UpdatingView, partial: boolean): Promise<unknown> {
-  const updated = await updateUnheld(view, partial)
+  const updated = await updateByStatement(view, partial)
   if (updated) {
     if (updated.text === undefined) view.ctx.append('Preference-Applied', 'return=minimal')
     return updated.text

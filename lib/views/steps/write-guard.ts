@@ -27,7 +27,7 @@ const UNASKED: AskedOfWrite = {
   isLeft: { write: false, read: false, queryset: false },
 }
 
-/** What rules and the view's own queryset ask of the row that the view's action inserts, or changes unheld, and its version. */
+/** What rules and the view's own queryset ask of the row that the view's action inserts or changes by one statement, and its version. */
 export function askedOfWrite(view: GenericView, write: 'create' | 'update'): AskedOfWrite {
   const { visibleRows } = view
   const { plan } = view

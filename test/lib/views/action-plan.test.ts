@@ -242,7 +242,7 @@ it.each<[string, ViewSet, string, string?]>([
   ['holds many', books(), 'transaction: bulkUpdate() writes in its own way', 'bulkUpdate'],
   ['leaves an action of its own alone', books(), 'transaction: publish() writes in its own way', 'publish'],
 ])('%s', (_, view, expected, action = 'partialUpdate') => {
-  const { way, because } = planned(view, action).unheld
+  const { way, because } = planned(view, action).writing
   expect(because === null ? way : `${way}: ${because}`).toBe(expected)
 })
 

@@ -44,7 +44,7 @@ interface Updated {
  * Changes the object on the path by what the body says of it. @returns undefined where the row must be held first: what the
  * body says depends on it or is refused, a condition is to hold, or there is no such row
  */
-export async function updateUnheld(view: GenericView, partial: boolean): Promise<Updated | undefined> {
+export async function updateByStatement(view: GenericView, partial: boolean): Promise<Updated | undefined> {
   if (!isUnconditional(view)) return undefined
   const { data, textual, patch } = view.body
   if (patch !== undefined || textual || !isRecord(data)) return undefined
@@ -73,7 +73,7 @@ export async function updateUnheld(view: GenericView, partial: boolean): Promise
 }
 
 /** Deletes the object on the path. @returns false where its row must be held first, or is not there */
-export async function deleteUnheld(view: GenericView): Promise<boolean> {
+export async function deleteByStatement(view: GenericView): Promise<boolean> {
   if (!isUnconditional(view)) return false
   const rows = writableRows(view)
   if (!rows) return false
@@ -113,7 +113,7 @@ function changesOf(
 function isUnconditional({ plan, ctx, trx, knex }: GenericView): boolean {
   const { headers } = ctx
   return (
-    plan.unheld.way === 'statement' &&
+    plan.writing.way === 'statement' &&
     headers['if-match'] === undefined &&
     headers['if-none-match'] === undefined &&
     // what fails would end a transaction

@@ -432,7 +432,7 @@ describe.each(Object.entries(KINDS))('of %s', (kind, { statics, rules, below = '
     const random = new Random(seed)
     const statuses = new Map<number, number>()
     const rounds = size(40, 4_000)
-    let unheld = 0
+    let alone = 0
     for (let round = 0; round < rounds; round++) {
       const all = random.some(Object.keys(VALUES), random.pick([0.05, 0.2]))
       const names = random.chance(0.5) ? [random.pick(PLAINEST)] : all
@@ -454,7 +454,7 @@ describe.each(Object.entries(KINDS))('of %s', (kind, { statics, rules, below = '
         database.knex.on('query', listen)
         const { status, json, headers } = await own.send(method, path, body)
         database.knex.removeListener('query', listen)
-        if (status < 300 && !sent.includes('BEGIN;')) unheld++
+        if (status < 300 && !sent.includes('BEGIN;')) alone++
         const after = await own.get(path)
         // it may have left what the queryset shows
         if (status === 200 && after.status === 200) expect(after.json).toEqual(json)
@@ -474,9 +474,9 @@ describe.each(Object.entries(KINDS))('of %s', (kind, { statics, rules, below = '
         outcomes[1],
       ])
     }
-    report('writes with the row held, and without', { seed, unheld, ...Object.fromEntries(statuses) })
+    report('writes with the row held, and without', { seed, alone, ...Object.fromEntries(statuses) })
     // what is read elsewhere may change while a statement waits for its row
-    expect(unheld > 0).toBe(!runsAsRole() && kind !== 'rules that read another table')
+    expect(alone > 0).toBe(!runsAsRole() && kind !== 'rules that read another table')
     expect(statuses.get(200)).toBeGreaterThan(rounds / 20)
   }, 1_200_000)
 })
