@@ -39,7 +39,7 @@ import { findInserter } from '../views/steps/insert-row.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { explainedList } from '../views/steps/read-list.js'
 import { rowAccess } from '../views/steps/row-access.js'
-import { writableRows } from '../views/steps/write-by-statement.js'
+import { type WritableRows, writableRows } from '../views/steps/write-by-statement.js'
 import { askedOfWrite } from '../views/steps/write-guard.js'
 import { takesPart } from '../views/takes-part.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
@@ -163,7 +163,7 @@ class RoadBook {
       return { ...NOTHING, insert: method === undefined ? null : insert, ...again, transaction: view.viewClass.atomic }
     }
     const isBulk = name === 'bulkCreate'
-    const inserter = findInserter(view, this.#tell)
+    const inserter = findInserter(view, { tell: this.#tell })
     const wanted = askedOfWrite(view, 'create')
     const { isLeft } = wanted
     const again = this.#readsAgain(name, inserter && !isBulk ? { version: true, queryset: !isLeft.queryset } : UNTOLD)
@@ -194,8 +194,8 @@ class RoadBook {
     if (name === 'update' && takesPart(view.plan))
       this.#subject.notes.push('fields that the body leaves out stay as they are (partialPut)')
     const isChange = writes === 'update' && name !== 'restoreDeleted'
-    const where = view.plan.writing.way === 'statement' && !asked ? writableRows(view)?.where : undefined
-    if (where) await this.#writeByStatement(writes === 'delete', where)
+    const rows = view.plan.writing.way === 'statement' && !asked ? writableRows(view) : undefined
+    if (rows) await this.#writeByStatement(writes === 'delete', rows)
     let condition: KeyedCondition | undefined
     if (!asked && !takesMany(name)) {
       await this.#step('hold', async () => {
@@ -225,11 +225,11 @@ class RoadBook {
       await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete', condition))
     if (writes !== 'delete' && written) this.#noteRelations()
     else if (writes !== 'delete') await this.#readSaved(false)
-    return { ...NOTHING, ...again, statements: this.#statements, transaction: where === undefined }
+    return { ...NOTHING, ...again, statements: this.#statements, transaction: rows === undefined }
   }
 
   /** The one statement that changes or deletes an object; what follows it is for requests that it is not for. */
-  async #writeByStatement(isDeletion: boolean, where: readonly KeyedCondition[]): Promise<void> {
+  async #writeByStatement(isDeletion: boolean, { where, condition }: WritableRows): Promise<void> {
     const view = this.#view
     const { knex } = this.#recording
     const { lookup, model } = view.resource
@@ -240,7 +240,7 @@ class RoadBook {
     } else {
       const access = rowAccess(view, view.action as RowAnswer)
       const values = new Map(this.#writtenColumns().map((column) => [column, null]))
-      const asked = askedOfWrite(view, 'update')
+      const asked = askedOfWrite(view, 'update', condition)
       if (access) await this.#step('update', () => updateRow(access, { values, named, where, asked }))
       this.#subject.notes.push(
         'a condition (If-Match), a form, a patch document, a value that is refused or respelled, or no such row: the row is held first',

@@ -163,6 +163,15 @@ describe('[P14] A queryset of the view', () => {
     }
   })
 
+  it('takes creates where it computes what paths name objects by', async () => {
+    const Named = viewOf(Book, serializerOf(Book, ['id', 'title', 'slug']), { lookupField: 'slug' })
+    const select = (query: Queryset) => query.select('books.id', 'books.title', raw('upper(books.slug)').as('slug'))
+    const client = await serveViews({ named: querying(Named, select) })
+    const { status, json } = await client.send('POST', '/named', { title: 'new', slug: 'own' })
+    await Book.query().where('slug', 'own').delete()
+    expect([status, json]).toEqual([201, { id: json.id, title: 'new', slug: 'OWN' }])
+  })
+
   it('says nothing of an object of another model, nor before a create of the application has begun', async () => {
     const queryset = (query: Queryset) => query.select('books.*', raw(`'of a book'`).as('name'))
     const AuthorSerializer = serializerOf(Author, ['id', 'name'])

@@ -17,7 +17,7 @@ import {
 import { JsonPatchParser, MergePatchParser } from '../../lib/patches/index.js'
 import { any, type Rules, rule } from '../../lib/rules/index.js'
 import { errors } from '../../plugins/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { runsAsRole } from '../support/roles.js'
 import { Random } from '../trust/support/random.js'
@@ -260,6 +260,57 @@ describe('an object', () => {
     await client.send('PUT', `/counted/${json.id}`, json)
     await client.send('PATCH', `/counted/${json.id}`, { title: 'a' })
     expect((await client.get(`/counted/${json.id}`)).json).toEqual({ ...json, changes: 0 })
+  })
+})
+
+describe("an application's own queryset", () => {
+  const asked: string[] = []
+  let opened = 0
+  class CountedAuthors extends Authors {
+    constructor() {
+      super()
+      opened++
+    }
+  }
+  /** What a request asks for: querysets, views of the author on the path, and statements. */
+  async function askedFor(own: Client, method: string, path: string, body?: object) {
+    asked.length = 0
+    opened = 0
+    const sent = await countQueries(database.knex, async () => {
+      expect((await own.send(method, path, body)).status).toBeLessThan(300)
+    })
+    return { querysets: asked.length, parents: opened, statements: sent.length }
+  }
+  const counting = (view: typeof Notes) =>
+    class extends view {
+      static override serializerClass: SerializerClass = PlainSerializer
+      override getQueryset() {
+        asked.push(this.ctx.method)
+        return super.getQueryset().where('n', '<', 900)
+      }
+    }
+
+  it.skipIf(runsAsRole()).each([
+    ['by itself', ''],
+    ['below another object', '/authors/1'],
+  ])('is asked for once by a write of one statement, %s', async (_, below) => {
+    const api = new APIRouter().register('authors', CountedAuthors, 'author')
+    const view = below ? Object.assign(NestedViewSetMixin(Notes), { parentLookupField: 'author_id' }) : Notes
+    const router = below ? new NestedRouter(api, 'authors', { lookup: 'author_id' }) : api
+    router.register('notes', counting(view), 'note')
+    await api.prepare()
+    const own = await serveApp(errors(), api.routes())
+    const ids = [await store(), await store()]
+    const paths = ids.map((id) => `${below}/notes/${id}`)
+    // what is decided at the first request
+    await own.get(paths[0] as string)
+    // once for the permissions of the author, and once for its key
+    const once = { querysets: 1, parents: below ? 2 : 0, statements: 1 }
+    expect(await askedFor(own, 'PATCH', paths[0] as string, { title: 'b' })).toEqual(once)
+    const { meta: _meta, ...whole } = (await own.get(paths[0] as string)).json as Record<string, unknown>
+    expect(await askedFor(own, 'PUT', paths[0] as string, { ...whole, title: 'c' })).toEqual(once)
+    expect(await askedFor(own, 'DELETE', paths[1] as string)).toEqual(once)
+    expect(await askedFor(own, 'POST', `${below}/notes`, { title: 'd', n: 1 })).toMatchObject({ querysets: 1 })
   })
 })
 

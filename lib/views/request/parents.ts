@@ -8,6 +8,7 @@ import { PathStart, type Where } from '../../filters/field-path.js'
 import { every } from '../../filters/filter.js'
 import { isSafeMethod, withMethod } from '../../http/context.js'
 import { ConfigurationError, NotFound } from '../../kernel/errors.js'
+import { oncePer } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactAt } from '../../models/exact-types.js'
 import type { Column } from '../../models/model-description.js'
@@ -21,7 +22,7 @@ import type { ObjectLookup } from '../../rows/find-rows.js'
 import type { ForcedValues } from '../../serializers/contract.js'
 import { isDetail } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { lookedUp, lookupOf } from '../steps/read-object.js'
+import { keyOnPath, lookedUp, lookupOf } from '../steps/read-object.js'
 import type { View } from '../view.js'
 import { type ParentKey, parentKeyOf } from './parent-key.js'
 
@@ -80,12 +81,8 @@ function findsByItself(view: GenericView): boolean {
 
 /** The condition that a nested view's objects are those of the parent that the path names; undefined where it is none. */
 export function parentScope(view: GenericView): Where | undefined {
-  const link = view.plan.parents.at(-1)
-  const { parentKey } = view
-  const { viewClass } = view.plan
-  if (!link || viewClass.parentLookupField === undefined) return undefined
-  const parent = openParent(view)
-  const key = parentKeyOf(viewClass, parent.plan.viewClass.modelClass())
+  const key = keyOf(view)
+  if (!key) return undefined
   const { columns, related } = key
   const { visibleFields } = view
   // which objects are below another one tells the value of their foreign key
@@ -93,9 +90,9 @@ export function parentScope(view: GenericView): Where | undefined {
     ({ property }) => !visibleFields || mayAsk(visibleFields, view.plan.resource.model, [property]),
   )
   if (!isTold && view.ctx.method !== 'POST') throw new NotFound()
-  if (parentKey !== undefined) return (start) => keyIs(start, columns, parentKey)
-  const onPath = keyOfParent(parent, key)
-  if (onPath) return (start) => keyIs(start, columns, onPath)
+  const known = view.parentKey ?? parentKeyOnPath(view)
+  if (known) return (start) => keyIs(start, columns, known)
+  const parent = openParent(view)
   const lookup = lookupOf(parent)
   const isDirect = namesOf(lookup.key.columns) === namesOf(related)
   const found = foundRow(parent, lookup, isDirect ? undefined : related)
@@ -111,26 +108,32 @@ export function parentScope(view: GenericView): Where | undefined {
   })
 }
 
-/** What the path alone says of the foreign key of a nested object; undefined where the parent is to be looked at. */
-function keyOfParent(parent: GenericView, key: ParentKey): readonly unknown[] | undefined {
-  const lookup = lookupOf(parent)
-  const isDirect = namesOf(lookup.key.columns) === namesOf(key.related)
-  return isDirect && key.isKept && parent.plan.isPlain && !parent.scope() ? heldBy(key, lookup.values) : undefined
+/** The foreign key by which the view's objects belong to the one before them on the path; undefined where there is none. */
+function keyOf({ plan: { viewClass, parent } }: GenericView): ParentKey | undefined {
+  if (!parent || viewClass.parentLookupField === undefined) return undefined
+  return parentKeyOf(viewClass, parent.viewClass.modelClass())
 }
 
 /**
- * The foreign key that the path alone decides, with its value, for a write that looks at no parent: a constraint says that
- * there is one. Undefined where one is to be looked at, or was.
+ * What the path alone says of that key: a constraint says that there is a parent. Undefined where one is to be looked at.
+ * Writes and querysets of one request ask for it, each several times, and the parent's view is opened for it.
+ */
+const parentKeyOnPath = oncePer((view: GenericView): readonly unknown[] | undefined => {
+  const key = keyOf(view)
+  const { parent: plan } = view.plan
+  if (!(key?.isKept && plan?.isPlain) || namesOf(plan.resource.lookup.columns) !== namesOf(key.related))
+    return undefined
+  const parent = openParent(view)
+  return parent.scope() ? undefined : heldBy(key, keyOnPath(parent))
+})
+
+/**
+ * The foreign key that the path alone decides, with its value, for a write that looks at no parent. Undefined where one is to
+ * be looked at, or was.
  */
 export function forcedOnPath(view: GenericView): ForcedValues | undefined {
-  const { viewClass } = view.plan
-  if (viewClass.parentLookupField === undefined || view.parentKey !== undefined) return undefined
-  const parent = openParent(view)
-  const model = parent.plan.viewClass.modelClass()
-  const key = parentKeyOf(viewClass, model)
-  const values = keyOfParent(parent, key)
-  if (!values) return undefined
-  return Object.assign(new Map(key.columns.map(({ property }, index) => [property, values[index]])), { parent: model })
+  const values = view.parentKey === undefined ? parentKeyOnPath(view) : undefined
+  return values && forcedTo(view, values)
 }
 
 /** The key of the parent as the columns of the nested objects hold it; null for what they cannot hold. */
@@ -180,13 +183,15 @@ function first({ unique }: ObjectLookup['key'], query: AnyQueryBuilder): AnyQuer
 
 /** The foreign key that the path decides, with its value; undefined for a view that is not nested. */
 export function forcedValues(view: GenericView): ForcedValues | undefined {
-  const link = view.plan.parents.at(-1)
-  const { viewClass } = view.plan
-  if (!link || viewClass.parentLookupField === undefined) return undefined
-  const parent = (link.view as typeof link.view & GenericView['viewClass']).modelClass()
-  const { columns } = parentKeyOf(viewClass, parent)
-  const values = columns.map(({ property }, index) => [property, view.parentKey?.[index]] as const)
-  return Object.assign(new Map<string, unknown>(values), { parent })
+  return forcedTo(view, view.parentKey ?? [])
+}
+
+function forcedTo(view: GenericView, key: readonly unknown[]): ForcedValues | undefined {
+  const { parent } = view.plan
+  const columns = keyOf(view)?.columns
+  if (!parent || !columns) return undefined
+  const values = columns.map(({ property }, index) => [property, key[index]] as const)
+  return Object.assign(new Map<string, unknown>(values), { parent: parent.viewClass.modelClass() })
 }
 
 /** The view of the object that this one's belong to, as if its own path had been read. */

@@ -27,7 +27,6 @@ import type { RowAnswer } from '../overrides.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { versionOf } from './concurrency.js'
 import { plainRow } from './plain-row.js'
-import { shapingQuery } from './read-again.js'
 import { representSaved } from './represent.js'
 import { rowAccess, type Tell } from './row-access.js'
 import { visibleQuery } from './visible-query.js'
@@ -44,16 +43,19 @@ export interface InsertedRow {
   readonly text: unknown
 }
 
-/**
- * What the view's action inserts by, when it is one statement, as far as the request lets it.
- * @param tell gets the reason where there is none
- */
-export function findInserter(view: GenericView, tell?: Tell): Inserter | undefined {
+interface InserterRequest {
+  readonly asked?: AskedOfWrite
+  /** Gets the reason where there is none. */
+  readonly tell?: Tell
+}
+
+/** What the view's action inserts by, when it is one statement, as far as the request lets it. */
+export function findInserter(view: GenericView, { asked, tell }: InserterRequest = {}): Inserter | undefined {
   const { inserting } = view.plan
   if (inserting.because !== null) return tell?.(inserting.because)
   // last, so that a create of the application's begins before its queryset is asked for
-  if (!view.plan.resource.isWholeTable && shapingQuery(view))
-    return tell?.('its queryset makes more of its rows than the table has')
+  const { isShaped } = asked ?? askedOfWrite(view, 'create')
+  if (isShaped) return tell?.('its queryset makes more of its rows than the table has')
   const rows = rowAccess(view, view.plan.action as RowAnswer, { tell })
   if (!rows) return undefined
   const { plan } = rows
@@ -65,13 +67,14 @@ export function findInserter(view: GenericView, tell?: Tell): Inserter | undefin
 export async function insertRow(view: GenericView): Promise<InsertedRow | undefined> {
   if (view.plan.inserting.because !== null) return undefined
   const asked = askedOfWrite(view, 'create')
+  if (asked.isShaped) return undefined
   const insert = () => insertAsked(view, asked)
   // what may be refused afterwards is taken back
   return asked.isLeft.write || asked.isLeft.queryset ? holdingRows(view, insert) : insert()
 }
 
 async function insertAsked(view: GenericView, wanted: AskedOfWrite): Promise<InsertedRow | undefined> {
-  const inserter = findInserter(view)
+  const inserter = findInserter(view, { asked: wanted })
   if (!inserter) return undefined
   const serializer = view.getInputSerializer()
   const waiting = serializer.requireValid(view.plan.limitsRows ? LOOKING : TRUSTING)

@@ -14,20 +14,9 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { whereKeys, whereRows } from '../../queryset/where-keys.js'
 import { findSame } from '../../serializers/row-keys.js'
 import type { GenericView } from '../generic-view.js'
-import { querysetOf } from './visible-query.js'
-
-/**
- * The queryset of a view that has one of its own, where it selects, masks or loads something of its own: what a write returns is then not yet what
- * reads show.
- */
-export function shapingQuery(view: GenericView): AnyQueryBuilder | undefined {
-  const query = querysetOf(view)
-  return readsWholeRows(query) ? undefined : query
-}
 
 /**
  * Gives saved objects the properties that the query reads for them. Those that it does not find stay as they are, but for

@@ -5,6 +5,7 @@ import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
+import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { toldOf } from '../../queryset/row-answers.js'
 import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
 import { findReadable } from '../../serializers/limited-fields.js'
@@ -12,7 +13,7 @@ import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericView } from '../generic-view.js'
 import { counterOf } from './count-related.js'
-import { readAgain, shapingQuery } from './read-again.js'
+import { readAgain } from './read-again.js'
 import { answerClass, narrowed, ownClass, selectionOf } from './selection.js'
 import { querysetOf } from './visible-query.js'
 
@@ -118,8 +119,10 @@ export async function representSaved(
   if (serializer.constructor !== view.getSerializerClass() && serializer.obj) return representOther(view, serializer)
   const objects = [serializer.obj].flat().filter((object) => object != null)
   const isTold = !isStale && objects.length === 1 && isInQueryset(objects[0] as object)
-  const shaping = resource.isWholeTable || isTold ? undefined : shapingQuery(view)
-  const query = shaping ?? (isStale || (keepsQueryset && !isTold) ? querysetOf(view) : undefined)
+  const own = isStale || !(resource.isWholeTable || isTold) ? querysetOf(view) : undefined
+  // what a write returns is then not yet what reads show
+  const isShaped = own !== undefined && !resource.isWholeTable && !readsWholeRows(own)
+  const query = isShaped || isStale || keepsQueryset ? own : undefined
   if (!selected && !query && isLoaded) {
     await askReadable(view, objects, true)
     return serializer.data
@@ -127,7 +130,7 @@ export async function representSaved(
   const model = view.plan.viewClass.modelClass()
   if (objects.every((object) => isRowOf(model, object))) {
     if (query) await readAgain(view, query, objects, isStale)
-    if (shaping || isStale || !isLoaded) await loadShown(view, objects)
+    if (isShaped || isStale || !isLoaded) await loadShown(view, objects)
     else if (selected) await loadExpanded(view, objects)
   }
   await askReadable(view, objects, true)

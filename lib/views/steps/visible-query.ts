@@ -18,8 +18,7 @@ import type { GenericView } from '../generic-view.js'
  * @throws {ConfigurationError} it is one that lookups cannot narrow
  * @throws NotFound paths name objects by what it computes
  */
-export function visibleQuery(view: GenericView): AnyQueryBuilder {
-  const query = querysetOf(view)
+export function visibleQuery(view: GenericView, query: AnyQueryBuilder = querysetOf(view)): AnyQueryBuilder {
   const visible = view.plan.resource.isWholeTable ? query : groupConditions(query)
   checkQueryset(view, visible)
   refuseComputedLookup(view, visible)

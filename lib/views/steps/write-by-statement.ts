@@ -54,12 +54,12 @@ export async function updateByStatement(view: GenericView, partial: boolean): Pr
   if (!access || access.plan.updateObstacle !== undefined || (limitsRows && isWrapped(access.plan))) return undefined
   const rows = writableRows(view)
   if (!rows) return undefined
-  const { where, forced } = rows
+  const { where, forced, condition } = rows
   const serializer = view.getInputSerializer({ partial, forced })
   if (!isUnseen(serializer, data, limitsRows) || !(await isSound(serializer))) return undefined
   const validated = serializer.validatedData as Readonly<Record<string, unknown>>
   const values = isAsGiven(serializer, data, validated) ? changesOf(serializer, validated, forced) : undefined
-  const asked = askedOfWrite(view, 'update')
+  const asked = askedOfWrite(view, 'update', condition)
   if (!values || values.size === 0 || Object.values(asked.isLeft).includes(true)) return undefined
   const named = keyOf(view)
   try {
@@ -131,8 +131,10 @@ function keyOf(view: GenericView): ReadonlyMap<string, unknown> {
 }
 
 /** The rows that the caller may write. */
-interface WritableRows {
+export interface WritableRows {
   readonly where: readonly KeyedCondition[]
+  /** That of the view's own queryset, which is one of these. */
+  readonly condition: KeyedCondition | undefined
   /** The foreign key that the path decides. */
   readonly forced: ForcedValues | undefined
 }
@@ -154,9 +156,10 @@ export function writableRows(view: GenericView): WritableRows | undefined {
     (write) => visibleRows?.written(model.model, write as RowWrite) ?? [],
   )
   const asked = askedOf(model, ruled, false)
-  const own = isWhole ? keyedScope(view) : conditionOf(view)
+  const condition = isWhole ? undefined : conditionOf(view)
+  const own = isWhole ? keyedScope(view) : condition
   if (own === undefined || asked.length < new Set(ruled).size) return undefined
-  return { where: own === null ? asked : [own, ...asked], forced }
+  return { where: own === null ? asked : [own, ...asked], forced, condition }
 }
 
 /** That rows are not deleted, and belong to the object before them on the path; null for all rows. */

@@ -5,10 +5,11 @@ import type { Column } from '../../models/model-description.js'
 import type { KeyedCondition } from '../../queryset/condition-key.js'
 import { positionColumn, type SqlPart } from '../../queryset/keyset.js'
 import { ownCondition } from '../../queryset/own-condition.js'
+import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { answerSql, askedOf } from '../../queryset/row-answers.js'
 import type { AskedOfRow } from '../../rows/write-sql.js'
 import type { GenericView } from '../generic-view.js'
-import { visibleQuery } from './visible-query.js'
+import { querysetOf, visibleQuery } from './visible-query.js'
 
 /** What is asked of a written row: whether it may be there, whether its writer may read it, and which version it is. */
 export interface AskedOfWrite extends AskedOfRow {
@@ -16,6 +17,8 @@ export interface AskedOfWrite extends AskedOfRow {
   readonly asked: readonly SqlPart[]
   /** How many of them, the last ones, are the strings of the version. */
   readonly terms: number
+  /** The view's own queryset makes more of its rows than the table has: a statement cannot return what it shows. */
+  readonly isShaped: boolean
   /** What the statement cannot say: it is asked for once the row is there. */
   readonly isLeft: { readonly write: boolean; readonly read: boolean; readonly queryset: boolean }
 }
@@ -24,15 +27,20 @@ const UNASKED: AskedOfWrite = {
   asked: [],
   isVaried: false,
   terms: 0,
+  isShaped: false,
   isLeft: { write: false, read: false, queryset: false },
 }
 
-/** What rules and the view's own queryset ask of the row that the view's action inserts or changes by one statement, and its version. */
-export function askedOfWrite(view: GenericView, write: 'create' | 'update'): AskedOfWrite {
+/**
+ * What rules and the view's own queryset ask of the row that the view's action inserts or changes by one statement, and its
+ * version.
+ * @param own the condition of that queryset, where it has been asked for
+ */
+export function askedOfWrite(view: GenericView, write: 'create' | 'update', own?: KeyedCondition): AskedOfWrite {
   const { visibleRows } = view
   const { plan } = view
-  const { model, versionTerms } = plan.resource
-  if (!visibleRows && !plan.keepsQueryset && versionTerms.length === 0) return UNASKED
+  const { model, versionTerms, isWholeTable } = plan.resource
+  if (!visibleRows && isWholeTable && versionTerms.length === 0) return UNASKED
   const writable = visibleRows?.written(model.model, write)
   const read = visibleRows?.written(model.model, 'read')
   // an UPDATE that waits for its row sees other tables as they were before
@@ -41,7 +49,8 @@ export function askedOfWrite(view: GenericView, write: 'create' | 'update'): Ask
   const guard = conditions.find(({ condition }) => condition === writable)
   const readable = read === writable ? undefined : conditions.find(({ condition }) => condition === read)
   const isReadLeft = read !== undefined && read !== writable && !readable
-  const kept = plan.keepsQueryset && !isReadLeft ? keptCondition(view) : undefined
+  const condition = own ?? (isWholeTable ? undefined : conditionOfOwn(view))
+  const kept = plan.keepsQueryset && !isReadLeft && condition !== SHAPED ? condition : undefined
   const terms = versionTerms.map(({ property }) => model.columns.get(property) as Column)
   return {
     asked: [
@@ -52,6 +61,7 @@ export function askedOfWrite(view: GenericView, write: 'create' | 'update'): Ask
     ],
     isVaried: kept?.isVaried === true,
     terms: terms.length,
+    isShaped: condition === SHAPED,
     isLeft: {
       write: writable !== undefined && !guard,
       read: isReadLeft,
@@ -68,10 +78,14 @@ function unlessUnread(kept: SqlPart, readable: SqlPart): SqlPart {
   }
 }
 
-/** The condition of the view's queryset on columns of its rows; undefined for any other. */
-export function keptCondition(view: GenericView): KeyedCondition | undefined {
+const SHAPED = 'shaped'
+
+/** The condition of the view's own queryset on columns of its rows; undefined for any other. */
+function conditionOfOwn(view: GenericView): KeyedCondition | typeof SHAPED | undefined {
   const knex = view.trx ?? view.knex
-  return knex && ownCondition(visibleQuery(view), knex)
+  const query = querysetOf(view)
+  if (!readsWholeRows(query)) return SHAPED
+  return knex && ownCondition(visibleQuery(view, query), knex)
 }
 
 /** A setting that nobody has: to ask for it is an error that names it. */
