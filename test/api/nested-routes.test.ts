@@ -320,6 +320,38 @@ describe('[E11] the chain of parents', () => {
     expect((await send('DELETE', '/api/authors/3/books/4/reviews/5')).text).toBe(MISSING)
   })
 
+  it('narrows the queryset that a permission asks before anything of the path is looked up', async () => {
+    const counts: number[] = []
+    class Counted extends BasePermission {
+      override async hasPermission(_ctx: Context, view: GuardedView): Promise<boolean> {
+        counts.push(await (view as unknown as BookViewSet).getQueryset().resultSize())
+        return true
+      }
+    }
+    class CountedBooks extends BookViewSet {
+      static override permissionClasses: Permissions = [Counted]
+    }
+    class Visible extends AuthorViewSet {
+      override getQueryset(): QueryBuilder<Author> {
+        return super.getQueryset().where('hidden', false)
+      }
+    }
+    for (const authors of [AuthorViewSet, Visible]) {
+      class ByName extends authors {
+        static override lookupField = 'slug'
+      }
+      for (const [found, paths] of [
+        [authors, ['1', '2', '3', '9']],
+        [ByName, ['ada', 'ben', 'cy', 'nobody']],
+      ] as const) {
+        const { get } = await serve({ authors: found, books: CountedBooks })
+        counts.length = 0
+        for (const path of paths) await get(`/api/authors/${path}/books`)
+        expect(counts).toEqual([2, 1, authors === Visible ? 0 : 1, 0])
+      }
+    }
+  })
+
   it('runs the object permissions of the parents', async () => {
     class NotBen extends BasePermission {
       override hasObjectPermission(_ctx: Context, _view: GuardedView, author: object): boolean {
@@ -467,6 +499,15 @@ describe('[E11] the chain of parents', () => {
     // the path is asked again once the row is held
     expect(await count(() => send('PATCH', `${base}/1`, { text: 'x' }))).toBe(3)
     expect(await count(() => send('DELETE', `${base}/1`))).toBe(3)
+    // an object that has been looked at is there, however empty the list below it
+    class Visible extends AuthorViewSet {
+      override getQueryset(): QueryBuilder<Author> {
+        return super.getQueryset().where('hidden', false)
+      }
+    }
+    const below = await serve({ authors: Visible })
+    await Book.query().delete().where('author_id', 2)
+    expect(await count(() => below.get('/api/authors/2/books'))).toBe(2)
   })
 
   it('asks for no parent that a foreign key says to be there, and for one that older rows may lack', async () => {

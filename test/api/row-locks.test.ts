@@ -9,10 +9,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, 
 import {
   APIRouter,
   action,
+  BasePermission,
   BulkModelViewSet,
   type Concurrency,
   FileUploadField,
   ModelSerializer,
+  ModelViewSet,
+  modelSerializer,
+  NestedRouter,
+  NestedViewSetMixin,
 } from '../../lib/index.js'
 import { any, rule } from '../../lib/rules/index.js'
 import { FileSystemStorage } from '../../lib/storage/index.js'
@@ -23,8 +28,10 @@ import { runsAsRole } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
 
 const SCHEMA = `
+  create table folders (id int primary key, name text not null unique);
+  insert into folders values (1, 'inbox'), (2, 'other');
   create table notes (id int primary key, owner text not null, n int not null default 0, text text not null, file text,
-    changed timestamptz not null default clock_timestamp());
+    changed timestamptz not null default clock_timestamp(), folder_id int references folders);
   create function touch() returns trigger language plpgsql as
     $$ begin new.changed = clock_timestamp(); return new; end $$;
   create trigger touch before update on notes for each row execute function touch();
@@ -37,6 +44,9 @@ const MISSING = '{"detail":"Not found","status":404}'
 class Member extends Model {
   static override tableName = 'team'
   static override idColumn = 'name'
+}
+class Folder extends Model {
+  static override tableName = 'folders'
 }
 class Note extends Model {
   static override tableName = 'notes'
@@ -79,6 +89,7 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
   Note.knex(database.knex)
+  Folder.knex(database.knex)
   Member.knex(database.knex)
 })
 afterAll(() => database.drop())
@@ -222,6 +233,59 @@ describe.each([
     })
     expect((await stored())?.owner).toBe(name.includes('DELETE') ? undefined : name === 'PUT' ? 'me' : 'us')
   })
+})
+
+class Folders extends ModelViewSet<Folder> {
+  static override model = Folder
+  static override serializerClass = modelSerializer(Folder, { fields: '__all__' })
+  static override lookupField = 'name'
+}
+class NotesInFolder extends NestedViewSetMixin(Notes) {
+  static override parentLookupField = 'folder_id'
+}
+class Readers extends BasePermission {
+  override async hasObjectPermission() {
+    return true
+  }
+}
+
+describe.each<[string, typeof Folders]>([
+  ['folders', Folders],
+  [
+    'folders of an own queryset',
+    class extends Folders {
+      override getQueryset() {
+        return super.getQueryset().whereNot('name', 'hidden')
+      }
+    },
+  ],
+  [
+    'folders whose readers are asked for',
+    class extends Folders {
+      static override permissionClasses = [Readers]
+    },
+  ],
+])('below %s', (_name, folders) => {
+  const SWAP = `update notes set n = 5 where id = 1; update folders set name = 'old' where id = 1;
+    update folders set name = 'inbox' where id = 2`
+
+  it.each(WRITES)(
+    '%s of a row whose folder loses its name to another meanwhile is of a missing one',
+    async (_kind, write, status = 404) => {
+      await database.knex.raw(`update folders set name = 'other' where id = 2; update folders set name = 'inbox' where id = 1;
+        update notes set folder_id = 1`)
+      const api = new APIRouter().register('folders', folders)
+      new NestedRouter(api, 'folders', { lookup: 'folder' }).register('notes', NotesInFolder)
+      await api.prepare()
+      const client = await serveApp(api.routes())
+      const send: Client['send'] = (method, path, ...rest) => client.send(method, `/folders/inbox${path}`, ...rest)
+      await whileHeld(SWAP, async () => {
+        const answer = await write({ ...client, send })
+        expect([404, status]).toContain(answer.status)
+      })
+      expect(await stored()).toEqual({ owner: 'me', n: 5, text: 'one' })
+    },
+  )
 })
 
 describe('getObjectToWrite()', () => {

@@ -37,6 +37,7 @@ const AREAS: Readonly<Record<string, Area>> = {
       'test/api/permissions',
       'test/api/nested-routes',
       'test/api/row-locks',
+      'test/api/configuration',
       'test/trust/access-matrix',
     ],
   },
@@ -74,7 +75,14 @@ const AREAS: Readonly<Record<string, Area>> = {
       'lib/queryset/keyset.ts',
       'lib/queryset/where-beyond.ts',
     ],
-    tests: ['test/lib/pagination', 'test/lib/queryset/keyset', 'test/api/server-cursor', 'test/api/cursor'],
+    tests: [
+      'test/lib/pagination',
+      'test/lib/queryset/keyset',
+      'test/lib/queryset/database-cursor',
+      'test/api/server-cursor',
+      'test/api/cursor',
+      'test/api/configuration',
+    ],
   },
   parsers: {
     sources: ['lib/parsers'],
@@ -144,7 +152,9 @@ async function test(args: readonly string[], seconds: number, url: string): Prom
   const [code] = (await once(child, 'close')) as [number | null]
   if (code === 0) return undefined
   if (code === 124 || code === 137) return /^ *FAIL .*|^ *× .*/m.exec(output)?.[0].trim() ?? TIME
-  return (/^ *FAIL .*/m.exec(output) ?? /^.*Error: .*/m.exec(output))?.[0].trim() ?? `ended with ${code}`
+  // files that the first failure breaks off fail as well, and are named without a test
+  const failures = [/^ *FAIL .* > .*/m, /^ *FAIL .*/m, /^.*Error: .*/m]
+  return failures.map((one) => one.exec(output)?.[0].trim()).find((one) => one !== undefined) ?? `ended with ${code}`
 }
 
 const TIME = 'the end of its time'

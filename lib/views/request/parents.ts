@@ -51,9 +51,7 @@ export async function checkParents(view: View): Promise<void> {
 
 /** Checks the objects on the path of a list that turned out empty, unless that was done before. @throws NotFound */
 export async function confirmParents(view: GenericView): Promise<void> {
-  if (view.plan.parents.length > 0 && view.parentKey === undefined) {
-    await enter(view, openParent(view), view.ctx.method)
-  }
+  if (view.parentKey === undefined) await enter(view, openParent(view), view.ctx.method)
 }
 
 /**
