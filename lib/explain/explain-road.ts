@@ -219,6 +219,7 @@ class RoadBook {
     await this.#step('hold', async () => {
       await inViewTransaction(view, this.#recording.knex, () => view.getObjectToWrite())
     })
+    if (view.plan.writing.before.way === 'loaded') await this.#loadRelated()
     const written = this.#overridden(...hooks.filter((hook) => hook in view))
     if (!written && marks) this.#setMark(name)
     else if (!written)
@@ -267,6 +268,17 @@ class RoadBook {
       ...(isOwn || !isDeletion ? {} : { delete: wayOf(deleting) }),
       ...(before.because === null ? {} : { loads: before.because }),
     }
+  }
+
+  /** What is related to an object before it is written: one statement for each relation of its own. */
+  async #loadRelated(): Promise<void> {
+    const { viewClass, resource } = this.#view
+    const { serializerClass } = viewClass
+    if (!serializerClass || this.#overridden('getObject', 'getObjectToWrite', 'loadRelated')) return
+    const object = this.#keyedObject() as Model & Record<string, unknown>
+    for (const name of Object.keys(serializerPlan(serializerClass).relations))
+      for (const property of resource.model.relations.get(name)?.ownerProperties ?? []) object[property] = 0
+    await this.#step('related', () => this.#view.loadRelated([object]))
   }
 
   /** How what was written is read for the answer. */

@@ -122,6 +122,11 @@ const shown = (serializerClass: SerializerClass) => Object.assign(class extends 
 class Guarded extends Books {
   static override permissionClasses = [Guard]
 }
+class GuardedBoth extends Guarded {
+  static override serializerClass = class extends Plain {
+    static override declaredFields = { ...WithAuthor.declaredFields, ...WithGenres.declaredFields }
+  }
+}
 class Versioned extends Books {
   static override model = Paper
   static override serializerClass = Papers
@@ -157,12 +162,13 @@ class Below extends NestedViewSetMixin(ModelViewSet) {
 
 let database: TestDatabase
 let client: Client
+let api: APIRouter
 let n = 10
 
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
   Model.knex(database.knex)
-  const api = new APIRouter()
+  api = new APIRouter()
     .register('plain', Books, 'plain')
     .register('to-one', shown(WithAuthor), 'to-one')
     .register('lists', shown(WithReviews), 'lists')
@@ -170,6 +176,7 @@ beforeAll(async () => {
     .register('keys', shown(WithGenres), 'keys')
     .register('twice', shown(WithGenresTwice), 'twice')
     .register('guarded', Guarded, 'guarded')
+    .register('guarded-both', GuardedBoth, 'guarded-both')
     .register('versions', Versioned, 'versions')
     .register('cheap', Cheap, 'cheap')
     .register('cheap-both', Object.assign(class extends Cheap {}, { serializerClass: WithAuthor }), 'cheap-both')
@@ -221,6 +228,22 @@ it.each([
     await count('GET', path),
   ]).toEqual([patch, put, get])
 })
+
+it('an object permission has what is related loaded for it', async () => {
+  await count('PATCH', '/guarded-both/1', { price: ++n })
+  expect(await count('PATCH', '/guarded-both/1', { price: ++n })).toBe(5)
+})
+
+it.each(['plain', 'to-one', 'lists', 'both', 'keys', 'guarded', 'guarded-both', 'authors'])(
+  '%s: explain() prints as many statements as a change sends',
+  async (name) => {
+    const body = name === 'authors' ? () => ({ name: `n${++n}` }) : () => ({ price: ++n })
+    await count('PATCH', `/${name}/1`, body())
+    const explained = (await api.explain(name)).find(({ answeredBy }) => answeredBy.endsWith('.partialUpdate'))
+    const sent = explained?.statements.filter(({ does }) => !does.startsWith('else '))
+    expect(sent).toHaveLength(await count('PATCH', `/${name}/1`, body()))
+  },
+)
 
 it.each([
   ['/plain', { title: 'n' }, 1],
