@@ -36,9 +36,9 @@ import { resourceOf } from '../views/resource.js'
 import { readSavedRows, savedRows } from '../views/steps/answer-saved.js'
 import { conditionOf, toTell } from '../views/steps/hold-rows.js'
 import { findInserter } from '../views/steps/insert-row.js'
+import { openRows } from '../views/steps/open-rows.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { explainedList } from '../views/steps/read-list.js'
-import { rowAccess } from '../views/steps/row-access.js'
 import { type WritableRows, writableRows } from '../views/steps/write-by-statement.js'
 import { askedOfWrite } from '../views/steps/write-guard.js'
 import { takesPart } from '../views/takes-part.js'
@@ -144,7 +144,7 @@ class RoadBook {
     }
     let rows: RowAccess | undefined
     await this.#step('object', async () => {
-      rows = rowAccess(view, 'retrieve', { tell: this.#tell })
+      rows = openRows(view, 'retrieve', { tell: this.#tell })
       await view.getDetail()
     })
     const reading = this.#reading(rows)
@@ -239,7 +239,7 @@ class RoadBook {
       await this.#step('delete', () => deleteNamed(model.model, { named, where }, knex))
       this.#subject.notes.push('a condition (If-Match), or no such row: the row is held first')
     } else {
-      const access = rowAccess(view, view.action as RowAnswer)
+      const access = openRows(view, view.action as RowAnswer)
       const values = new Map(this.#writtenColumns().map((column) => [column, null]))
       const asked = askedOfWrite(view, 'update', condition)
       if (access) await this.#step('update', () => updateRow(access, { values, named, where, asked }))
@@ -434,7 +434,7 @@ class RoadBook {
     if (overridden(this.#view, 'getSerializerClass')) {
       return this.#tell(`${this.#view.viewClass.name} overrides getSerializerClass(): each of them is decided on`)
     }
-    return rowAccess(this.#view, action, { tell: this.#tell })
+    return openRows(this.#view, action, { tell: this.#tell })
   }
 
   #reading(rows: RowAccess | undefined): ExplainedReading {

@@ -149,6 +149,7 @@ export class RuleSet {
     )
   }
 
+  /** The rule that is declared for a model. Whoever asks for those of all models goes by `models`. */
   ruleOf({ tableName }: ModelClass): ModelRule | undefined {
     return this.#rules.get(tableName)
   }
@@ -270,7 +271,7 @@ export class RequestRules {
   rows(model: ModelClass, action: RuleAction): RowCondition | undefined {
     const condition = this.#rules.ruleOf(model)?.conditionOf(action)
     if (condition === undefined) return undefined
-    // whoever asks for both sees that they are one
+    // the same object in both: it is compiled once, and whoever asks for both can tell
     if (action !== 'read' && condition === this.#rules.ruleOf(model)?.options.read) return this.rows(model, 'read')
     const name = `${action} ${model.tableName}`
     const known = this.#known.get(name)

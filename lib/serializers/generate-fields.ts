@@ -11,6 +11,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { checkKinds, checkOptions } from '../kernel/option-kinds.js'
+import { visibleNames } from '../models/hidden-attributes.js'
 import {
   type Column,
   type ModelDescription,
@@ -18,7 +19,6 @@ import {
   relationOfKey,
 } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
-import { visibleNames } from '../models/visibility.js'
 import { checkContradictions } from './check-serializer.js'
 import { hasAttribute, namesIn } from './check-source.js'
 

@@ -175,7 +175,7 @@ export class GenericPlan extends ActionPlan {
   /** Rules say which fields callers see and set. */
   readonly limitsFields: boolean
   /** Requests are about a part of the queryset: rules, soft deletion, or the objects before them on the path leave rows out. */
-  readonly narrowsRows: boolean
+  readonly hasScope: boolean
   readonly #readings = new Map<RowAnswer, AnswerReadings>()
 
   constructor(route: ActionRoute, permissions?: ViewPolicies['permissions']) {
@@ -185,13 +185,13 @@ export class GenericPlan extends ActionPlan {
     this.isBulk = this.isOurs && takesMany(this.action)
     this.limitsRows = this.rules !== undefined || Object.keys(this.viewClass.related).length > 0
     this.limitsFields = this.rules?.fields.isEmpty === false
-    this.narrowsRows = this.rules !== undefined || this.parents.length > 0 || this.viewClass.softDelete !== null
+    this.hasScope = this.rules !== undefined || this.parents.length > 0 || this.viewClass.softDelete !== null
     this.hasKey = this.isOurs && changesObject(this.action) && !overrides.writtenLookup
   }
 
   /**
    * How the objects of an answer are read, as far as classes say. Of a request, the connection and the
-   * renderer have a say, too (`rowAccess()`), and its query (`RowAccess.canRead()`, by `listSource()` and `findRows()`).
+   * renderer have a say, too (`openRows()`), and its query (`RowAccess.canRead()`, by `listSource()` and `findRows()`).
    * @param answer what is answered: what the action itself answers, or a stream of it
    */
   readings(answer: RowAnswer): AnswerReadings {

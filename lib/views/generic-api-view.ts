@@ -171,7 +171,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   /** @internal The conditions on all objects of the request: that they are not deleted, what rules say, and whom they belong to. */
   scope(): Where | undefined {
     const { plan } = this
-    if (!plan.narrowsRows) return undefined
+    if (!plan.hasScope) return undefined
     const { deletedScope } = this
     const parents = this.parentScope()
     const ruled = plan.rules && ruledRows(this)

@@ -22,9 +22,9 @@ import type { GenericView } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import type { RowAnswer, WritingAction } from '../overrides.js'
 import { readNewVersion, versionOf } from './concurrency.js'
+import { openRows } from './open-rows.js'
 import { lookupAny, lookupBy } from './read-object.js'
 import { isRowOf, representSaved } from './represent.js'
-import { rowAccess } from './row-access.js'
 import { answerClass } from './selection.js'
 
 /**
@@ -108,7 +108,7 @@ export function savedRows(view: GenericView): RowAccess | undefined {
     (isList || resource.versionTerms.length === 0 || writing.telling.way === 'update') &&
     resource.stored(runs as WritingAction, inputClassOf(view)).because === null &&
     !(isUnseen && Object.keys(serializerPlan(shown).relations).length > 0)
-  return isReturned ? undefined : rowAccess(view, action as RowAnswer, { shown })
+  return isReturned ? undefined : openRows(view, action as RowAnswer, { shown })
 }
 
 /**

@@ -26,9 +26,9 @@ import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { versionOf } from './concurrency.js'
+import { openRows, type Tell } from './open-rows.js'
 import { plainRow } from './plain-row.js'
 import { representSaved } from './represent.js'
-import { rowAccess, type Tell } from './row-access.js'
 import { visibleQuery } from './visible-query.js'
 import { type AskedOfWrite, askedOfWrite, refusalOf } from './write-guard.js'
 
@@ -56,7 +56,7 @@ export function findInserter(view: GenericView, { asked, tell }: InserterRequest
   // last, so that a create of the application's begins before its queryset is asked for
   const { isShaped } = asked ?? askedOfWrite(view, 'create')
   if (isShaped) return tell?.('its queryset makes more of its rows than the table has')
-  const rows = rowAccess(view, view.plan.action as RowAnswer, { tell })
+  const rows = openRows(view, view.plan.action as RowAnswer, { tell })
   if (!rows) return undefined
   const { plan } = rows
   if (view.plan.limitsRows && isWrapped(plan)) return tell?.('what it shows of related objects is what the caller sees')

@@ -37,9 +37,9 @@ import { requireUser } from '../request/require-user.js'
 import { rendererOf } from '../request/respond.js'
 import type { Resource } from '../resource.js'
 import { readGuarded } from './guarded-view.js'
+import { openRows, type Tell } from './open-rows.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
 import { loadShown, represent } from './represent.js'
-import { rowAccess, type Tell } from './row-access.js'
 import { answerClass, ownClass, selectionOf } from './selection.js'
 import { listQuery } from './visible-query.js'
 
@@ -198,7 +198,7 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
   }
   // of pages the whole request is bounded
   const bounds = writesRows || resource.keepsConnections ? boundsOf(listing, asked) : undefined
-  const rows = rowAccess(view, writesRows ? 'stream' : 'list', { shown, tell })
+  const rows = openRows(view, writesRows ? 'stream' : 'list', { shown, tell })
   const once = resource.describesLists && isKeyed(model) && subQueriesOf(asked) >= SEVERAL
   const scope = view.scope()
   const described = rows && describedList(listing, asked, scope)

@@ -12,15 +12,15 @@ import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import type { GenericView } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
+import { openRows } from './open-rows.js'
 import { representFound } from './represent.js'
-import { rowAccess } from './row-access.js'
 import { visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
   const { resource } = view.plan
   if (resource.namesPerUser && !resource.overrides.lookup) requireOwner(view)
-  const rows = rowAccess(view, 'retrieve')
+  const rows = openRows(view, 'retrieve')
   if (!rows) return readInstance(view)
   const all = await lookedUp(findRows(rows, lookupOf(view), resource.versionTerms))
   if (all === null) return readInstance(view)

@@ -14,7 +14,7 @@ import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 
 /**
- * The view's queryset, with the conditions that its objects belong to the one before them on the path, and are not deleted.
+ * The view's queryset, within its `scope()`: rules, the object before its own on the path, and what is not deleted.
  * @throws {ConfigurationError} it is one that lookups cannot narrow
  * @throws NotFound paths name objects by what it computes
  */
@@ -59,11 +59,11 @@ export function querysetOf(view: GenericView): AnyQueryBuilder {
 interface ListConditions {
   /** Filter backends may have a say in it. @default true */
   readonly asks?: boolean
-  /** The condition of the object before them on the path. @default that of the view */
+  /** What narrows the queryset. @default the view's `scope()` */
   readonly scope?: Where | undefined
 }
 
-/** The view's queryset with the conditions of a list: of the object before it on the path, and of all filter backends. */
+/** The view's queryset with the conditions of a list: its `scope()`, and those of all filter backends. */
 export function listQuery(
   view: GenericView,
   { asks = true, scope = view.scope() }: ListConditions = {},

@@ -22,9 +22,9 @@ import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
 import { forcedOnPath } from '../request/parents.js'
 import { conditionOf } from './hold-rows.js'
+import { openRows } from './open-rows.js'
 import { plainRow } from './plain-row.js'
 import { keyOnPath } from './read-object.js'
-import { rowAccess } from './row-access.js'
 import { checkAnswer } from './selection.js'
 import { askedOfWrite, refusalOf } from './write-guard.js'
 
@@ -49,7 +49,7 @@ export async function updateByStatement(view: GenericView, partial: boolean): Pr
   const { data, textual, patch } = view.body
   if (patch !== undefined || textual || !isRecord(data)) return undefined
   checkAnswer(view)
-  const access = rowAccess(view, view.plan.action as RowAnswer)
+  const access = openRows(view, view.plan.action as RowAnswer)
   const { limitsRows } = view.plan
   if (!access || access.plan.updateObstacle !== undefined || (limitsRows && isWrapped(access.plan))) return undefined
   const rows = writableRows(view)

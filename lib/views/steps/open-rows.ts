@@ -21,7 +21,7 @@ export interface RowAccessRequest {
 }
 
 /** The view's rows, where nothing of the application needs instances of them; else undefined. */
-export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAccessRequest = {}): RowAccess | undefined {
+export function openRows(view: GenericView, answer: RowAnswer, options: RowAccessRequest = {}): RowAccess | undefined {
   const { tell } = options
   // before it is asked what is shown
   const { because, of } = view.plan.readings(answer)
