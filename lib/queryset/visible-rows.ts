@@ -85,44 +85,41 @@ export function leaveOutUnseen(query: AnyQueryBuilder, seen: SeenRows | undefine
   } else addCondition(query, seen, reference)
 }
 
-/** Leaves out what the caller does not see of the rows that a relation leads to. */
-export function leaveOutUnrelated(
-  query: AnyQueryBuilder,
-  visible: VisibleRows | undefined,
-  { owner, relation }: { readonly owner: ModelClass; readonly relation: RelationDescription },
-): void {
-  if (!visible) return
-  const { name, model, through } = relation
-  leaveOutUnseen(query, visible.related({ owner, relation: name, model }))
-  const links = through && visible.links(through.model)
-  if (links) addCondition(query, links, query.tableRefFor(through.model.tableName as never))
+/** A relation of a model, by which a query comes to other rows. */
+interface RelationOf {
+  readonly owner: ModelClass
+  readonly relation: RelationDescription
 }
 
-/** True where the caller may not see all the rows that a relation leads to. */
-export function leavesOutUnrelated(
-  visible: VisibleRows | undefined,
-  { owner, relation: { name, model, through } }: { readonly owner: ModelClass; readonly relation: RelationDescription },
-): boolean {
-  if (!visible) return false
-  return visible.related({ owner, relation: name, model }) !== undefined || !!(through && visible.links(through.model))
+/** What the caller sees of the rows that a relation leads to, and of those of its join table; undefined where these are all. */
+export function seenRelated(visible: VisibleRows | undefined, { owner, relation }: RelationOf) {
+  const { name, model, through } = relation
+  const rows = visible?.related({ owner, relation: name, model })
+  const links = through && visible?.links(through.model)
+  return rows || links ? { rows, links, join: through?.model.tableName } : undefined
+}
+
+/** Leaves out what the caller does not see of the rows that a relation leads to. */
+export function leaveOutUnrelated(query: AnyQueryBuilder, visible: VisibleRows | undefined, of: RelationOf): void {
+  const { rows, links, join } = seenRelated(visible, of) ?? {}
+  leaveOutUnseen(query, rows)
+  if (links) addCondition(query, links, query.tableRefFor(join as never))
 }
 
 /** Says of each row of a query that a relation leads to it whether the caller sees that; undefined where all are seen. */
 export function isSeenRelated(
   query: AnyQueryBuilder,
   visible: VisibleRows | undefined,
-  { owner, relation }: { readonly owner: ModelClass; readonly relation: RelationDescription },
+  of: RelationOf,
 ): SqlPart | undefined {
-  const { name, model, through } = relation
-  const seen = visible?.related({ owner, relation: name, model })
-  const links = through && visible?.links(through.model)
+  const { rows, links, join } = seenRelated(visible, of) ?? {}
   const schema = () => schemaOf(query)
   const parts: SqlPart[] = []
-  if (seen) {
+  if (rows) {
     const table = query.tableRefFor(query.modelClass())
-    parts.push('query' in seen ? isShownBy(seen, relation, table) : seen.where(table, schema))
+    parts.push('query' in rows ? isShownBy(rows, of.relation, table) : rows.where(table, schema))
   }
-  if (links) parts.push(links.where(query.tableRefFor(through.model.tableName as never), schema))
+  if (links) parts.push(links.where(query.tableRefFor(join as never), schema))
   if (parts.length === 0) return undefined
   return { sql: parts.map(({ sql }) => `(${sql})`).join(' and '), bindings: parts.flatMap(({ bindings }) => bindings) }
 }

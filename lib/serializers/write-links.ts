@@ -12,7 +12,7 @@ import { isHeld } from '../queryset/held-rows.js'
 import { keyRows } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
-import { leavesOutUnrelated, type RowWrite, visibleRowsIn } from '../queryset/visible-rows.js'
+import { type RowWrite, seenRelated, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import { allowsNamed } from './check-written.js'
@@ -226,7 +226,7 @@ async function presentRows(
   reading: RelatedKeys,
 ): Promise<readonly (readonly Model[])[]> {
   const { relation, knex, visible } = reading
-  const hasUnseen = leavesOutUnrelated(visible, { owner, relation })
+  const hasUnseen = seenRelated(visible, { owner, relation }) !== undefined
   const known = sets.map(({ instance, isAlone }) => {
     if (!isAlone || hasUnseen) return undefined
     const list = instance ? (instance as Row)[relation.name] : []
