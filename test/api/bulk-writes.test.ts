@@ -21,6 +21,7 @@ import { countQueries } from '../support/database.js'
 import { Author, AuthorSerializer, Book, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
+import { untilWaiting } from '../support/waiting.js'
 import { size } from '../trust/support/size.js'
 
 useLibrary()
@@ -531,8 +532,7 @@ describe('[I6] crossing lists', () => {
     })
     await holder.raw('select from books where id = 6 for update')
     const answer = send(method, '/api/books/bulk', method === 'DELETE' ? ids : ids.map((id) => ({ id, n: 1 })))
-    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    await expect.poll(async () => (await database.knex.raw(waiting)).rows.length).toBe(1)
+    await untilWaiting(database.knex)
     const { rows } = await database.knex.raw('select id from books for update skip locked')
     // those before the one that it waits for are its own by now, and none behind it
     expect(rows.map(({ id }: { id: number }) => id).toSorted((a: number, b: number) => a - b)).toEqual([

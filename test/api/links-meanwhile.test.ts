@@ -2,10 +2,11 @@
 import knexLibrary, { type Knex } from 'knex'
 import { type DeclaredFields, PrimaryKeyRelatedField, SlugRelatedField } from 'koa-viewsets'
 import { knexSnakeCaseMappers, Model } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { routerOf, serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
+import { whileHeld } from '../support/waiting.js'
 
 /** Join tables, by what PostgreSQL lets be there once. */
 const JOINS = {
@@ -75,26 +76,8 @@ async function served(join: Join, link?: typeof Model): Promise<Client> {
 }
 
 /** What is answered to a request that finds another about to make the same link. */
-async function meanwhile(join: Join, link: object, request: () => ReturnType<Client['send']>) {
-  const other = await database.knex.transaction()
-  try {
-    await other(join).insert(link)
-    const answer = request()
-    await vi.waitFor(
-      async () => {
-        const { rows } = await database.knex.raw<{ rows: unknown[] }>(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-        expect(rows).not.toHaveLength(0)
-      },
-      { timeout: 5_000, interval: 5 },
-    )
-    await other.commit()
-    return await answer
-  } finally {
-    if (!other.isCompleted()) await other.rollback()
-  }
-}
+const meanwhile = (join: Join, link: object, request: () => ReturnType<Client['send']>) =>
+  whileHeld(database.knex, (other) => other(join).insert(link), request)
 
 const linksOf = async (join: Join) => {
   const rows = await database.knex(join).select('book_id', 'tag_id').orderBy(['book_id', 'tag_id'])

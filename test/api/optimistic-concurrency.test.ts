@@ -24,6 +24,7 @@ import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { findFreePort, type Program, startFile, toUrl, untilAnswer } from '../support/program.js'
 import { connectTo, type TestResponse } from '../support/server.js'
+import { untilWaiting } from '../support/waiting.js'
 
 const SCHEMA = `
   create function touch() returns trigger language plpgsql as
@@ -722,7 +723,7 @@ describe('two processes', () => {
         }),
       )
       // both have come as far as the row
-      await untilWaiting(2)
+      await untilWaiting(database.knex, 2)
       await holder.commit()
       const answers = await Promise.all(running)
       const done = method === 'DELETE' ? 204 : 200
@@ -759,16 +760,6 @@ describe('two processes', () => {
       expect(answers.map(({ status }) => status).sort((one, other) => one - other)).toEqual([200, 412])
     }
   })
-
-  /** Waits until so many statements wait for a lock. */
-  async function untilWaiting(count: number): Promise<void> {
-    for (;;) {
-      const { rows } = await database.knex.raw<{ rows: { count: string }[] }>(
-        `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      if (Number(rows[0]?.count) >= count) return
-    }
-  }
 })
 
 describe('an object of which only what is related is written', () => {

@@ -26,6 +26,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
 import { runsAsRole } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
+import { whileHeld } from '../support/waiting.js'
 
 const SCHEMA = `
   create table folders (id int primary key, name text not null unique);
@@ -110,26 +111,8 @@ async function served(view: View, knex?: Knex): Promise<Client> {
 }
 
 /** Sends a request that waits for a row which another transaction changes, and lets go of it then. */
-async function whileHeld(sql: string, request: () => Promise<unknown>): Promise<void> {
-  const holder = await database.knex.transaction()
-  try {
-    await holder.raw(sql)
-    const answer = request()
-    await vi.waitFor(
-      async () => {
-        const { rows } = await database.knex.raw<{ rows: unknown[] }>(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-        expect(rows).not.toHaveLength(0)
-      },
-      { timeout: 5_000, interval: 5 },
-    )
-    await holder.commit()
-    await answer
-  } finally {
-    if (!holder.isCompleted()) await holder.rollback()
-  }
-}
+const whileChanged = (sql: string, request: () => Promise<unknown>) =>
+  whileHeld(database.knex, (holder) => holder.raw(sql), request)
 
 const GIVE_AWAY = `update notes set owner = 'you' where id = 1`
 const stored = () => database.knex('notes').where('id', 1).first('owner', 'n', 'text')
@@ -169,7 +152,7 @@ describe.each([
     async (name, write, status = 404) => {
       if (name === 'an action' && !view.atomic) return
       const client = await served(view)
-      await whileHeld(GIVE_AWAY, async () => {
+      await whileChanged(GIVE_AWAY, async () => {
         const answer = await write(client)
         expect(answer.status).toBe(status)
         if (status === 404) expect(answer.text).toBe(MISSING)
@@ -183,7 +166,7 @@ describe.each([
     async (name, write) => {
       if (name === 'an action' && !view.atomic) return
       const client = await served(view)
-      await whileHeld(`update notes set n = 5 where id = 1`, async () => {
+      await whileChanged(`update notes set n = 5 where id = 1`, async () => {
         expect((await write(client)).status).toBeLessThan(300)
       })
       expect((await stored())?.n).toBe({ PUT: 7, 'an action': 6, PATCH: 5, 'a bulk PATCH': 5 }[name])
@@ -228,7 +211,7 @@ describe.each([
     const api = new APIRouter({ rules: [...rules] }).register('notes', view, 'note')
     await api.prepare()
     const client = await serveApp(api.routes())
-    await whileHeld(`update notes set owner = 'us' where id = 1`, async () => {
+    await whileChanged(`update notes set owner = 'us' where id = 1`, async () => {
       expect((await write(client)).status).toBeLessThan(300)
     })
     expect((await stored())?.owner).toBe(name.includes('DELETE') ? undefined : name === 'PUT' ? 'me' : 'us')
@@ -279,7 +262,7 @@ describe.each<[string, typeof Folders]>([
       await api.prepare()
       const client = await serveApp(api.routes())
       const send: Client['send'] = (method, path, ...rest) => client.send(method, `/folders/inbox${path}`, ...rest)
-      await whileHeld(SWAP, async () => {
+      await whileChanged(SWAP, async () => {
         const answer = await write({ ...client, send })
         expect([404, status]).toContain(answer.status)
       })
@@ -331,7 +314,7 @@ describe('getObjectToWrite()', () => {
       }
     }
     const { send } = await served(Own)
-    await whileHeld(`update notes set n = 5 where id = 1`, async () => {
+    await whileChanged(`update notes set n = 5 where id = 1`, async () => {
       expect((await send('POST', '/notes/1/bump')).status).toBe(200)
     })
     expect((await stored())?.n).toBe(6)
@@ -346,7 +329,7 @@ describe('getObjectToWrite()', () => {
       }
     }
     const { send } = await served(First)
-    await whileHeld(GIVE_AWAY, async () => {
+    await whileChanged(GIVE_AWAY, async () => {
       expect((await send('PATCH', '/notes/0', { text: 'first' })).json).toMatchObject({ id: 3, text: 'first' })
     })
     expect(await stored()).toEqual({ owner: 'you', n: 0, text: 'one' })
@@ -462,17 +445,17 @@ describe.skipIf(runsAsRole())('a role of the database', () => {
 
   it('that may delete, and not update, does not delete a row that goes to somebody else meanwhile', async () => {
     const { send } = await served(viewOf(await poolOf('grant select, delete on notes to ROLE')))
-    await whileHeld(GIVE_AWAY, async () => {
+    await whileChanged(GIVE_AWAY, async () => {
       expect((await send('DELETE', '/notes/1')).text).toBe(MISSING)
     })
     await database.knex.raw(`update notes set owner = 'me' where id = 1`)
     // what is to be compared with the row is compared with the one that was read
     const conditional = { 'If-None-Match': '"other"' }
-    await whileHeld(`update notes set n = 5 where id = 1`, async () => {
+    await whileChanged(`update notes set n = 5 where id = 1`, async () => {
       expect((await send('DELETE', '/notes/1', undefined, conditional)).status).toBe(409)
     })
     expect((await stored())?.n).toBe(5)
-    await whileHeld(`update notes set n = 6 where id = 1`, async () => {
+    await whileChanged(`update notes set n = 6 where id = 1`, async () => {
       expect((await send('DELETE', '/notes/1')).status).toBe(204)
     })
     expect(await stored()).toBeUndefined()
@@ -521,7 +504,7 @@ it('a view of one table is locked as the table is', async () => {
     }
   }
   const { send } = await served(ShownNotes)
-  await whileHeld(GIVE_AWAY, async () => {
+  await whileChanged(GIVE_AWAY, async () => {
     expect((await send('PATCH', '/notes/1', { text: 'longer' })).text).toBe(MISSING)
   })
   expect(await stored()).toEqual({ owner: 'you', n: 0, text: 'one' })

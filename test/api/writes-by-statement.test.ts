@@ -1,6 +1,7 @@
 /** Objects that are changed or deleted by one statement that finds them, and what has their row held before instead. */
+import type { Knex } from 'knex'
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   JSONParser,
@@ -20,6 +21,7 @@ import { errors } from '../../plugins/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { runsAsRole } from '../support/roles.js'
+import { whileHeld } from '../support/waiting.js'
 import { Random } from '../trust/support/random.js'
 import { report, seed, size } from '../trust/support/size.js'
 
@@ -325,25 +327,11 @@ describe('an object that somebody else holds', () => {
   /** The answer to a change that has waited for what is written meanwhile. */
   async function waited(own: Client, resource: string, body: object, meanwhile: (id: number) => string) {
     const id = await store()
-    const holder = await database.knex.transaction()
-    try {
+    const hold = async (holder: Knex.Transaction) => {
       await holder.raw('select from notes where id = ? for update', [id])
       await holder.raw(meanwhile(id))
-      const answer = own.send('PATCH', `/${resource}/${id}`, body)
-      await vi.waitFor(
-        async () => {
-          const { rows } = await database.knex.raw(
-            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-          )
-          expect(rows).not.toHaveLength(0)
-        },
-        { timeout: 5_000, interval: 5 },
-      )
-      await holder.commit()
-      return await answer
-    } finally {
-      if (!holder.isCompleted()) await holder.rollback()
     }
+    return whileHeld(database.knex, hold, () => own.send('PATCH', `/${resource}/${id}`, body))
   }
 
   it.each(['notes', 'held'])('is shown with others as they are once it is reached: /%s', async (resource) => {

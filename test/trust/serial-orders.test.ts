@@ -17,6 +17,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serializerOf, tableOf, viewOf } from '../support/views.js'
+import { countWaiting } from '../support/waiting.js'
 import { Random } from './support/random.js'
 import { isLong, report, seed, size } from './support/size.js'
 
@@ -241,10 +242,7 @@ function withoutLinks(result: string): string {
 /** Waits until so many transactions wait for a lock, or for a while. */
 async function untilWaiting(count: number): Promise<boolean> {
   for (let turn = 0; turn < 25; turn++) {
-    const { rows } = await observer.raw<{ rows: unknown[] }>(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    )
-    if (rows.length >= count) return true
+    if ((await countWaiting(observer)) >= count) return true
   }
   return false
 }
