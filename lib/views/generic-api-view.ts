@@ -318,7 +318,10 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     return inputSerializerOf(this, { inputData, textual, ...options }) as Serializer<M>
   }
 
-  /** What serializers know of the request. */
+  /**
+   * What serializers know of the request: asked once for each that is made. A write by one statement has no transaction, and so
+   * no `this.trx` (`explain()` says which); where it turns out to need one, it is asked again, with it.
+   */
   getSerializerContext(): SerializerContext {
     return { ctx: this.ctx, view: this, user: this.ctx.state['user'], knex: this.trx ?? this.knex }
   }

@@ -265,8 +265,10 @@ describe('an object', () => {
   })
 })
 
-describe("an application's own queryset", () => {
+describe("an application's own code", () => {
   const asked: string[] = []
+  /** Whether there was a transaction. */
+  const contexts: boolean[] = []
   let opened = 0
   class CountedAuthors extends Authors {
     constructor() {
@@ -274,14 +276,15 @@ describe("an application's own queryset", () => {
       opened++
     }
   }
-  /** What a request asks for: querysets, views of the author on the path, and statements. */
+  /** What a request asks for: querysets, views of the author on the path, contexts and statements. */
   async function askedFor(own: Client, method: string, path: string, body?: object) {
     asked.length = 0
+    contexts.length = 0
     opened = 0
     const sent = await countQueries(database.knex, async () => {
       expect((await own.send(method, path, body)).status).toBeLessThan(300)
     })
-    return { querysets: asked.length, parents: opened, statements: sent.length }
+    return { querysets: asked.length, parents: opened, contexts: [...contexts], statements: sent.length }
   }
   const counting = (view: typeof Notes) =>
     class extends view {
@@ -289,6 +292,10 @@ describe("an application's own queryset", () => {
       override getQueryset() {
         asked.push(this.ctx.method)
         return super.getQueryset().where('n', '<', 900)
+      }
+      override getSerializerContext() {
+        contexts.push(this.trx !== undefined)
+        return super.getSerializerContext()
       }
     }
 
@@ -307,12 +314,15 @@ describe("an application's own queryset", () => {
     // what is decided at the first request
     await own.get(paths[0] as string)
     // once for the permissions of the author, and once for its key
-    const once = { querysets: 1, parents: below ? 2 : 0, statements: 1 }
+    const once = { querysets: 1, parents: below ? 2 : 0, contexts: [false], statements: 1 }
     expect(await askedFor(own, 'PATCH', paths[0] as string, { title: 'b' })).toEqual(once)
     const { meta: _meta, ...whole } = (await own.get(paths[0] as string)).json as Record<string, unknown>
     expect(await askedFor(own, 'PUT', paths[0] as string, { ...whole, title: 'c' })).toEqual(once)
-    expect(await askedFor(own, 'DELETE', paths[1] as string)).toEqual(once)
-    expect(await askedFor(own, 'POST', `${below}/notes`, { title: 'd', n: 1 })).toMatchObject({ querysets: 1 })
+    expect(await askedFor(own, 'DELETE', paths[1] as string)).toEqual({ ...once, contexts: [] })
+    const created = await askedFor(own, 'POST', `${below}/notes`, { title: 'd', n: 1 })
+    expect(created).toMatchObject({ querysets: 1, contexts: [false] })
+    // a body that is compared with what is stored needs the row held first
+    expect(await askedFor(own, 'PATCH', paths[0] as string, { meta: { a: 3 } })).toMatchObject({ contexts: [true] })
   })
 })
 

@@ -16,9 +16,11 @@ import type { JsonText } from '../../renderers/json-renderers.js'
 import { isWrapped } from '../../rows/row-sql.js'
 import { unseenFields, updateRow } from '../../rows/row-update.js'
 import type { ForcedValues, SerializerClass } from '../../serializers/contract.js'
+import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import type { GenericView } from '../generic-view.js'
+import { inputClassOf } from '../input-class.js'
 import type { RowAnswer } from '../overrides.js'
 import { forcedOnPath } from '../request/parents.js'
 import { conditionOf } from './hold-rows.js'
@@ -47,16 +49,17 @@ interface Updated {
 export async function updateByStatement(view: GenericView, partial: boolean): Promise<Updated | undefined> {
   if (!isUnconditional(view)) return undefined
   const { data, textual, patch } = view.body
-  if (patch !== undefined || textual || !isRecord(data)) return undefined
+  const { limitsRows } = view.plan
+  if (patch !== undefined || textual || !isRecord(data) || !isUnseen(inputClassOf(view), data, limitsRows))
+    return undefined
   checkAnswer(view)
   const access = openRows(view, view.plan.action as RowAnswer)
-  const { limitsRows } = view.plan
   if (!access || access.plan.updateObstacle !== undefined || (limitsRows && isWrapped(access.plan))) return undefined
   const rows = writableRows(view)
   if (!rows) return undefined
   const { where, forced, condition } = rows
   const serializer = view.getInputSerializer({ partial, forced })
-  if (!isUnseen(serializer, data, limitsRows) || !(await isSound(serializer))) return undefined
+  if (!(await isSound(serializer))) return undefined
   const validated = serializer.validatedData as Readonly<Record<string, unknown>>
   const values = isAsGiven(serializer, data, validated) ? changesOf(serializer, validated, forced) : undefined
   const asked = askedOfWrite(view, 'update', condition)
@@ -176,9 +179,9 @@ function keyedScope(view: GenericView): KeyedCondition | null | undefined {
  * True where none of the fields that the body names is about what is stored.
  * @param looksUp keys are looked up as the caller: while a statement waits for its row, others may change what they lead to
  */
-function isUnseen(serializer: Serializer, data: Readonly<Record<string, unknown>>, looksUp: boolean): boolean {
-  const { writable } = serializer.plan
-  const unseen = unseenFields(serializer.constructor as SerializerClass)
+function isUnseen(serializer: SerializerClass, data: Readonly<Record<string, unknown>>, looksUp: boolean): boolean {
+  const { writable } = serializerPlan(serializer)
+  const unseen = unseenFields(serializer)
   const isOne = (input: string, name: string) => unseen.has(name) && !(looksUp && input === 'keys')
   return writable.every(({ name, input }) => input === 'nothing' || isOne(input, name) || !Object.hasOwn(data, name))
 }
