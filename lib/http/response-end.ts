@@ -36,6 +36,12 @@ export function whenResponseEnds({ req, res }: Context, listener: Listener): Lis
   return stop
 }
 
+/** The same, at once where the answer has ended already: nobody would tell of that. */
+export function atResponseEnd(ctx: Context, listener: Listener): void {
+  if (isGone(ctx)) listener()
+  else whenResponseEnds(ctx, listener)
+}
+
 /** True when nobody can take the answer any more. */
 export function isGone({ req, res }: Context): boolean {
   return res.destroyed || res.closed || req.socket.destroyed

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { accountOf } from '../http/caller.js'
 import { type Context, RequestSlot } from '../http/context.js'
-import { isGone, whenResponseEnds } from '../http/response-end.js'
+import { atResponseEnd } from '../http/response-end.js'
 import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/quote.js'
 import type { MeteringEngine, UsageEvent } from './engine.js'
@@ -62,9 +62,7 @@ export function meterRequest(ctx: Context, metering: Metering): void {
     if (health.open === 0) for (const resolve of health.idle.splice(0)) resolve()
   }
   health.open++
-  // a client may have gone before we were asked
-  if (isGone(ctx)) done()
-  else whenResponseEnds(ctx, done)
+  atResponseEnd(ctx, done)
 }
 
 /** Waits for the responses that are still being sent, and has the engine write what it has. */

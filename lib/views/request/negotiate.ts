@@ -1,12 +1,12 @@
 /** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views. */
 import { type Context, requestedFormat, WITH_CONTENT } from '../../http/context.js'
-import { isGone, whenResponseEnds } from '../../http/response-end.js'
+import { atResponseEnd } from '../../http/response-end.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { type Policies, resolvePolicies } from '../../kernel/policy.js'
 import { FormParser } from '../../parsers/form-parser.js'
 import { JSONParser } from '../../parsers/json-parser.js'
 import { MultiPartParser } from '../../parsers/multi-part-parser.js'
-import { type ParsedBody, type Parser, parseBody } from '../../parsers/parser.js'
+import { type Parser, parseBody } from '../../parsers/parser.js'
 import { JSONRenderer } from '../../renderers/json-renderers.js'
 import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
 
@@ -69,7 +69,7 @@ export async function readRequest(ctx: Context, negotiation: Negotiation): Promi
   if (strictAccept) selectRenderer(ctx, renderers, { format: requestedFormat(ctx, formats), strict: true })
   if (!methods.has(ctx.method) || parsers.length === 0) return
   const body = await parseBody(ctx, parsers)
-  disposeAtEnd(ctx, body)
+  if (body.dispose) atResponseEnd(ctx, () => void body.dispose?.().catch(() => {}))
   Object.assign(ctx.request, { body: body.data, ...(body.files && { files: body.files }) })
 }
 
@@ -81,13 +81,6 @@ export function renderAnswer(ctx: Context, { renderers, formats, basename }: Neg
   if (renderers.length > 1) ctx.vary('Accept')
   ctx.set('X-Content-Type-Options', 'nosniff')
   renderBody(ctx, renderer, data, { basename })
-}
-
-function disposeAtEnd(ctx: Context, body: ParsedBody): void {
-  if (!body.dispose) return
-  const dispose = () => void body.dispose?.().catch(() => {})
-  if (isGone(ctx)) dispose()
-  else whenResponseEnds(ctx, dispose)
 }
 
 /** What Koa would write as JSON. */

@@ -4,7 +4,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import type { Context } from '../../http/context.js'
 import { traceOf } from '../../http/request-trace.js'
-import { isGone, whenResponseEnds } from '../../http/response-end.js'
+import { atResponseEnd } from '../../http/response-end.js'
 import { currentTrace, publishAround, runAs, type Trace, traceStep, traceSync } from '../../kernel/trace.js'
 import { type AnswerTrace, CHANNELS, type DispatchTrace } from '../../kernel/trace-channels.js'
 import { watchDatabase, watchDatabases } from '../../postgres/watch-statements.js'
@@ -74,12 +74,7 @@ function watchAnswer(ctx: Context, trace: Trace): void {
   }
   if (!CHANNELS.answer.hasSubscribers) return
   const event: AnswerTrace = { request: trace.names, status: ctx.status }
-  const work = () =>
-    new Promise<void>((resolve) => {
-      // nobody would tell of an end that was before
-      if (isGone(ctx)) resolve()
-      else whenResponseEnds(ctx, resolve)
-    })
+  const work = () => new Promise<void>((resolve) => atResponseEnd(ctx, resolve))
   const done = () => {
     event.aborted = !ctx.res.writableFinished
   }
