@@ -62,7 +62,7 @@ export class WritingPlan implements Way<'statement' | 'transaction'> {
     const { before, saved } = whyLoaded(resource, action)
     this.before = wayOf('unseen', 'loaded', before)
     this.saved = wayOf('unseen', 'loaded', saved)
-    this.because = writeObstacle(plan, this)
+    this.because = writeObstacles(plan, this)
     this.way = this.because === null ? 'statement' : 'transaction'
   }
 }
@@ -98,6 +98,12 @@ function whyAsked(resource: Resource, action: string): string | null {
   return serializerClass ? resource.stored(runs, serializerClass).because : `${view.name} has no serializerClass`
 }
 
+/** The code of the application that looks at an object before it is written, as a sentence; null where there is none. */
+function lookedAt({ view, overrides, objectObstacle }: Resource): string | null {
+  const method = overrides.first(LOOKING)
+  return method === undefined ? objectObstacle : `${view.name} overrides ${method}()`
+}
+
 /** Why what is related is loaded before an object is written, and once it is saved; null where nobody looks at it. */
 function whyLoaded(resource: Resource, action: string): Readonly<Record<'before' | 'saved', string | null>> {
   const { view, overrides } = resource
@@ -110,7 +116,7 @@ function whyLoaded(resource: Resource, action: string): Readonly<Record<'before'
   if (!writes || overrides.hasPartOf(action)) return always(`${action}() is the application's own`)
   const seen = resource.ownHook(action) ?? overridden(SHOWING)
   if (seen !== null) return always(seen)
-  const looks = overridden(LOOKING) ?? resource.objectObstacle
+  const looks = lookedAt(resource)
   const { plainUpdates, plainDeletes } = traitsOf(resource.model.model)
   const hooks = (isPlain: boolean) =>
     isPlain ? null : `${modelName(resource.model.model)} has hooks or methods of its own`
@@ -127,45 +133,51 @@ function whyLoaded(resource: Resource, action: string): Readonly<Record<'before'
   return { before, saved: other ?? writingCode(serializerClass, writes) }
 }
 
-/** Why the row of an object is held before it is changed or deleted; null where one statement finds and writes it. */
-function writeObstacle(plan: GenericPlan, writing: Omit<WritingPlan, 'way' | 'because'>): string | null {
+/** Why the row of an object is held before it is changed or deleted, each reason once; null where one statement finds and writes it. */
+function writeObstacles(plan: GenericPlan, writing: Omit<WritingPlan, 'way' | 'because'>): string | null {
   const { action, resource, viewClass } = plan
-  const { name } = viewClass
   const { writes, runs = action } = actionNamed(action) ?? {}
   if (!plan.isOurs || !(runs === 'update' || action === 'destroy')) return `${action}() writes in its own way`
-  if (plan.limitsFields) return 'rules say which fields callers may set'
-  if (plan.parent && !plan.parent.isPlain) return 'the objects before it on the path are looked at'
-  if (plan.database) return 'its statements run as a role'
-  if (viewClass.concurrency !== null || viewClass.requireIfMatch) return `${name} has versions of its rows`
+  const isVersioned = viewClass.concurrency !== null || viewClass.requireIfMatch
   const { before, holding } = writing
   const isNamed = holding.way === 'statement' || holding.way === 'condition'
-  const own = (isNamed ? null : holding.because) ?? before.because ?? resource.ownHook(action)
-  if (own !== null) return own
   const { hasHeirs, isIndirect, model } = resource.model
-  if (hasHeirs || isIndirect) return `"${model.tableName}" has heirs, or rules`
-  return writes === 'delete' ? deletionObstacle(plan, writing.deleting) : changeObstacle(plan, writing.changing)
+  const obstacles = [
+    plan.limitsFields ? 'rules say which fields callers may set' : null,
+    plan.parent && !plan.parent.isPlain ? 'the objects before it on the path are looked at' : null,
+    plan.database ? 'its statements run as a role' : null,
+    isVersioned ? `${viewClass.name} has versions of its rows` : null,
+    isNamed ? null : holding.because,
+    lookedAt(resource),
+    resource.ownHook(action),
+    hasHeirs || isIndirect ? `"${model.tableName}" has heirs, or rules` : null,
+    ...(writes === 'delete' ? deleteObstacles(plan, writing) : updateObstacles(plan, writing)),
+  ]
+  const found = new Set(obstacles.filter((one) => one !== null))
+  return found.size === 0 ? before.because : [...found].join('; ')
 }
 
-function changeObstacle({ viewClass, resource }: GenericPlan, { because }: WritingPlan['changing']): string | null {
+type Obstacles = readonly (string | null)[]
+
+function updateObstacles({ viewClass, resource }: GenericPlan, { changing }: Pick<WritingPlan, 'changing'>): Obstacles {
   const method = resource.overrides.first(INPUT)
-  if (method !== undefined) return `${viewClass.name} overrides ${method}()`
+  if (method !== undefined) return [`${viewClass.name} overrides ${method}()`]
   const serializerClass = declaredInput(viewClass)
-  if (!serializerClass) return `${viewClass.name} has no serializerClass`
-  return because ?? updateObstacle(serializerClass) ?? resource.stored('update', serializerClass).because
+  if (!serializerClass) return [`${viewClass.name} has no serializerClass`]
+  return [changing.because, updateObstacle(serializerClass) ?? resource.stored('update', serializerClass).because]
 }
 
-function deletionObstacle(
-  { viewClass, resource }: GenericPlan,
-  { way, because }: WritingPlan['deleting'],
-): string | null {
+function deleteObstacles({ viewClass, resource }: GenericPlan, { deleting }: Pick<WritingPlan, 'deleting'>): Obstacles {
   const { triggers, model } = resource.model
   const taking = declaredInput(viewClass)
-  if (viewClass.statuses.destroy === 200) return 'it shows what it deletes'
-  if (way === 'mark') return 'it marks what it deletes'
-  if (taking && keepsUploads(serializerPlan(taking))) return `${taking.name} keeps files`
-  // those of a statement run without a row as well, and one that keeps the row would have run twice
-  if (triggers.before.delete || triggers.after.delete) return `triggers run with each delete of "${model.tableName}"`
-  return because
+  return [
+    viewClass.statuses.destroy === 200 ? 'it shows what it deletes' : null,
+    deleting.way === 'mark' ? 'it marks what it deletes' : null,
+    taking && keepsUploads(serializerPlan(taking)) ? `${taking.name} keeps files` : null,
+    // those of a statement run without a row as well, and one that keeps the row would have run twice
+    triggers.before.delete || triggers.after.delete ? `triggers run with each delete of "${model.tableName}"` : null,
+    deleting.because,
+  ]
 }
 
 /** True for a request that writes an object at which nothing but the package looks before. */

@@ -222,8 +222,13 @@ it.each<[string, ViewSet, string, string?]>([
   ['changes one that is not deleted', books({ softDelete: 'title' }), 'statement'],
   ['changes one of its queryset', Narrowed, 'statement'],
   ['holds it for a permission', books(owned), 'transaction: ObjectPermission is asked about each object'],
+  [
+    'holds it for several reasons',
+    books({ ...owned, concurrency: 'title', serializerClass: WritesAuthor }),
+    'transaction: View has versions of its rows; ObjectPermission is asked about each object; WritesAuthor.author: it takes nested objects',
+  ],
   ['holds it for a hook', Stamps, 'transaction: Stamps overrides performUpdate()'],
-  ['holds it for hooks of the model', over(Hooked), 'transaction: Hooked has hooks or methods of its own'],
+  ['holds it for hooks of the model', over(Hooked), 'transaction: Hooked overrides $beforeUpdate()'],
   ['holds it for policies', over(Secured), 'transaction: "secured" has row level security'],
   ['holds it where it is a row of a view', over(Viewed), 'transaction: PostgreSQL locks no rows of "viewed"'],
   ['holds it for a mark', books({ softDelete: 'title' }), 'transaction: it marks what it deletes', 'destroy'],
@@ -231,7 +236,7 @@ it.each<[string, ViewSet, string, string?]>([
   [
     'holds it for nested objects',
     books({ serializerClass: WritesAuthor }),
-    'transaction: WritesAuthor takes nested objects',
+    'transaction: WritesAuthor.author: it takes nested objects',
   ],
   [
     'holds it for its answer',
