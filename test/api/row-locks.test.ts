@@ -223,16 +223,14 @@ class Folders extends ModelViewSet<Folder> {
   static override serializerClass = modelSerializer(Folder, { fields: '__all__' })
   static override lookupField = 'name'
 }
-class NotesInFolder extends NestedViewSetMixin(Notes) {
-  static override parentLookupField = 'folder_id'
-}
 class Readers extends BasePermission {
   override async hasObjectPermission() {
     return true
   }
 }
 
-describe.each<[string, typeof Folders]>([
+/** Folders that are looked at before what is in them, or not. */
+const FOLDERS: readonly [string, typeof Folders][] = [
   ['folders', Folders],
   [
     'folders of an own queryset',
@@ -248,7 +246,17 @@ describe.each<[string, typeof Folders]>([
       static override permissionClasses = [Readers]
     },
   ],
-])('below %s', (_name, folders) => {
+]
+
+describe.each(
+  FOLDERS.flatMap(([kind, folders]) => [
+    [kind, folders, Notes] as const,
+    [`${kind}, and a condition on other rows`, folders, NotesByQuery] as const,
+  ]),
+)('below %s', (_name, folders, notes) => {
+  class NotesInFolder extends NestedViewSetMixin(notes) {
+    static override parentLookupField = 'folder_id'
+  }
   const SWAP = `update notes set n = 5 where id = 1; update folders set name = 'old' where id = 1;
     update folders set name = 'inbox' where id = 2`
 

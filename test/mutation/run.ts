@@ -61,6 +61,7 @@ const AREAS: Readonly<Record<string, Area>> = {
       'test/api/row-locks',
       'test/api/optimistic-concurrency',
       'test/api/bulk',
+      'test/api/actions',
       'test/api/resource-routes',
     ],
   },
