@@ -328,6 +328,25 @@ describe('a view with static concurrency', () => {
       await patch()
       expect(await countQueries(database.knex, patch)).toHaveLength(writes)
     }
+    // an object that code of the application shows has its version read before it
+    class Labelled extends DocumentSerializer {
+      static override fields = [...DocumentSerializer.fields, 'label']
+      static override declaredFields = { label: new SerializerMethodField() }
+      getLabel() {
+        return 'label'
+      }
+    }
+    const costs: [typeof Documents, number][] = [
+      [Documents, 2],
+      [Without, 1],
+    ]
+    for (const [view, reads] of costs) {
+      class Shown extends view {
+        static override serializerClass = Labelled
+      }
+      const client = await served(Shown)
+      expect(await countQueries(database.knex, () => client.get(path))).toHaveLength(reads)
+    }
   })
 
   it('keeps reads within a read-only session', async () => {

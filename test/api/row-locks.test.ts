@@ -249,9 +249,9 @@ const FOLDERS: readonly [string, typeof Folders][] = [
 ]
 
 describe.each(
-  FOLDERS.flatMap(([kind, folders]) => [
-    [kind, folders, Notes] as const,
-    [`${kind}, and a condition on other rows`, folders, NotesByQuery] as const,
+  FOLDERS.flatMap(([kind, folders]): [string, typeof Folders, typeof Notes][] => [
+    [kind, folders, Notes],
+    [`${kind}, and a condition on other rows`, folders, NotesByQuery],
   ]),
 )('below %s', (_name, folders, notes) => {
   class NotesInFolder extends NestedViewSetMixin(notes) {

@@ -7,6 +7,8 @@ import {
   JSONParser,
   ModelSerializer,
   ModelViewSet,
+  modelSerializer,
+  modelViewSet,
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
@@ -38,6 +40,7 @@ const SCHEMA = `
     $$ begin new.changes = old.changes + 1; return new; end $$;
   create trigger count_change before update on counted for each row execute function count_change();
   create table touched (what text);
+  create table logged (at pg_lsn primary key, name text);
   create function note_touch() returns trigger language plpgsql as $$ begin insert into touched values (tg_op); return null; end $$;
   create trigger note_touch after insert or update or delete on counted for each statement execute function note_touch();
   insert into authors (name) values ('Ada'), ('Ben');
@@ -58,6 +61,11 @@ class Note extends Model {
 }
 class Counted extends Model {
   static override tableName = 'counted'
+}
+/** Whose key only PostgreSQL can read. */
+class Logged extends Model {
+  static override tableName = 'logged'
+  static override idColumn = 'at'
 }
 class AuthorSerializer extends ModelSerializer {
   static override model = Author
@@ -141,6 +149,7 @@ beforeAll(async () => {
     .register('notes', Notes, 'note')
     .register('held', HeldNotes, 'held')
     .register('counted', CountedNotes, 'counted')
+    .register('logged', modelViewSet(Logged, { serializerClass: modelSerializer(Logged, { fields: '__all__' }) }))
   await api.prepare()
   client = await serving(errors(), api.routes())
 })
@@ -230,6 +239,10 @@ describe('an object', () => {
       ['x', { n: 1 }],
     ] as const) {
       expect((await client.send('PATCH', `/notes/${key}`, body)).status).toBe(404)
+    }
+    for (const [method, body] of [['PATCH', { name: 'x' }], ['PUT', { at: '0/7', name: 'x' }], ['DELETE']] as const) {
+      expect((await client.send(method, '/logged/x', body)).status).toBe(404)
+      expect((await client.send(method, '/logged/0%2F7', body)).status).toBe(404)
     }
   })
 

@@ -132,6 +132,13 @@ describe('a cursor token', () => {
     expect(changes).toBe(3717)
   })
 
+  it('[D6] is no cursor where bytes that are no UTF-8 stand for the character that others show in their place', () => {
+    const of = scope('book', 'slug', ['str'])
+    const token = writeCursor(of, { direction: 'next', position: ['\ufffd'] }) as string
+    const changed = Buffer.from(token, 'base64url').toString('hex').replace('efbfbd', 'ff')
+    expect(readCursor(of, encodeBase64Url(Buffer.from(changed, 'hex')))).toBeNull()
+  })
+
   it.each([
     ['a direction', 'back:int:42'],
     ['another tag', 'next:str:42'],
