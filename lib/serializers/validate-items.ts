@@ -21,6 +21,7 @@ import {
   forcedBy,
   type Item,
   isForced,
+  isGiven,
   type Outcome,
   take,
   takeNull,
@@ -128,14 +129,13 @@ function validateField(
   items: readonly Item[],
   scope: ValidationScope,
 ): Promise<void> | undefined {
-  const { field, input } = bound
-  if (input === 'objects') {
-    return validateNested(serializer, bound, field as NestedSerializer, items, validateItems)
-  }
-  if (input === 'keys' && !(scope.trustKeys === true && serializer.plan.trusted.has(bound))) {
-    return validateRelated(serializer, bound, field as RelatedField, items)
-  }
-  return validateValues(serializer, bound, items)
+  const { name, field, input } = bound
+  const isLookedUp = input === 'keys' && !(scope.trustKeys === true && serializer.plan.trusted.has(bound))
+  // of what nobody sends there is a default, or an error, and no object to ask for
+  if (!(isLookedUp || input === 'objects') || !items.some((item) => isGiven(item, name)))
+    return validateValues(serializer, bound, items)
+  if (isLookedUp) return validateRelated(serializer, bound, field as RelatedField, items)
+  return validateNested(serializer, bound, field as NestedSerializer, items, validateItems)
 }
 
 /** Values that the input cannot set, of a new object: a stored one has them. */

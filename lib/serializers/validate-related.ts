@@ -64,8 +64,8 @@ export async function checkTrusted(serializer: AnySerializer, items: readonly It
   const forced = forcedBy(serializer, scope)
   for (const bound of serializer.plan.writable) {
     if (isForced(forced, bound) || !serializer.plan.trusted.has(bound)) continue
-    const asking = items.filter((item) => !item.errors || !Object.hasOwn(item.errors, bound.name))
-    await validateRelated(serializer, bound, bound.field as RelatedField, asking)
+    const asking = items.filter((item) => isGiven(item, bound.name) && !Object.hasOwn(item.errors ?? {}, bound.name))
+    if (asking.length > 0) await validateRelated(serializer, bound, bound.field as RelatedField, asking)
   }
 }
 

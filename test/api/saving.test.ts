@@ -13,6 +13,7 @@ import { prepareModels } from 'koa-viewsets/tools'
 import { Model, type RelationMappings } from 'objection'
 import { describe, expect, it } from 'vitest'
 import { countQueries } from '../support/database.js'
+import { serveViews, viewOf } from '../support/views.js'
 import {
   Author,
   AuthorSerializer,
@@ -559,6 +560,32 @@ describe('a related field', () => {
       async (author_id) => (await refused(Own, { title: 'x', author_id }, { context }))?.['author_id'],
     )
     expect(await Promise.all(texts)).toEqual([2, 99].map((key) => [`Invalid pk "${key}" - object does not exist.`]))
+  })
+
+  it('asks the application for no queryset where nothing is chosen', async () => {
+    const Own = variant(BookSerializer, {
+      fields: ['title'],
+      declaredFields: {
+        author_id: new PrimaryKeyRelatedField({
+          queryset: (context) => Author.query().where('owner_id', (context.user as { id: number }).id),
+          required: false,
+        }),
+      },
+    })
+    const obj = await Book.query().findById(1)
+    const partly = make(Own, { obj, partial: true, inputData: { title: 'x' }, context: {} })
+    expect([await partly.isValid(), partly.validatedData]).toEqual([true, { title: 'x' }])
+    const whole = make(Own, { inputData: { title: 'x' }, context: {} })
+    expect([await whole.isValid(), whole.validatedData]).toEqual([true, { title: 'x' }])
+  })
+
+  it('takes its default once, also where something else is refused', async () => {
+    let defaults = 0
+    const author_id = new PrimaryKeyRelatedField({ queryset: Author, default: () => ++defaults })
+    const Own = variant(BookSerializer, { fields: ['title'], declaredFields: { author_id } })
+    const client = await serveViews({ books: viewOf(Book, Own) })
+    const answer = await client.send('POST', '/books', { title: null })
+    expect([answer.json.errors, defaults]).toEqual([{ title: ['This field may not be null.'] }, 1])
   })
 
   it('without a queryset is shown', async () => {
