@@ -11,18 +11,10 @@ import {
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
-import { checkFullText, type FullTextOptions, fullTextOf, searchParameter, searchText } from './full-text.js'
+import { askedSearch, checkFullText, type FullTextOptions, fullTextOf, searchParameter } from './full-text.js'
 
-/**
- * Searches the view's `searchFields` with PostgreSQL's full-text search: `searchConfig` is its configuration,
- * `searchType` says how the query is written (`websearch` takes any string), `searchParam` names the parameter.
- * Fields may be those of relations to one object. An index for fields of the model itself is one on
- * `to_tsvector('english', left(coalesce(title, '') || ' ' || coalesce(body, ''), 250000))`.
- * @example
- * static override filterBackends = [FullTextSearchFilter, SearchRankOrderingFilter]
- * static override searchFields = ['title', 'body']
- */
-export class FullTextSearchFilter extends BaseFilter {
+/** What both of them have: the parameter, the time that a search may take, and what is checked. */
+abstract class FullTextFilter extends BaseFilter {
   declare readonly asks?: 'search'
   readonly statementTimeout: number
 
@@ -30,16 +22,6 @@ export class FullTextSearchFilter extends BaseFilter {
     super()
     takeOptions(this, options)
     this.statementTimeout = options.statementTimeout ?? 5_000
-  }
-
-  override read(query: QueryParameters, settings: FilterSettings): FilterCondition | null {
-    const { search } = fullTextOf(settings)
-    const text = search && searchText(query, settings)
-    if (!search || text === null) return null
-    return {
-      where: (start) => search.matches(start, text),
-      guarded: this.statementTimeout,
-    }
   }
 
   override parameters(settings: FilterSettings): readonly ParameterDescription[] {
@@ -51,46 +33,50 @@ export class FullTextSearchFilter extends BaseFilter {
   }
 }
 
-takesOptions<FullTextOptions>(FullTextSearchFilter, { statementTimeout: 'size' })
+takesOptions<FullTextOptions>(FullTextFilter, { statementTimeout: 'size' })
+
+/**
+ * Searches the view's `searchFields` with PostgreSQL's full-text search: `searchConfig` is its configuration,
+ * `searchType` says how the query is written (`websearch` takes any string), `searchParam` names the parameter.
+ * Fields may be those of relations to one object. An index for fields of the model itself is one on
+ * `to_tsvector('english', left(coalesce(title, '') || ' ' || coalesce(body, ''), 250000))`.
+ * @example
+ * static override filterBackends = [FullTextSearchFilter, SearchRankOrderingFilter]
+ * static override searchFields = ['title', 'body']
+ */
+export class FullTextSearchFilter extends FullTextFilter {
+  override read(query: QueryParameters, settings: FilterSettings): FilterCondition | null {
+    const asked = askedSearch(query, settings)
+    return asked && { where: asked.matches, guarded: this.statementTimeout }
+  }
+}
+
+takesOptions(FullTextSearchFilter, {})
 
 /**
  * Puts the best matches of a full-text search first. Used alone it searches, too; beside a `FullTextSearchFilter` it
  * only orders. An order that the client asks for by `?ordering=` wins.
  */
-export class SearchRankOrderingFilter extends BaseFilter {
-  declare readonly asks?: 'search'
+export class SearchRankOrderingFilter extends FullTextFilter {
   override readonly ordersByExpression = true
-  readonly statementTimeout: number
-
-  constructor(options: FullTextOptions = {}) {
-    super()
-    takeOptions(this, options)
-    this.statementTimeout = options.statementTimeout ?? 5_000
-  }
 
   override read(query: QueryParameters, settings: FilterSettings): FilterCondition | null {
-    const { search } = fullTextOf(settings)
-    const text = search && searchText(query, settings)
-    if (!search || text === null) return null
-    const matches = isAlone(settings)
+    const asked = askedSearch(query, settings)
+    if (!asked) return null
     const orders = settings.backends.every((backend) => backend.ordering(query, settings) === null)
     return {
-      where: matches ? (start) => search.matches(start, text) : undefined,
-      change: orders ? (builder) => orderByRank(builder, search.rank(PathStart.of(builder), text)) : undefined,
+      where: isAlone(settings) ? asked.matches : undefined,
+      change: orders ? (builder) => orderByRank(builder, asked.rank(PathStart.of(builder))) : undefined,
       guarded: this.statementTimeout,
     }
   }
 
   override parameters(settings: FilterSettings): readonly ParameterDescription[] {
-    return isAlone(settings) && fullTextOf(settings).search ? [searchParameter(settings)] : []
-  }
-
-  override check(settings: FilterSettings, knex: Queryable | undefined): Promise<void> {
-    return checkFullText(settings, knex)
+    return isAlone(settings) ? super.parameters(settings) : []
   }
 }
 
-takesOptions<FullTextOptions>(SearchRankOrderingFilter, { statementTimeout: 'size' })
+takesOptions(SearchRankOrderingFilter, {})
 
 function orderByRank(query: AnyQueryBuilder, { sql, bindings }: SqlPart): void {
   void query.orderBy(query.modelClass().raw(sql, bindings), 'desc')

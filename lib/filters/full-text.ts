@@ -36,16 +36,16 @@ export interface FullTextOptions {
   readonly statementTimeout?: number
 }
 
-/** Full-text search over the fields of a view. */
-export interface FullText {
+/** A full-text search over the fields of a view. */
+interface AskedSearch {
   /** The condition that a row matches. */
-  matches(start: PathStart, text: string): SqlPart
+  readonly matches: (start: PathStart) => SqlPart
   /** How well a row matches. */
-  rank(start: PathStart, text: string): SqlPart
+  readonly rank: (start: PathStart) => SqlPart
 }
 
 /** The full-text search of a view; null when it has no search fields. */
-export const fullTextOf = oncePer((settings: FilterSettings): { search: FullText | null } => {
+export const fullTextOf = oncePer((settings: FilterSettings): { search: ((text: string) => AskedSearch) | null } => {
   const reader = readerOf(settings.name, settings.searchType)
   const names = settings.searchFields.map(withoutPrefix)
   const paths = resolvePaths(`${settings.name}: searchFields`, settings.model, names)
@@ -65,13 +65,13 @@ export const fullTextOf = oncePer((settings: FilterSettings): { search: FullText
   }
   const query = (text: string): SqlPart => ({ sql: `${reader}(?::regconfig, ?)`, bindings: [config, text] })
   return {
-    search: {
-      matches: (start, text) => combine(document(start), ' @@ ', query(text)),
-      rank: (start, text) => {
+    search: (text) => ({
+      matches: (start) => combine(document(start), ' @@ ', query(text)),
+      rank: (start) => {
         const { sql, bindings } = combine(document(start), ', ', query(text))
         return { sql: `ts_rank(${sql})`, bindings }
       },
-    },
+    }),
   }
 })
 
@@ -82,10 +82,16 @@ function asName(name: string): string {
 }
 
 /**
- * The text that a client searches for; null when it asks for nothing.
+ * What a client searches for; null where it asks for nothing.
  * @throws ValidationError, BadRequest it cannot be read
  */
-export function searchText(query: QueryParameters, settings: FilterSettings): string | null {
+export function askedSearch(query: QueryParameters, settings: FilterSettings): AskedSearch | null {
+  const { search } = fullTextOf(settings)
+  const text = search && searchText(query, settings)
+  return search && text !== null ? search(text) : null
+}
+
+function searchText(query: QueryParameters, settings: FilterSettings): string | null {
   const text = lastValueOf(query, settings.searchParam)
   if (text === undefined || text.trim() === '') return null
   try {

@@ -66,7 +66,7 @@ type Parts = Omit<Entry, 'name' | 'place' | 'doc'>
 
 function classParts(file: SourceFile, node: Node, name: string): Parts {
   const members = node['body'].body as readonly Node[]
-  const made = members.find(({ kind }) => kind === 'constructor')
+  const made = constructorOf(file, node)
   const above = node['superClass'] ? baseName(file, node['superClass']) : undefined
   const closed = above === 'ClosedField' ? closedOptions(file, node) : undefined
   const own = made && parametersOf(file, made['value'], node)
@@ -93,9 +93,20 @@ function closedOptions(file: SourceFile, node: Node): string {
   return known ? flat(file.source.slice(known.start, known.end)) : 'FieldOptions'
 }
 
+/** The constructor of a class, or of one above it that only their file knows. */
+function constructorOf(file: SourceFile, node: Node): Node | undefined {
+  const own = node['body'].body.find(({ kind }: Node) => kind === 'constructor')
+  const above = innerClass(file, node['superClass'])
+  return own ?? (above && constructorOf(file, above))
+}
+
+function innerClass(file: SourceFile, node: Node | undefined): Node | undefined {
+  return file.body.find((one) => one.type === 'ClassDeclaration' && one['id'].name === node?.['name'])
+}
+
 /** What a class extends: what constants, and classes that only their file knows, stand for is said in their place. */
 function baseName(file: SourceFile, node: Node): string {
-  const inner = file.body.find((one) => one.type === 'ClassDeclaration' && one['id'].name === node['name'])
+  const inner = innerClass(file, node)
   if (inner?.['superClass']) return baseName(file, inner['superClass'])
   const constants = file.body.filter(({ type }) => type === 'VariableDeclaration')
   const text = flat(file.source.slice(node.start, node.end))
