@@ -34,7 +34,8 @@ import { inViewTransaction } from '../views/request/in-view-transaction.js'
 import { forcedValues } from '../views/request/parents.js'
 import { resourceOf } from '../views/resource.js'
 import { readSavedRows, savedRows } from '../views/steps/answer-saved.js'
-import { conditionOf, toTell } from '../views/steps/hold-rows.js'
+import { deleteObjects } from '../views/steps/bulk-objects.js'
+import { conditionOf, holdRows, toTell } from '../views/steps/hold-rows.js'
 import { findInserter } from '../views/steps/insert-row.js'
 import { openRows } from '../views/steps/open-rows.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
@@ -202,17 +203,14 @@ class RoadBook {
         condition = conditionOf(view)
       })
     }
-    const ways = takesMany(name) ? {} : this.#ways(writes === 'delete', condition)
+    const ways = this.#ways(writes === 'delete', condition)
     if (asked) return { ...NOTHING, ...ways, transaction }
     const { terms, condition: kept } = toTell(view, condition)
     const told = { version: terms.length > 0, queryset: kept !== undefined }
     const again = { ...ways, ...(isChange ? this.#readsAgain(name, told) : {}) }
     if (takesMany(name)) {
-      this.#subject.notes.push(
-        'the objects that the body names are read and locked by one statement, in the order of their keys',
-      )
-      if (writes === 'update' && !this.#overridden(...hooks.filter((hook) => hook in view))) await this.#readSaved(true)
-      return { ...NOTHING, ...again, transaction }
+      await this.#changeMany(writes === 'delete', !this.#overridden(...hooks.filter((hook) => hook in view)))
+      return { ...NOTHING, ...again, statements: this.#statements, transaction }
     }
     if (name === 'restoreDeleted' || name === 'purgeDeleted') view.deletedRows = 'deleted'
     const marks = name === 'restoreDeleted' || (name === 'destroy' && view.resource.deletion !== undefined)
@@ -227,6 +225,27 @@ class RoadBook {
     if (writes !== 'delete' && written) this.#noteRelations()
     else if (writes !== 'delete') await this.#readSaved(false)
     return { ...NOTHING, ...again, statements: this.#statements, transaction: rows === undefined }
+  }
+
+  /** A list of objects, which are two here: held together, and changed or deleted. */
+  async #changeMany(isDeletion: boolean, isOurs: boolean): Promise<void> {
+    const view = this.#view
+    const { lookup } = view.resource
+    const { changing, before, holding } = view.plan.writing
+    const keys = [0, 1].map((key) => lookup.columns.map(() => key))
+    if (holding.way !== 'none') await this.#step('hold', () => holdRows(view, { key: lookup, keys }))
+    if (before.way === 'loaded') await this.#loadRelated()
+    if (!isOurs) return
+    if (isDeletion) {
+      await this.#step('delete', () => deleteObjects(view, [this.#keyedObject(), this.#keyedObject()]))
+      return
+    }
+    this.#subject.notes.push(
+      changing.way === 'statement'
+        ? 'one UPDATE for all objects that change'
+        : 'one UPDATE for each object that changes',
+    )
+    await this.#readSaved(true)
   }
 
   /** The one statement that changes or deletes an object; what follows it is for requests that it is not for. */
@@ -261,9 +280,11 @@ class RoadBook {
     const { way, because } = holding
     const isOwn = resource.ownHook(plan.action) !== null
     const held = condition ? { way: 'statement' as const, because: null } : { way: 'queryset' as const, because }
+    const all = { way: 'queryset' as const, because: because ?? 'rows are locked in the order of their keys' }
+    const isMany = takesMany(plan.action)
     return {
-      write: wayOf(writing),
-      hold: wayOf(way === 'condition' ? held : { way, because }),
+      ...(isMany ? {} : { write: wayOf(writing) }),
+      hold: wayOf(isMany && way !== 'none' ? all : way === 'condition' ? held : { way, because }),
       ...(isOwn || isDeletion ? {} : { change: wayOf(changing) }),
       ...(isOwn || !isDeletion ? {} : { delete: wayOf(deleting) }),
       ...(before.because === null ? {} : { loads: before.because }),

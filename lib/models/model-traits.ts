@@ -41,8 +41,6 @@ export interface ModelTraits {
   readonly quietUpdates: boolean
   /** Nothing of the model's own runs around the writes of a row. */
   readonly quietWrites: boolean
-  /** Rows can be deleted together: nothing of the model's own runs for each. */
-  readonly plainBulkDeletes: boolean
   /** Deleting a row runs no hook. */
   readonly plainDeletes: boolean
   /** A statement of ours can name each row by its primary key, and each column. */
@@ -53,6 +51,8 @@ export interface ModelTraits {
   readonly updateObstacle: string | null
   /** Why none deletes a row as the model's `$query().delete()` does. */
   readonly deleteObstacle: string | null
+  /** Why rows are deleted one by one, where a request deletes several. */
+  readonly bulkDeleteObstacle: string | null
 }
 
 const FORMATTING = ['$formatDatabaseJson', '$toDatabaseJson'] as const
@@ -94,17 +94,18 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
   const ownChanges =
     changed('beforeUpdate', 'afterUpdate', 'fromDatabaseJson') ?? overridden('$afterUpdate', ...FORMATTING)
   const deletion = ownDeletes ?? changed('beforeDelete', 'afterDelete')
+  const isKeyed = primaryKey.length > 0 && primaryKey.every((property) => columns.has(property))
   const namedRows =
     prepared &&
-    primaryKey.length > 0 &&
-    primaryKey.every((property) => columns.has(property)) &&
+    isKeyed &&
     // knex takes a question mark for the place of a value, in names too
     [...columns.values()].every(({ column }) => !column.includes('?'))
-  const statementObstacle = (method: string | undefined) => {
-    if (!plainQueries) return `${name} has queries of its own`
+  const methodObstacle = (method: string | undefined, isNamed: boolean) => {
     if (method !== undefined) return `${name} overrides ${method}()`
-    return namedRows ? null : `the rows of ${name} cannot be named by a primary key`
+    return isNamed ? null : `the rows of ${name} cannot be named by a primary key`
   }
+  const statementObstacle = (method: string | undefined) =>
+    plainQueries ? methodObstacle(method, namedRows) : `${name} has queries of its own`
   return {
     plainQueries,
     plainDatabase: keeps('knex'),
@@ -125,12 +126,12 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
     quietInserts: keeps('afterInsert') && inherits('$afterInsert'),
     quietUpdates,
     quietWrites: plainInserts && quietUpdates && keeps('beforeUpdate') && inherits('$beforeUpdate'),
-    plainBulkDeletes: ownDeletes === undefined,
     plainDeletes: plainQueries && deletion === undefined,
     namedRows,
     holdObstacle: rowObstacle ?? statementObstacle(undefined),
     updateObstacle: statementObstacle(ownUpdates ?? ownChanges),
     deleteObstacle: statementObstacle(deletion),
+    bulkDeleteObstacle: methodObstacle(ownDeletes, isKeyed),
   }
 })
 

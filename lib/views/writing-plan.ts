@@ -12,7 +12,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { keepsUploads } from '../serializers/store-uploads.js'
 import { actionsOf } from './action-options.js'
 import type { GenericPlan, Way } from './action-plan.js'
-import { actionNamed } from './actions.js'
+import { actionNamed, takesMany } from './actions.js'
 import type { GenericView } from './generic-view.js'
 import { declaredInput } from './input-class.js'
 import { INPUT } from './overrides.js'
@@ -42,7 +42,7 @@ export class WritingPlan implements Way<'statement' | 'transaction'> {
   readonly changing: Way<'statement' | 'model'>
   /** The version of a changed row, and whether the queryset has it, is told by the UPDATE, or asked once more. */
   readonly telling: Way<'update' | 'select'>
-  /** A row is deleted by a statement of ours, or by the model's `$query().delete()`; or it is marked as deleted. */
+  /** Rows are deleted by one statement, or each by the model's `$query().delete()`; or they are marked as deleted. */
   readonly deleting: Way<'statement' | 'model' | 'mark'>
   /** What is related to an object is loaded before it is written, because code of the application may look at it. */
   readonly before: Way<'unseen' | 'loaded'>
@@ -52,13 +52,15 @@ export class WritingPlan implements Way<'statement' | 'transaction'> {
   constructor(plan: GenericPlan) {
     const { resource, action } = plan
     const { view } = resource
-    const { updateObstacle, deleteObstacle } = traitsOf(resource.model.model)
+    const { updateObstacle, deleteObstacle, bulkDeleteObstacle } = traitsOf(resource.model.model)
     const marks = view.softDelete !== null && action !== 'purgeDeleted'
     this.does = actionsOf(view).get(action)?.rule ?? (DELETING.has(action) ? 'delete' : 'update')
     this.holding = holdingOf(resource)
     this.changing = wayOf('statement', 'model', updateObstacle)
     this.telling = wayOf('update', 'select', whyAsked(resource, action) ?? updateObstacle)
-    this.deleting = marks ? { way: 'mark', because: null } : wayOf('statement', 'model', deleteObstacle)
+    this.deleting = marks
+      ? { way: 'mark', because: null }
+      : wayOf('statement', 'model', takesMany(action) ? bulkDeleteObstacle : deleteObstacle)
     const { before, saved } = whyLoaded(resource, action)
     this.before = wayOf('unseen', 'loaded', before)
     this.saved = wayOf('unseen', 'loaded', saved)

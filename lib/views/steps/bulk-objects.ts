@@ -18,7 +18,6 @@ import { describeModel } from '../../models/describe-model.js'
 import { byExactKey } from '../../models/exact-key.js'
 import { exactAt, standardValue } from '../../models/exact-types.js'
 import { type Column, mayKeep } from '../../models/model-description.js'
-import { traitsOf } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
 import { readingError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -166,9 +165,7 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
     if (!(await markAllDeleted(view, objects, deletion))) await checkGone(view, objects, 'update')
     return
   }
-  const { columns, primaryKey } = describeModel(model)
-  const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
-  if (key.length !== primaryKey.length || key.length === 0 || !traitsOf(model).plainBulkDeletes) {
+  if (view.plan.writing.deleting.way === 'model') {
     for (const object of objects) {
       const deleted: unknown = await byExactKey(object, () => ownRow(object, knex).delete())
       // one that is gone went with another, as a foreign key of the database says
@@ -177,6 +174,8 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
       }
     }
   } else {
+    const { columns, primaryKey } = describeModel(model)
+    const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
     const keys = objects.map((object) => heldValues(key, object))
     const deleted: unknown = await whereAnyKey(ownRows(model, knex).delete() as AnyQueryBuilder, key, keys)
     if (typeof deleted === 'number' && deleted < keys.length) await checkGone(view, objects, 'delete')

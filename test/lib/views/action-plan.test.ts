@@ -188,6 +188,8 @@ it.each<[string, ViewSet, 'holding' | 'changing' | 'telling' | 'deleting' | 'bef
   ['asks again behind hooks of the model', over(Hooked), 'telling', 'select: Hooked overrides $beforeUpdate()'],
   ['deletes by one statement', books(), 'deleting', 'statement', 'destroy'],
   ['deletes by hooks of the model', over(Hooked), 'deleting', 'model: Hooked overrides $beforeDelete()', 'destroy'],
+  ['deletes several by one statement', over(Counted), 'deleting', 'statement', 'bulkDestroy'],
+  ['deletes several one by one', over(Hooked), 'deleting', 'model: Hooked overrides $beforeDelete()', 'bulkDestroy'],
   ['deletes by a mark', books({ softDelete: 'title' }), 'deleting', 'mark', 'destroy'],
   ['deletes the row where a mark is purged', books({ softDelete: 'title' }), 'deleting', 'statement', 'purgeDeleted'],
   ['loads nothing before a write that nobody sees', books(), 'before', 'unseen'],
