@@ -328,6 +328,26 @@ describe('getObjectToWrite()', () => {
     expect((await stored())?.n).toBe(6)
   })
 
+  it.each([
+    ['another table', () => Folder.query().findById(2)],
+    ['no table', () => ({ id: 2, name: 'other' })],
+  ])('leaves an object of %s that getObject() chooses as it is', async (_name, choose) => {
+    class Others extends Notes {
+      override async getObject() {
+        return (await choose()) as never
+      }
+      @action({ methods: ['POST'], detail: true })
+      async told() {
+        return JSON.parse(JSON.stringify(await this.getObjectToWrite()))
+      }
+    }
+    // there is no note of its key
+    await database.knex('notes').where('id', 2).delete()
+    await database.knex('folders').where('id', 2).update({ name: 'other' })
+    const { send } = await served(Others)
+    expect(await send('POST', '/notes/1/told')).toMatchObject({ status: 200, json: { id: 2, name: 'other' } })
+  })
+
   it('holds the row that an application’s getObject() chooses, and has it choose again', async () => {
     await database.knex('notes').insert({ id: 3, owner: 'me', text: 'three' })
     class First extends Notes {
