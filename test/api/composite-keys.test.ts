@@ -103,6 +103,8 @@ const served = (statics: object = {}) => serveViews({ enrolments: enrolments(sta
 const stored = () =>
   database.knex('enrolments').orderBy(['student_id', 'course_id']).select('student_id', 'course_id', 'grade')
 
+const BOTH = ['enrolments.student_id', 'enrolments.course_id']
+
 const WRONG_KEYS =
   `7 7, ,3 7,3,3 3,7 7,x x,3 7;3 7,3.0 7,%203 99999999999999999999,3 7,%223 7,3%00 %22,%22 , 7,%22 [7,3]`.split(' ')
 
@@ -110,6 +112,8 @@ describe.each<[string, () => Promise<Client>]>([
   ['rows', () => served()],
   ['instances', () => serveViews({ enrolments: viewOf(Enrolment, throughInstances(EnrolmentSerializer)) })],
   ['native JSON', () => served({ useNativeJson: true })],
+  // whose rows PostgreSQL cannot lock as they are
+  ['a queryset that groups', () => served({ queryset: () => Enrolment.query().select('enrolments.*').groupBy(BOTH) })],
 ])('an object with a key of two columns, by %s', (_path, serveIt) => {
   it('is read, changed, replaced and deleted by its path', async () => {
     const client = await serveIt()

@@ -62,6 +62,8 @@ const AREAS: Readonly<Record<string, Area>> = {
       'test/api/optimistic-concurrency',
       'test/api/bulk',
       'test/api/actions',
+      'test/api/composite-keys',
+      'test/api/triggers-and-hooks',
       'test/api/resource-routes',
     ],
   },
