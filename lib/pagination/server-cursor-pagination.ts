@@ -4,6 +4,7 @@ import type { ParameterDescription } from '../filters/filter.js'
 import { type Caller, callerOf, callerParts } from '../http/caller.js'
 import type { Context } from '../http/context.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'
+import { UNREAD } from '../http/unread.js'
 import { ClientGone, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { getCursorSecret } from '../kernel/settings.js'
@@ -193,9 +194,11 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
     const asked = queryParts(source, request)
     const fits = ({ query }: HeldCursor) => asked.length === 0 || JSON.stringify(asked) === JSON.stringify(query)
     return this.#cursors.use({ id, pool: source.pool }, fits, async (held) => {
-      // a HEAD must not take a page from the GET that follows it
-      if (request.ctx.method === 'HEAD')
-        return { result: { cursor_id: text, results: [], exhausted: false }, ended: false }
+      if (request.ctx.method === 'HEAD') {
+        // it must not take a page from the GET that follows it
+        UNREAD.set(request.ctx, true)
+        return { result: { results: [] }, ended: false }
+      }
       return this.#read(held, { ctx: request.ctx, id, text })
     })
   }

@@ -1,7 +1,8 @@
 /** Sends what an action returned, in the form the client asked for. */
 import { STATUS_CODES } from 'node:http'
-import { Stream } from 'node:stream'
+import { Readable, Stream } from 'node:stream'
 import { type Context, FORMAT } from '../../http/context.js'
+import { UNREAD } from '../../http/unread.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
 import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
 import type { View } from '../view.js'
@@ -30,6 +31,8 @@ export function respond(view: View, data: unknown): void {
   const renderer = rendererOf(view)
   if (view.plan.policies.renderers.length > 1) ctx.vary('Accept')
   renderBody(ctx, renderer, data, { basename: view.plan.basename ?? view.constructor.name })
+  // Koa tells the length of any other body
+  if (ctx.method === 'HEAD' && UNREAD.get(ctx)) ctx.body = Readable.from([])
 }
 
 /** The renderer for the view's request. */
