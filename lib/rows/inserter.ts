@@ -4,7 +4,7 @@ import type { ObjectKey } from '../fields/object-key.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
+import { type RawRow, runStatement, type Statement } from '../postgres/run-statement.js'
 import { type ConditionKey, conditionKey } from '../queryset/condition-key.js'
 import { JsonText, jsonList } from '../renderers/json-renderers.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -43,8 +43,6 @@ export interface InsertedKey {
   readonly answers: RawRow
 }
 
-const NOTHING: AskedOfRow = { asked: [], isVaried: false }
-
 /** The values of a row, by column name. */
 export type RowValues = ReadonlyMap<string, unknown>
 
@@ -65,14 +63,12 @@ export class Inserter {
   }
 
   /** Inserts a row. @param key what paths name the row by @param asked expressions on the row, whose texts are returned */
-  one(key: ObjectKey, values: RowValues, { asked, isVaried }: AskedOfRow = NOTHING): Promise<InsertedKey> {
+  one(key: ObjectKey, values: RowValues, { asked, isVaried }: AskedOfRow): Promise<InsertedKey> {
     const { plan, knex, model, statements } = this.#access
     const { text, values: bound } = conditionKey(asked) as ConditionKey
     const compile = () => compileInsert(knex, { plan, model, values, key: key.columns, asked }).text
     const shape = `insert|${key.name}|${[...values.keys()].join()}${text}`
-    const statement = isVaried
-      ? { text: compile(), name: undefined }
-      : (statements.get(shape) ?? this.#keep(shape, compile()))
+    const statement = statements.keep(isVaried ? undefined : shape, compile)
     return this.#whole(async (trx) => {
       const [row] = await runStatement(trx, statement, [...values.values(), ...bound])
       // what a trigger has done in its place is undone
@@ -111,7 +107,7 @@ export class Inserter {
       return { statement: { text, name: undefined }, values }
     }
     const shape = `inserts|${columns.map(({ column }) => column).join()}`
-    const statement = statements.get(shape) ?? this.#keep(shape, compileListInsert(knex, selection))
+    const statement = statements.keep(shape, () => compileListInsert(knex, selection))
     return { statement, values: columns.map(({ column }) => rows.map((row) => row.get(column))) }
   }
 
@@ -119,11 +115,5 @@ export class Inserter {
   #whole<Result>(insert: (knex: Queryable) => Promise<Result>): Promise<Result> {
     const { knex, model } = this.#access
     return model.filtersInserts ? knex.transaction(insert) : insert(knex)
-  }
-
-  #keep(shape: string, text: string): Statement {
-    const statement = statementOf(text)
-    this.#access.statements.set(shape, statement)
-    return statement
   }
 }

@@ -7,7 +7,7 @@ import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import type { Statement, StatementClient } from '../postgres/run-statement.js'
+import { type Statement, type StatementClient, statementOf } from '../postgres/run-statement.js'
 import type { ConditionKey } from '../queryset/condition-key.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
@@ -41,6 +41,16 @@ export class StatementCache {
 
   get(key: string): Statement | undefined {
     return this.#statements.get(key)
+  }
+
+  /** The statement of this key, compiled where it is not known; under no key it is compiled each time. */
+  keep(key: string | undefined, compile: () => string): Statement {
+    if (key === undefined) return { text: compile(), name: undefined }
+    const known = this.#statements.get(key)
+    if (known) return known
+    const statement = statementOf(compile())
+    this.set(key, statement)
+    return statement
   }
 
   /** Keeps a statement, unless there are too many. */
@@ -115,6 +125,13 @@ export class RowAccess implements CellScope {
   get context(): SerializerContext {
     this.#context ??= this.#makeContext()
     return this.#context
+  }
+
+  /** Why a statement that writes a row cannot return it as it is shown, as a sentence; undefined where it can. */
+  obstacleTo(write: 'insert' | 'update'): string | undefined {
+    const { insertObstacle, updateObstacle } = this.plan
+    const seen = this.varies ? 'what it shows of related objects is what the caller sees' : undefined
+    return (write === 'insert' ? insertObstacle : updateObstacle) ?? seen
   }
 
   /** The value that pg's standard parser makes of a column's text. */

@@ -5,7 +5,7 @@ import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
-import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
+import { type RawRow, runStatement } from '../postgres/run-statement.js'
 import { type ConditionKey, conditionKey, type KeyedCondition } from '../queryset/condition-key.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { NamedRow } from '../queryset/one-row.js'
@@ -107,7 +107,8 @@ export async function updateRow(access: RowAccess, update: RowUpdate): Promise<U
   const own = conditionKey(asked.asked) as ConditionKey
   const shape = `update|${[...values.keys()].join()}${shapeOf({ named, where })}${own.text}`
   const compile = () => compileUpdate(knex, { plan, model, values, named, where, asked: asked.asked }).text
-  const statement = keptStatement(access, asked.isVaried || where.some(({ isVaried }) => isVaried), shape, compile)
+  const isVaried = asked.isVaried || where.some((one) => one.isVaried)
+  const statement = access.statements.keep(isVaried ? undefined : shape, compile)
   const found = valuesOf({ named, where })
   const bound = [...values.values(), ...found, ...(plan.joins.length > 0 ? found : []), ...own.values]
   const [row] = await runStatement(knex, statement, bound)
@@ -156,18 +157,4 @@ function shapeOf({ named, where }: NamedRow): string {
 
 function valuesOf({ named, where }: NamedRow): unknown[] {
   return [...named.values(), ...where.flatMap(({ key }) => key.values)]
-}
-
-function keptStatement(
-  { statements }: Pick<RowAccess, 'statements'>,
-  isVaried: boolean | undefined,
-  shape: string,
-  compile: () => string,
-): Statement {
-  if (isVaried) return { text: compile(), name: undefined }
-  const known = statements.get(shape)
-  if (known) return known
-  const statement = statementOf(compile())
-  statements.set(shape, statement)
-  return statement
 }

@@ -100,7 +100,7 @@ function compileReturning(knex: Queryable, write: SqlPart, { plan, model, key, a
   }
   if (!wrapped) return nativeSql(knex.raw(written.sql, written.bindings as never))
   const columns = outerColumns(selection)
-  // where the caller sees less than all, `findInserter()` and `updateByStatement()` refuse
+  // where the caller sees less than all, `RowAccess.obstacleTo()` says so
   const from = joinedTables(plan, undefined)
   const answers = asked.map((_, index) => `, ${LIST}.asked${index}`).join('')
   return nativeSql(

@@ -13,7 +13,6 @@ import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement, statementOf } from '../../postgres/run-statement.js'
 import { whereKey } from '../../queryset/where-keys.js'
 import { Inserter, type RowValues } from '../../rows/inserter.js'
-import { isWrapped } from '../../rows/row-sql.js'
 import { placedRefusal } from '../../serializers/all-at-once.js'
 import { allowsNamed } from '../../serializers/check-written.js'
 import type { AnySerializer } from '../../serializers/contract.js'
@@ -58,9 +57,8 @@ export function findInserter(view: GenericView, { asked, tell }: InserterRequest
   if (isShaped) return tell?.('its queryset makes more of its rows than the table has')
   const rows = openRows(view, view.plan.action as RowAnswer, { tell })
   if (!rows) return undefined
-  const { plan } = rows
-  if (view.plan.limitsRows && isWrapped(plan)) return tell?.('what it shows of related objects is what the caller sees')
-  return plan.insertObstacle === undefined ? new Inserter(rows) : tell?.(plan.insertObstacle)
+  const obstacle = rows.obstacleTo('insert')
+  return obstacle === undefined ? new Inserter(rows) : tell?.(obstacle)
 }
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */

@@ -13,7 +13,6 @@ import { deleteNamed } from '../../queryset/one-row.js'
 import { askedOf } from '../../queryset/row-answers.js'
 import type { RowWrite } from '../../queryset/visible-rows.js'
 import type { JsonText } from '../../renderers/json-renderers.js'
-import { isWrapped } from '../../rows/row-sql.js'
 import { unseenFields, updateRow } from '../../rows/row-update.js'
 import type { ForcedValues, SerializerClass } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
@@ -49,12 +48,11 @@ interface Updated {
 export async function updateByStatement(view: GenericView, partial: boolean): Promise<Updated | undefined> {
   if (!isUnconditional(view)) return undefined
   const { data, textual, patch } = view.body
-  const { limitsRows } = view.plan
-  if (patch !== undefined || textual || !isRecord(data) || !isUnseen(inputClassOf(view), data, limitsRows))
+  if (patch !== undefined || textual || !isRecord(data) || !isUnseen(inputClassOf(view), data, view.plan.limitsRows))
     return undefined
   checkAnswer(view)
   const access = openRows(view, view.plan.action as RowAnswer)
-  if (!access || access.plan.updateObstacle !== undefined || (limitsRows && isWrapped(access.plan))) return undefined
+  if (!access || access.obstacleTo('update') !== undefined) return undefined
   const rows = writableRows(view)
   if (!rows) return undefined
   const { where, forced, condition } = rows
