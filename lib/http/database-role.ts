@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { AuthenticationFailed, ConfigurationError, PermissionDenied } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import { warnOnce } from '../kernel/warn-once.js'
+import { INSUFFICIENT_PRIVILEGE } from '../postgres/database-errors.js'
 import {
   type LocalSettings,
   localSettings,
@@ -130,7 +131,6 @@ function refusal(ctx: Context, cause?: unknown): AuthenticationFailed | Permissi
 
 /** PostgreSQL's routine that refuses a row by a policy of its table. */
 const POLICY_CHECK = 'ExecWithCheckOptions'
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 /**
  * What an error says where a caller's role decides: what the role may not do is 401 for who has no name, else 403, as is a

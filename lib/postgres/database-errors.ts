@@ -38,6 +38,8 @@ export function toApiError(error: unknown, subject: ConstraintSubject = subjectO
   return answerObjection(error, subject) ?? answerNative(nativeError(error), subject)
 }
 
+/** The SQLSTATE of what a role may not do. */
+export const INSUFFICIENT_PRIVILEGE = '42501'
 /** Five characters, a digit among them: `EPIPE` is a system's error. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/
 
@@ -172,7 +174,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['25P04', unavailable],
   ['53', unavailable],
   ['25006', standby],
-  ['42501', denied],
+  [INSUFFICIENT_PRIVILEGE, denied],
   ['ECONNREFUSED', unavailable],
   ['ECONNRESET', unavailable],
   ['EHOSTUNREACH', unavailable],

@@ -13,8 +13,8 @@ import type { ViewConstructor } from './mixin.js'
 export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     /**
-     * Answers PUT: holds the row, validates the body, stores it by `performUpdate()`, and shows the object. With
-     * `partial` missing fields stay as they are. @default partial: the static `partialPut`
+     * Answers PUT: validates the body, stores it by `performUpdate()`, and shows the object. The row is held before, unless one
+     * statement does (`explain()`). With `partial` missing fields stay as they are. @default partial: the static `partialPut`
      */
     update(options: { partial?: boolean } = {}): Promise<unknown> {
       return change(this, options.partial ?? this.viewClass.partialPut)

@@ -29,12 +29,7 @@ import { openRows, type Tell } from './open-rows.js'
 import { plainRow } from './plain-row.js'
 import { representSaved } from './represent.js'
 import { visibleQuery } from './visible-query.js'
-import { type AskedOfWrite, askedOfWrite, refusalOf } from './write-guard.js'
-
-/** Foreign keys are left to the database. */
-const TRUSTING = { trustKeys: true }
-/** They are looked up as the caller. */
-const LOOKING = { trustKeys: false }
+import { type AskedOfWrite, askedOfWrite, isUnread, refusalOf } from './write-guard.js'
 
 /** The object that was created: its key by property, and its written form. */
 export interface InsertedRow {
@@ -75,7 +70,8 @@ async function insertAsked(view: GenericView, wanted: AskedOfWrite): Promise<Ins
   const inserter = findInserter(view, { asked: wanted })
   if (!inserter) return undefined
   const serializer = view.getInputSerializer()
-  const waiting = serializer.requireValid(view.plan.limitsRows ? LOOKING : TRUSTING)
+  // foreign keys are left to the database, unless the caller does not see all that they lead to
+  const waiting = serializer.requireValid({ trustKeys: !view.plan.limitsRows })
   if (waiting) await waiting
   const { [LIMITED]: limited } = serializer.validatedData as { [LIMITED]?: unknown }
   // of what the row decides on, the row must be there
@@ -85,10 +81,10 @@ async function insertAsked(view: GenericView, wanted: AskedOfWrite): Promise<Ins
   const { key, text, answers } = await inserter.one(lookup, values, wanted).catch((error: unknown) => {
     throw refusalOf(error)
   })
-  const { asked, terms, isLeft } = wanted
+  const { terms, isLeft } = wanted
   const object: Record<string, unknown> = {}
   for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]
-  const isRead = !answers.slice(0, asked.length - terms).includes('false')
+  const isRead = !isUnread(wanted, answers)
   // also of a row that its writer may not read
   const isShown = view.plan.refusesRows ? await mayShowRow(view, key, { isLeft, isRead }) : isRead
   if (isShown && terms > 0) ROW_VERSION.set(view.ctx, versionOf(view, answers.slice(-terms)))
@@ -121,7 +117,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   const inserter = view.trx ? undefined : findInserter(view)
   if (!inserter) return undefined
   const serializer = view.getInputSerializer({ many: true })
-  const waiting = serializer.requireValid(TRUSTING)
+  const waiting = serializer.requireValid({ trustKeys: true })
   if (waiting) await waiting
   const items = serializer.validatedData as Record<string, unknown>[]
   const values: ReadonlyMap<string, unknown>[] = []

@@ -9,7 +9,7 @@ import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
 import { type Column, mayKeep } from '../../models/model-description.js'
 import { isModelClass, modelOf } from '../../models/objection.js'
-import { sqlStateOf } from '../../postgres/database-errors.js'
+import { INSUFFICIENT_PRIVILEGE, sqlStateOf } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { isHeld } from '../../queryset/held-rows.js'
 import { spelling } from '../../queryset/key-rows.js'
@@ -24,7 +24,6 @@ import { markOf, rememberMark } from './delete-softly.js'
 import { holdRow, holdRows } from './hold-rows.js'
 import { lookedUp, lookupOf } from './read-object.js'
 
-const INSUFFICIENT_PRIVILEGE = '42501'
 /** How often an application's own `getObject()` may choose another row while one is waited for. */
 const MOST_CHOICES = 3
 const CHANGED = 'Object was changed by another request.'

@@ -5,7 +5,7 @@ import { every } from '../../filters/filter.js'
 import { ValidationError } from '../../kernel/errors.js'
 import { isRecord } from '../../kernel/records.js'
 import type { ModelDescription } from '../../models/model-description.js'
-import { sqlStateOf, toApiError } from '../../postgres/database-errors.js'
+import { INSUFFICIENT_PRIVILEGE, sqlStateOf, toApiError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { conditionKey, type KeyedCondition, readsOwnRow } from '../../queryset/condition-key.js'
@@ -27,11 +27,8 @@ import { openRows } from './open-rows.js'
 import { plainRow } from './plain-row.js'
 import { keyOnPath } from './read-object.js'
 import { checkAnswer } from './selection.js'
-import { askedOfWrite, refusalOf } from './write-guard.js'
+import { askedOfWrite, isUnread, refusalOf } from './write-guard.js'
 
-/** Foreign keys are left to the database. */
-const TRUSTING = { trustKeys: true }
-const INSUFFICIENT_PRIVILEGE = '42501'
 /** The class of SQLSTATEs of constraints. */
 const CONSTRAINT = '23'
 
@@ -65,7 +62,7 @@ export async function updateByStatement(view: GenericView, partial: boolean): Pr
   const named = keyOf(view)
   try {
     const updated = await updateRow(access, { named, where, values, asked })
-    return updated && { text: updated.answers.includes('false') ? undefined : updated.text }
+    return updated && { text: isUnread(asked, updated.answers) ? undefined : updated.text }
   } catch (error) {
     // whoever holds the row may refuse something else first, or find that nothing changes
     if (isOfHolding(error) || isOfConstraint(error) || refusalOf(error) !== error) return undefined
@@ -187,7 +184,8 @@ function isUnseen(serializer: SerializerClass, data: Readonly<Record<string, unk
 /** False for a body that is refused: whether there is such an object is told first, and what it shows is never refused. */
 async function isSound(serializer: Serializer): Promise<boolean> {
   try {
-    const waiting = serializer.requireValid(TRUSTING)
+    // foreign keys are left to the database
+    const waiting = serializer.requireValid({ trustKeys: true })
     if (waiting) await waiting
     return true
   } catch (error) {

@@ -2,6 +2,7 @@
 
 import { PermissionDenied } from '../../kernel/errors.js'
 import type { Column } from '../../models/model-description.js'
+import type { RawRow } from '../../postgres/run-statement.js'
 import type { KeyedCondition } from '../../queryset/condition-key.js'
 import { positionColumn, type SqlPart } from '../../queryset/keyset.js'
 import { ownCondition } from '../../queryset/own-condition.js'
@@ -94,6 +95,11 @@ const REFUSED = 'koa_viewsets.refused'
 /** SQL that is null for a row of which a condition holds, and an error for any other. */
 function guardSql({ sql, bindings }: SqlPart): SqlPart {
   return { sql: `case when (${sql}) then null else current_setting('${REFUSED}') end`, bindings }
+}
+
+/** True where the answers to what is asked of a row say that its writer may not read it. */
+export function isUnread({ asked, terms }: AskedOfWrite, answers: RawRow): boolean {
+  return answers.slice(0, asked.length - terms).includes('false')
 }
 
 /** The error of a statement, where its guard has refused the row. */
