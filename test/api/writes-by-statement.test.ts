@@ -4,7 +4,9 @@ import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
+  CSVRenderer,
   JSONParser,
+  JSONRenderer,
   ModelSerializer,
   ModelViewSet,
   modelSerializer,
@@ -40,6 +42,8 @@ const SCHEMA = `
     $$ begin new.changes = old.changes + 1; return new; end $$;
   create trigger count_change before update on counted for each row execute function count_change();
   create table touched (what text);
+  create table threads (id int primary key, title text, above_id int references threads);
+  insert into threads values (1, 'a', 1);
   create table logged (at pg_lsn primary key, name text);
   create function note_touch() returns trigger language plpgsql as $$ begin insert into touched values (tg_op); return null; end $$;
   create trigger note_touch after insert or update or delete on counted for each statement execute function note_touch();
@@ -336,6 +340,54 @@ describe("an application's own code", () => {
     expect(created).toMatchObject({ querysets: 1, contexts: [false] })
     // a body that is compared with what is stored needs the row held first
     expect(await askedFor(own, 'PATCH', paths[0] as string, { meta: { a: 3 } })).toMatchObject({ contexts: [true] })
+  })
+})
+
+describe('what an answer shows', () => {
+  class Thread extends Model {
+    static override tableName = 'threads'
+    static override relationMappings = () => ({
+      above: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Thread,
+        join: { from: 'threads.above_id', to: 'threads.id' },
+      },
+    })
+  }
+  const threads = modelSerializer(Thread, { fields: '__all__' })
+  let shown: Client
+
+  beforeAll(async () => {
+    const api = new APIRouter({ rules: [rule(Author, { read: { name: 'Ada' } })] })
+      .register('authors', Authors)
+      .register(
+        'notes',
+        modelViewSet(Note, {
+          ...PLAIN,
+          rendererClasses: [JSONRenderer, CSVRenderer],
+          expandable: { author: AuthorSerializer },
+        }),
+      )
+    const open = new APIRouter().register(
+      'threads',
+      modelViewSet(Thread, { serializerClass: threads, expandable: { above: threads } }),
+    )
+    await Promise.all([api.prepare(), open.prepare()])
+    shown = await serving(errors(), api.routes(), open.routes())
+  })
+  afterAll(() => shown?.close())
+
+  it.each([
+    ['in another form', '/notes', {}, { accept: 'text/csv' }],
+    ['with what rules let be seen', '/notes', { author_id: 1 }, {}, '?expand=author'],
+    ['with what rules hide', '/notes', { author_id: 2 }, {}, '?expand=author'],
+    ['with itself', '/threads', {}, {}, '?expand=above'],
+  ])('is what is stored then, %s', async (_name, path, values, headers, query = '') => {
+    const id = path === '/notes' ? await store(values) : 1
+    const url = `${path}/${id}${query}`
+    const { status, text } = await shown.send('PATCH', url, { title: 'changed' }, headers)
+    expect(text).toContain('changed')
+    expect([status, text]).toEqual([200, (await shown.get(url, headers)).text])
   })
 })
 
