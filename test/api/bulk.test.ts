@@ -9,8 +9,10 @@ import {
   BulkUpdateMixin,
   ConfigurationError,
   GenericViewSet,
+  IntegerField,
   ModelSerializer,
   NestedRouter,
+  NestedSerializer,
   NestedViewSetMixin,
   SerializerMethodField,
 } from '../../lib/index.js'
@@ -143,6 +145,51 @@ describe('bulk routes', () => {
       { id: 1, title: 'One', n: 3 },
     ])
     expect((await send('DELETE', '/api/books/bulk', ['1'])).json).toEqual({ deleted: ['1'] })
+  })
+
+  it('name objects by the field that shows what paths name them by, and by no object that stands for it', async () => {
+    await three()
+    class Numbered extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['number', 'title']
+      static override declaredFields = { number: new IntegerField({ source: 'id', readOnly: true }) }
+    }
+    class ByNumber extends BookViewSet {
+      static override serializerClass = Numbered
+    }
+    const { send } = await api(ByNumber)
+    expect((await send('PATCH', '/api/books/bulk', [{ number: 2, title: 'Zwei' }])).json).toEqual([
+      { number: 2, title: 'Zwei' },
+    ])
+    expect((await send('DELETE', '/api/books/bulk', [{ number: 1 }, 3])).json).toEqual({ deleted: [1, 3] })
+    await database.knex.raw(`
+      create table portraits (author_id int primary key references authors, text text);
+      insert into portraits (author_id) values (1), (2)`)
+    class Portrait extends Model {
+      static override tableName = 'portraits'
+      static override idColumn = 'author_id'
+      static override relationMappings = {
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Author,
+          join: { from: 'portraits.author_id', to: 'authors.id' },
+        },
+      }
+    }
+    Portrait.knex(database.knex)
+    class PortraitSerializer extends ModelSerializer {
+      static override model = Portrait
+      static override fields = ['author', 'text']
+      static override declaredFields = { author: new NestedSerializer(AuthorSerializer, { readOnly: true }) }
+    }
+    class Portraits extends BulkModelViewSet {
+      static override model = Portrait
+      static override serializerClass = PortraitSerializer
+      static override lookupField = 'author_id'
+    }
+    const portraits = await api(Portraits)
+    const drawn = await portraits.send('PATCH', '/api/books/bulk', [{ author_id: 2, text: 'smiles' }])
+    expect(drawn.json).toEqual([{ author: { id: 2, name: 'Ben' }, text: 'smiles' }])
   })
 })
 
