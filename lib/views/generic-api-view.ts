@@ -275,8 +275,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const own = serializerPlan(shown).relations
     // what nested objects of a body change, too
     const relations = taken === shown ? own : merge(own, serializerPlan(taken).relations)
-    const parent = querysetOf(this)
-    await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent })
+    if (Object.keys(relations).length > 0)
+      await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent: querysetOf(this) })
     if (this.visibleFields) await findReadable(shown, objects, { context: this.getSerializerContext() })
   }
 

@@ -338,8 +338,10 @@ describe("an application's own code", () => {
     expect(await askedFor(own, 'DELETE', paths[1] as string)).toEqual({ ...once, contexts: [] })
     const created = await askedFor(own, 'POST', `${below}/notes`, { title: 'd', n: 1 })
     expect(created).toMatchObject({ querysets: 1, contexts: [false] })
-    // a body that is compared with what is stored needs the row held first
-    expect(await askedFor(own, 'PATCH', paths[0] as string, { meta: { a: 3 } })).toMatchObject({ contexts: [true] })
+    // a body that is compared with what is stored needs the row held first; below another object it is asked for again, as an
+    // own queryset may forget the path
+    const held = await askedFor(own, 'PATCH', paths[0] as string, { meta: { a: 3 } })
+    expect(held).toMatchObject({ querysets: below ? 2 : 1, contexts: [true] })
   })
 })
 

@@ -80,6 +80,7 @@ async function loadExpanded(view: GenericView, objects: readonly object[]): Prom
 
 async function load(view: GenericView, objects: readonly object[], loading: Loading): Promise<void> {
   const { knex = view.trx ?? view.knex } = loading
+  if (Object.keys(loading.relations).length === 0) return
   const parent = querysetOf(view)
   const count = counterOf(view, parent)
   await loadRelations(view.plan.viewClass.modelClass(), objects, { ...loading, knex, parent, count })
