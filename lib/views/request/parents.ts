@@ -131,7 +131,7 @@ const parentKeyOnPath = oncePer((view: GenericView): readonly unknown[] | undefi
  */
 export function forcedOnPath(view: GenericView): ForcedValues | undefined {
   const values = view.parentKey === undefined ? parentKeyOnPath(view) : undefined
-  return values && forcedTo(view, values)
+  return values && forcedValues(view, values)
 }
 
 /** The key of the parent as the columns of the nested objects hold it; null for what they cannot hold. */
@@ -180,11 +180,10 @@ function first({ unique }: ObjectLookup['key'], query: AnyQueryBuilder): AnyQuer
 }
 
 /** The foreign key that the path decides, with its value; undefined for a view that is not nested. */
-export function forcedValues(view: GenericView): ForcedValues | undefined {
-  return forcedTo(view, view.parentKey ?? [])
-}
-
-function forcedTo(view: GenericView, key: readonly unknown[]): ForcedValues | undefined {
+export function forcedValues(
+  view: GenericView,
+  key: readonly unknown[] = view.parentKey ?? [],
+): ForcedValues | undefined {
   const { parent } = view.plan
   const columns = keyOf(view)?.columns
   if (!parent || !columns) return undefined
