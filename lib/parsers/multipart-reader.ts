@@ -31,7 +31,6 @@ export interface MultipartOptions {
 const CRLF = Buffer.from('\r\n')
 const HEADER_END = Buffer.from('\r\n\r\n')
 const HYPHEN = 0x2d
-const CR = 0x0d
 /** RFC 2046: 1 to 70 of these, the last of them no space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
@@ -72,13 +71,10 @@ export class MultipartReader {
       // what stands before the first delimiter means nothing
       await this.#until(this.#delimiter)
     }
-    await this.#need(2)
+    while (this.#rest.length < 2) await this.#more()
     if (this.#rest[0] === HYPHEN && this.#rest[1] === HYPHEN) return undefined
     const padding = await this.#until(CRLF)
     if (padding.some((byte) => byte !== 0x20 && byte !== 0x09)) throw malformed()
-    await this.#need(2)
-    // a part without a header has no name
-    if (this.#rest[0] === CR) throw malformed()
     return readHeader(await this.#until(HEADER_END))
   }
 
@@ -115,10 +111,6 @@ export class MultipartReader {
       from = Math.max(0, this.#rest.length - mark.length + 1)
       await this.#more()
     }
-  }
-
-  async #need(length: number): Promise<void> {
-    while (this.#rest.length < length) await this.#more()
   }
 
   /** @throws BadRequest the body has ended */

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import { connect } from 'node:net'
+import { Readable } from 'node:stream'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import Koa from 'koa'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -121,6 +122,28 @@ describe('a JSON body', () => {
     })
     expect(performance.now() - start).toBeLessThan(10_000)
   })
+})
+
+/** How often others have their turn while a body is read. */
+async function turnsOf(text: string): Promise<number> {
+  const ctx = { req: Object.assign(Readable.from([Buffer.from(text)]), { headers: {} }), request: {} }
+  let turns = 0
+  let isReading = true
+  const count = () => {
+    turns++
+    if (isReading) setImmediate(count)
+  }
+  setImmediate(count)
+  await new JSONParser().parse(ctx as never)
+  isReading = false
+  return turns
+}
+
+it('of a long body each step has a turn of its own: it is made a string, parsed, searched, and its digits are kept', async () => {
+  const filling = 'x'.repeat(100_000)
+  expect(await turnsOf(JSON.stringify(['x']))).toBe(0)
+  expect(await turnsOf(JSON.stringify([filling]))).toBe(3)
+  expect(await turnsOf(JSON.stringify([filling, '"']))).toBe(4)
 })
 
 describe('the values and names of a JSON body', () => {

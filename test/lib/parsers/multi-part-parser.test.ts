@@ -302,6 +302,7 @@ describe('a malformed body', () => {
       Buffer.from(multipart({ name: 'a\xff', content: '' }).toString('latin1').replace('Ã¿', '\xff'), 'latin1'),
     ],
     ['[B9] another charset', multipartOf(`${disposition}\r\nContent-Type: text/plain; charset=utf-16le`)],
+    ['what is no parameter, behind no media type', multipartOf(`${disposition}\r\nContent-Type: ;x`)],
     ['a broken extended file name', multipartOf(`Content-Disposition: form-data; name="a"; filename*=UTF-8''%ff`)],
     ['[F6] a header of 500 kB', multipartOf(`${disposition}\r\nX: ${'x'.repeat(500 * KB)}`)],
     ['[F6] a file name of 20 kB', multipartOf(`${disposition}; filename="${'x'.repeat(20 * KB)}"`)],
