@@ -41,7 +41,7 @@ import { openRows } from '../views/steps/open-rows.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { explainedList } from '../views/steps/read-list.js'
 import { type WritableRows, writableRows } from '../views/steps/write-by-statement.js'
-import { askedOfWrite } from '../views/steps/write-guard.js'
+import { writeConditions } from '../views/steps/write-conditions.js'
 import { takesPart } from '../views/takes-part.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
@@ -165,7 +165,7 @@ class RoadBook {
     }
     const isBulk = name === 'bulkCreate'
     const inserter = findInserter(view, { tell: this.#tell })
-    const wanted = askedOfWrite(view, 'create')
+    const wanted = writeConditions(view, 'create')
     const { isLeft } = wanted
     const again = this.#readsAgain(name, inserter && !isBulk ? { version: true, queryset: !isLeft.queryset } : UNTOLD)
     const transaction = inserter ? isLeft.write || isLeft.queryset : view.viewClass.atomic
@@ -260,7 +260,7 @@ class RoadBook {
     } else {
       const access = openRows(view, view.action as RowAnswer)
       const values = new Map(this.#writtenColumns().map((column) => [column, null]))
-      const asked = askedOfWrite(view, 'update', condition)
+      const asked = writeConditions(view, 'update', condition)
       if (access) await this.#step('update', () => updateRow(access, { values, named, where, asked }))
       this.#subject.notes.push(
         'a condition (If-Match), a form, a patch document, a value that is refused or respelled, or no such row: the row is held first',

@@ -14,7 +14,7 @@ import { ownCode } from './own-code.js'
 import type { RowAccess } from './row-access.js'
 import { rowPlan } from './row-plan.js'
 import { writerOf } from './row-writer.js'
-import { type AskedOfRow, compileInsert, compileInserts, compileListInsert, listColumns } from './write-sql.js'
+import { compileInsert, compileInserts, compileListInsert, listColumns, type RowConditions } from './write-sql.js'
 
 /**
  * Why objects are created through instances of the model, as a sentence for `explain()`; null where one statement inserts an
@@ -63,7 +63,7 @@ export class Inserter {
   }
 
   /** Inserts a row. @param key what paths name the row by @param asked expressions on the row, whose texts are returned */
-  one(key: ObjectKey, values: RowValues, { asked, isVaried }: AskedOfRow): Promise<InsertedKey> {
+  one(key: ObjectKey, values: RowValues, { asked, isVaried }: RowConditions): Promise<InsertedKey> {
     const { plan, knex, model, statements } = this.#access
     const { text, values: bound } = conditionKey(asked) as ConditionKey
     const compile = () => compileInsert(knex, { plan, model, values, key: key.columns, asked }).text

@@ -18,7 +18,7 @@ import type { RowAccess } from './row-access.js'
 import { rowPlan } from './row-plan.js'
 import type { RowPlan } from './row-shape.js'
 import { writerOf } from './row-writer.js'
-import { type AskedOfRow, compileUpdate } from './write-sql.js'
+import { compileUpdate, type RowConditions } from './write-sql.js'
 
 /**
  * Why what is stored is looked at before it is changed through a serializer, as a sentence for `explain()`; null where a
@@ -86,7 +86,7 @@ type UpdateValues = ReadonlyMap<string, unknown>
 export interface RowUpdate extends NamedRow {
   readonly values: UpdateValues
   /** What is asked of the row as it is then. */
-  readonly asked: AskedOfRow
+  readonly asked: RowConditions
 }
 
 /** A row that was changed. */

@@ -22,7 +22,7 @@ interface WrittenRow {
 }
 
 /** What is asked of a row that is written. */
-export interface AskedOfRow {
+export interface RowConditions {
   readonly asked: readonly SqlPart[]
   /** Its SQL may be another for each request: the statement is not kept. */
   readonly isVaried: boolean

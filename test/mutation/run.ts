@@ -50,7 +50,7 @@ const AREAS: Readonly<Record<string, Area>> = {
       'lib/views/steps/hold-rows.ts',
       'lib/views/steps/bulk-objects.ts',
       'lib/views/steps/concurrency.ts',
-      'lib/views/steps/write-guard.ts',
+      'lib/views/steps/write-conditions.ts',
       'lib/views/steps/write-by-statement.ts',
       'lib/rows/row-update.ts',
       'plugins/transaction.ts',

@@ -29,7 +29,7 @@ import { openRows, type Tell } from './open-rows.js'
 import { plainRow } from './plain-row.js'
 import { representSaved } from './represent.js'
 import { visibleQuery } from './visible-query.js'
-import { type AskedOfWrite, askedOfWrite, isUnread, refusalOf } from './write-guard.js'
+import { isUnread, refusalOf, type WriteConditions, writeConditions } from './write-conditions.js'
 
 /** The object that was created: its key by property, and its written form. */
 export interface InsertedRow {
@@ -38,7 +38,7 @@ export interface InsertedRow {
 }
 
 interface InserterRequest {
-  readonly asked?: AskedOfWrite
+  readonly asked?: WriteConditions
   /** Gets the reason where there is none. */
   readonly tell?: Tell
 }
@@ -48,7 +48,7 @@ export function findInserter(view: GenericView, { asked, tell }: InserterRequest
   const { inserting } = view.plan
   if (inserting.because !== null) return tell?.(inserting.because)
   // last, so that a create of the application's begins before its queryset is asked for
-  const { isShaped } = asked ?? askedOfWrite(view, 'create')
+  const { isShaped } = asked ?? writeConditions(view, 'create')
   if (isShaped) return tell?.('its queryset makes more of its rows than the table has')
   const rows = openRows(view, view.plan.action as RowAnswer, { tell })
   if (!rows) return undefined
@@ -59,14 +59,14 @@ export function findInserter(view: GenericView, { asked, tell }: InserterRequest
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
 export async function insertRow(view: GenericView): Promise<InsertedRow | undefined> {
   if (view.plan.inserting.because !== null) return undefined
-  const asked = askedOfWrite(view, 'create')
+  const asked = writeConditions(view, 'create')
   if (asked.isShaped) return undefined
   const insert = () => insertAsked(view, asked)
   // what may be refused afterwards is taken back
   return asked.isLeft.write || asked.isLeft.queryset ? holdingRows(view, insert) : insert()
 }
 
-async function insertAsked(view: GenericView, wanted: AskedOfWrite): Promise<InsertedRow | undefined> {
+async function insertAsked(view: GenericView, wanted: WriteConditions): Promise<InsertedRow | undefined> {
   const inserter = findInserter(view, { asked: wanted })
   if (!inserter) return undefined
   const serializer = view.getInputSerializer()
@@ -95,7 +95,7 @@ async function insertAsked(view: GenericView, wanted: AskedOfWrite): Promise<Ins
 async function mayShowRow(
   view: GenericView,
   key: readonly unknown[],
-  { isLeft, isRead }: Pick<AskedOfWrite, 'isLeft'> & { readonly isRead: boolean },
+  { isLeft, isRead }: Pick<WriteConditions, 'isLeft'> & { readonly isRead: boolean },
 ): Promise<boolean> {
   const { columns } = view.plan.resource.lookup
   const knex = (view.trx ?? view.knex) as Queryable

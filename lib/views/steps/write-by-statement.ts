@@ -27,7 +27,7 @@ import { openRows } from './open-rows.js'
 import { plainRow } from './plain-row.js'
 import { keyOnPath } from './read-object.js'
 import { checkAnswer } from './selection.js'
-import { askedOfWrite, isUnread, refusalOf } from './write-guard.js'
+import { isUnread, refusalOf, writeConditions } from './write-conditions.js'
 
 /** The class of SQLSTATEs of constraints. */
 const CONSTRAINT = '23'
@@ -57,7 +57,7 @@ export async function updateByStatement(view: GenericView, partial: boolean): Pr
   if (!(await isSound(serializer))) return undefined
   const validated = serializer.validatedData as Readonly<Record<string, unknown>>
   const values = isAsGiven(serializer, data, validated) ? changesOf(serializer, validated, forced) : undefined
-  const asked = askedOfWrite(view, 'update', condition)
+  const asked = writeConditions(view, 'update', condition)
   if (!values || values.size === 0 || Object.values(asked.isLeft).includes(true)) return undefined
   const named = keyOf(view)
   try {

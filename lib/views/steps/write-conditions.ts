@@ -8,12 +8,12 @@ import { positionColumn, type SqlPart } from '../../queryset/keyset.js'
 import { ownCondition } from '../../queryset/own-condition.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { answerSql, askedOf } from '../../queryset/row-answers.js'
-import type { AskedOfRow } from '../../rows/write-sql.js'
+import type { RowConditions } from '../../rows/write-sql.js'
 import type { GenericView } from '../generic-view.js'
 import { querysetOf, visibleQuery } from './visible-query.js'
 
 /** What is asked of a written row: whether it may be there, whether its writer may read it, and which version it is. */
-export interface AskedOfWrite extends AskedOfRow {
+export interface WriteConditions extends RowConditions {
   /** Expressions that the statement returns: some fail for a row that may not be there, one says `false` of what may not be read. */
   readonly asked: readonly SqlPart[]
   /** How many of them, the last ones, are the strings of the version. */
@@ -24,7 +24,7 @@ export interface AskedOfWrite extends AskedOfRow {
   readonly isLeft: { readonly write: boolean; readonly read: boolean; readonly queryset: boolean }
 }
 
-const UNASKED: AskedOfWrite = {
+const UNASKED: WriteConditions = {
   asked: [],
   isVaried: false,
   terms: 0,
@@ -37,7 +37,7 @@ const UNASKED: AskedOfWrite = {
  * version.
  * @param own the condition of that queryset, where it has been asked for
  */
-export function askedOfWrite(view: GenericView, write: 'create' | 'update', own?: KeyedCondition): AskedOfWrite {
+export function writeConditions(view: GenericView, write: 'create' | 'update', own?: KeyedCondition): WriteConditions {
   const { visibleRows } = view
   const { plan } = view
   const { model, versionTerms, isWholeTable } = plan.resource
@@ -98,7 +98,7 @@ function guardSql({ sql, bindings }: SqlPart): SqlPart {
 }
 
 /** True where the answers to what is asked of a row say that its writer may not read it. */
-export function isUnread({ asked, terms }: AskedOfWrite, answers: RawRow): boolean {
+export function isUnread({ asked, terms }: WriteConditions, answers: RawRow): boolean {
   return answers.slice(0, asked.length - terms).includes('false')
 }
 
