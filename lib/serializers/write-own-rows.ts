@@ -3,11 +3,12 @@
 import type { Model } from 'objection'
 import { NotFound } from '../kernel/errors.js'
 import { buildModel, databaseValues, isExpression, isLostOnUpdate } from '../models/build-model.js'
+import { describeModel } from '../models/describe-model.js'
 import { byExactKey } from '../models/exact-key.js'
 import { showKept } from '../models/kept-values.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { namesRow, updateOne as updateRow } from '../queryset/one-row.js'
@@ -90,19 +91,33 @@ async function insert(serializer: AnySerializer, items: readonly WriteItem[], { 
   for (const [index, item] of items.entries()) item.row = rows[index]
 }
 
-async function update(serializer: AnySerializer, items: readonly WriteItem[], target: Target): Promise<void> {
+async function update(serializer: AnySerializer, items: readonly WriteItem[], { model, knex }: Target): Promise<void> {
   for (const item of items) item.row = item.instance
   const changed = items.filter(({ writes }) => Object.keys(writes.columns).length > 0)
-  const { model, knex } = target
-  if (changed.length > 1 && updatesRows(model, knex) && !changed.some(hasExpression)) {
+  const classes = new Set(changed.map((item) => classOf(item, model)))
+  const [only = model] = classes
+  const target = { model: classes.size > 1 ? model : only, knex }
+  if (changed.length > 1 && updatesRows(target.model, knex) && !changed.some(hasExpression)) {
     await updateAll(serializer, changed, target)
   } else await updateEach(serializer, changed, target)
 }
 
+/**
+ * The class as which an object is changed: its own, which a view may have beside that of its serializer, as Objection changes
+ * what is found by it; the serializer's where what is written has no names in that.
+ */
+function classOf({ instance, writes }: Pick<WriteItem, 'instance' | 'writes'>, model: ModelClass): ModelClass {
+  const own = modelOf(instance as Model)
+  if (own === model) return model
+  const [ours, its] = [describeModel(model).columns, describeModel(own).columns]
+  const isSame = Object.keys(writes.columns).every((name) => its.get(name)?.column === ours.get(name)?.column)
+  return isSame ? own : model
+}
+
 async function updateEach(serializer: AnySerializer, items: readonly WriteItem[], { knex }: Target): Promise<void> {
   for (const item of items) {
-    const { path, data, instance, writes } = item
-    const write = () => updateOne(serializer, instance as Model, writes, knex)
+    const { path, data } = item
+    const write = () => updateOne(serializer, item, knex)
     item.row = await prefixErrors(path, () => telling(serializer, data, write))
   }
 }
@@ -149,17 +164,13 @@ async function updateAll(serializer: AnySerializer, items: readonly WriteItem[],
 }
 
 /** @throws NotFound the row is gone */
-async function updateOne(
-  { plan, context }: AnySerializer,
-  instance: Model,
-  writes: Pick<Writes, 'columns' | 'kept'>,
-  knex: Queryable,
-): Promise<Model> {
-  const { columns, kept } = writes
+async function updateOne({ plan, context }: AnySerializer, item: WriteItem, knex: Queryable): Promise<Model> {
+  const instance = item.instance as Model
+  const { columns, kept } = item.writes
   const description = plan.model as ModelDescription
-  const { model } = description
+  const model = classOf(item, description.model)
   if (Object.keys(columns).some((property) => isLostOnUpdate(model.propertyNameToColumnName(property)))) {
-    const [changed] = await updateRows(model, [await changeOf(model, instance, writes, knex)], knex)
+    const [changed] = await updateRows(model, [await changeOf(model, instance, item.writes, knex)], knex)
     return changed as Model
   }
   const patch = buildModel(model, columns, { patch: true })

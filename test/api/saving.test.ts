@@ -102,6 +102,29 @@ describe('save', () => {
     await expect(made.save({ nope: 1 })).rejects.toThrow(ConfigurationError)
   })
 
+  it('changes an object as one of its own class, whatever class of its table the serializer has', async () => {
+    class OtherBook extends Model {
+      static override tableName = 'books'
+      override $beforeUpdate() {
+        Object.assign(this, { isbn: null })
+      }
+    }
+    OtherBook.knex(database.knex)
+    await prepareModels([OtherBook])
+    const Noted = variant(BookSerializer, { fields: ['id', 'meta', 'isbn'] })
+    for (const meta of [[], [1, ['a']], 'text', { a: [1] }]) {
+      const obj = await OtherBook.query().findById(1).throwIfNotFound()
+      expect(await saved(Noted, { meta, isbn: 'x' }, { obj })).toMatchObject({ meta, isbn: null })
+      expect((await rows('books'))[0]).toMatchObject({ meta, isbn: null })
+    }
+    const obj = await OtherBook.query().orderBy('id')
+    const inputData = obj.map((_, index) => ({ meta: [index], isbn: 'x' }))
+    const list = new Noted({ obj, inputData, many: true })
+    await list.isValid({ raiseException: true })
+    await list.save()
+    expect(list.data).toMatchObject(inputData.map(({ meta }) => ({ meta, isbn: null })))
+  })
+
   it('answers 404 when the row is gone', async () => {
     const obj = await book()
     await database.knex.raw('truncate books cascade')
