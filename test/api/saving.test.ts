@@ -119,7 +119,7 @@ describe('save', () => {
     }
     const obj = await OtherBook.query().orderBy('id')
     const inputData = obj.map((_, index) => ({ meta: [index], isbn: 'x' }))
-    const list = new Noted({ obj, inputData, many: true })
+    const list = make(Noted, { obj, inputData, many: true })
     await list.isValid({ raiseException: true })
     await list.save()
     expect(list.data).toMatchObject(inputData.map(({ meta }) => ({ meta, isbn: null })))
