@@ -185,11 +185,18 @@ describe('bulk routes', () => {
     class Portraits extends BulkModelViewSet {
       static override model = Portrait
       static override serializerClass = PortraitSerializer
+    }
+    class ByAuthor extends Portraits {
       static override lookupField = 'author_id'
     }
-    const portraits = await api(Portraits)
-    const drawn = await portraits.send('PATCH', '/api/books/bulk', [{ author_id: 2, text: 'smiles' }])
-    expect(drawn.json).toEqual([{ author: { id: 2, name: 'Ben' }, text: 'smiles' }])
+    for (const [view, name] of [
+      [Portraits, 'id'],
+      [ByAuthor, 'author_id'],
+    ] as const) {
+      const portraits = await api(view)
+      const drawn = await portraits.send('PATCH', '/api/books/bulk', [{ [name]: 2, text: name }])
+      expect(drawn.json).toEqual([{ author: { id: 2, name: 'Ben' }, text: name }])
+    }
   })
 })
 

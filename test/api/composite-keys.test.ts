@@ -260,6 +260,13 @@ describe('bulk requests', () => {
     expect((await stored()).map(({ grade }) => grade)).toEqual(['A', 'Y', 'C', 'X'])
   })
 
+  it('name them by members that the output does not show, too', async () => {
+    const client = await serveViews({ enrolments: viewOf(Enrolment, serializerOf(Enrolment, ['student_id', 'grade'])) })
+    const item = { student_id: 7, course_id: 4, grade: 'B+' }
+    expect((await client.send('PATCH', '/enrolments/bulk', [item])).json).toEqual([{ student_id: 7, grade: 'B+' }])
+    expect((await client.get('/enrolments/7,4')).json).toEqual({ student_id: 7, grade: 'B+' })
+  })
+
   it('delete what is named by members, or by the string that paths have', async () => {
     const client = await served()
     const { status, json } = await client.send('DELETE', '/enrolments/bulk', [
