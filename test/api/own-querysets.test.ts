@@ -223,6 +223,20 @@ describe('[P14] A queryset of the view', () => {
     }
   })
 
+  it('that gives more objects than the one that is looked for leads to no other', async () => {
+    const first = { id: 1, title: 'title 1' }
+    const client = await serveQueryset((query) =>
+      query.runAfter((found: unknown) => [Book.fromDatabaseJson(first), ...[found].flat()]),
+    )
+    for (const path of ['/rows', '/instances']) {
+      expect((await client.get(`${path}/2`)).json).toMatchObject({ id: 2, title: 'title 2' })
+      expect((await client.get(`${path}/99`)).status).toBe(404)
+      expect((await client.send('PATCH', `${path}/99`, { title: 'patched' })).status).toBe(404)
+      expect((await client.send('PATCH', `${path}/2`, { title: 'patched' })).status).toBe(500)
+      expect(client.reported.splice(0, 1)).toMatchObject([{ message: expect.stringMatching(/of several rows/) }])
+    }
+  })
+
   it('that is a union is a configuration error, because a lookup would narrow its first part only', async () => {
     const change = (query: Queryset) => query.where('id', 1).unionAll(Book.query().where('id', 2))
     const client = await serveHidden(change, serveQueryset, /its queryset is a union/)
