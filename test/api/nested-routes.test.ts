@@ -331,20 +331,25 @@ describe('[E11] the chain of parents', () => {
     class CountedBooks extends BookViewSet {
       static override permissionClasses: Permissions = [Counted]
     }
-    class Visible extends AuthorViewSet {
+    class Shown extends ReadOnlyModelViewSet<Author> {
+      static override model = Author
+      static override serializerClass = AuthorSerializer
+    }
+    class Visible extends Shown {
       override getQueryset(): QueryBuilder<Author> {
         return super.getQueryset().where('hidden', false)
       }
     }
-    for (const authors of [AuthorViewSet, Visible]) {
-      class ByName extends authors {
-        static override lookupField = 'slug'
-      }
-      for (const [found, paths] of [
-        [authors, ['1', '2', '3', '9']],
-        [ByName, ['ada', 'ben', 'cy', 'nobody']],
+    // of those of one name it is the first by their key
+    await database.knex('authors').insert({ name: 'Ben', slug: 'ben-2' })
+    for (const authors of [Shown, Visible]) {
+      for (const [lookupField, paths] of [
+        ['id', ['1', '2', '3', '9']],
+        ['slug', ['ada', 'ben', 'cy', 'nobody']],
+        ['name', ['Ada', 'Ben', 'Cy', 'Nobody']],
       ] as const) {
-        const { get } = await serve({ authors: found, books: CountedBooks })
+        const named = Object.assign(class extends authors {}, { lookupField })
+        const { get } = await serve({ authors: named as never, books: CountedBooks })
         counts.length = 0
         for (const path of paths) await get(`/api/authors/${path}/books`)
         expect(counts).toEqual([2, 1, authors === Visible ? 0 : 1, 0])

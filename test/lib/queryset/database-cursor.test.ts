@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import knexLibrary, { type Knex } from 'knex'
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import type { Queryable } from '../../../lib/postgres/pg-types.js'
 import { DatabaseCursor } from '../../../lib/queryset/database-cursor.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -9,9 +12,9 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-function open(milliseconds: number): Promise<DatabaseCursor> {
+function open(milliseconds: number, knex: Knex = database.knex): Promise<DatabaseCursor> {
   return DatabaseCursor.open(
-    database.knex,
+    knex as Queryable,
     { name: 'numbers', idleMilliseconds: milliseconds, bounds: { timeout: milliseconds } },
     { text: 'select generate_series(1, 3)', values: [] },
   )
@@ -20,6 +23,24 @@ function open(milliseconds: number): Promise<DatabaseCursor> {
 it.each([1500.4, 1e15])('takes %s milliseconds, though PostgreSQL would not', async (milliseconds) => {
   const cursor = await open(milliseconds)
   await cursor.close()
+})
+
+it('fails by what has kept its transaction from beginning', async () => {
+  const knex = knexLibrary({
+    client: 'pg',
+    connection: database.direct as Knex.PgConnectionConfig,
+    pool: {
+      min: 0,
+      max: 1,
+      // a transaction that has failed is all that the connection has
+      afterCreate: (connection: pg.Client, done: (error: unknown, connection: pg.Client) => void) =>
+        connection.query('begin; select 1 / 0', () => done(null, connection)),
+    },
+    log: { error() {} },
+  })
+  onTestFinished(() => knex.destroy())
+  await expect(open(60_000, knex)).rejects.toMatchObject({ code: '25P02' })
+  expect((knex.client as { pool: { numUsed(): number } }).pool.numUsed()).toBe(0)
 })
 
 it('has given its connection back when it is closed', async () => {
