@@ -2,12 +2,16 @@
 
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { conditionKey, type KeyedCondition } from './condition-key.js'
+import { type ConditionKey, conditionKey, type KeyedCondition } from './condition-key.js'
 import { hasOwn, watchConditions } from './group-conditions.js'
 import { readsWholeRows } from './reads-whole-rows.js'
 
 /** What may add tables to a query. */
 const JOINING = /join|^(from|fromRaw|table|into)$/i
+
+const TRUE = { sql: 'true', bindings: [] }
+/** A condition, where a statement asks it: its key is another than that of none. */
+const EVERY_ROW: KeyedCondition = { ...TRUE, key: conditionKey([TRUE]) as ConditionKey }
 
 /**
  * All that a query on these rows asks of them; undefined where it reads other tables, calls functions, or makes something of
@@ -23,7 +27,7 @@ export function ownCondition(query: AnyQueryBuilder, knex: Queryable): KeyedCond
   const [whole, narrowed] = ['select ??.* from ??', 'select ??.* from ?? where '].map(
     (text) => knex.raw(text, [tableName, tableName]).toSQL().sql,
   ) as [string, string]
-  if (sql === whole) return { sql: 'true', bindings: [], key: { text: '', values: [] } }
+  if (sql === whole) return EVERY_ROW
   if (!sql.startsWith(narrowed)) return undefined
   const part = { sql: sql.slice(narrowed.length), bindings: bindings as readonly unknown[] }
   const key = conditionKey([part])

@@ -456,6 +456,16 @@ describe('[P14] A queryset of the view', () => {
     }
   })
 
+  it('with nothing but an order is not taken for none by statements that another view set has made', async () => {
+    const view = viewOf(Book, serializerOf(Book, ['id', 'title']))
+    const client = await serveViews({ all: view, ordered: querying(view, (query) => query.orderByRaw('lower(title)')) })
+    for (const path of ['/all/1', '/ordered/1', '/all/1', '/ordered/1']) {
+      const patched = await client.send('PATCH', path, { title: `of ${path}` }, { 'if-match': '*' })
+      expect(patched.json).toEqual({ id: 1, title: `of ${path}` })
+      await client.send('PATCH', path, { title: 'title 1' }, { 'if-match': '*' })
+    }
+  })
+
   it('keeps the order of DISTINCT ON, which says what rows there are', async () => {
     const attributes = { filterBackends: [OrderingFilter], orderingFields: ['id'] }
     const client = await serveViews({
