@@ -328,6 +328,23 @@ describe('getObjectToWrite()', () => {
     expect((await stored())?.n).toBe(6)
   })
 
+  it('is 409 where getObject() goes on choosing others', async () => {
+    await database.knex('notes').insert([3, 4, 5, 6].map((id) => ({ id, owner: 'me', text: 'more' })))
+    let choices = 0
+    class Restless extends Notes {
+      override async getObject(): Promise<Note> {
+        return Note.query(this.trx).findById(++choices).throwIfNotFound()
+      }
+    }
+    const { port } = await served(Restless)
+    // the document knows nothing of what code of the application chooses
+    const headers = { 'Content-Type': 'application/json' }
+    const patch = await connectTo(port).send({ method: 'PATCH', path: '/notes/1', headers, body: '{"text":"x"}' })
+    expect(patch.status).toBe(409)
+    expect(choices).toBe(4)
+    expect(await database.knex('notes').where('text', 'x')).toEqual([])
+  })
+
   it.each([
     ['another table', () => Folder.query().findById(2)],
     ['no table', () => ({ id: 2, name: 'other' })],

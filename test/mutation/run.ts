@@ -72,7 +72,6 @@ const AREAS: Readonly<Record<string, Area>> = {
       'lib/pagination/cursor-pagination.ts',
       'lib/pagination/cursor-token.ts',
       'lib/pagination/server-cursor-pagination.ts',
-      'lib/pagination/server-cursor-pagination.ts',
       'lib/pagination/server-cursor-store.ts',
       'lib/queryset/database-cursor.ts',
       'lib/queryset/keyset.ts',

@@ -34,8 +34,7 @@ import { type ParentKey, parentKeyOf } from './parent-key.js'
 export async function checkParentPermissions(view: View): Promise<void> {
   const parent = openParent(view)
   if (parent.plan.parents.length > 0) await checkParentPermissions(parent)
-  const { permissions } = parent.plan.policies
-  if (permissions.length > 0) await checkPermissions(parent.ctx, parent, permissions)
+  await checkPermissions(parent.ctx, parent, parent.plan.policies.permissions)
 }
 
 /**
@@ -151,8 +150,7 @@ function foundRow(parent: GenericView, lookup: ObjectLookup, asked: readonly Col
   const { key, values } = lookup
   if (!parent.plan.isPlain) {
     const query = lookup.query()
-    if (asked) return { sql: '?', bindings: [first(key, query.clearSelect().select(references(query, asked)))] }
-    return { sql: '?', bindings: [query.hasSelects() ? query : query.select(query.modelClass().raw('1'))] }
+    return { sql: '?', bindings: [asked ? first(key, query.clearSelect().select(references(query, asked))) : query] }
   }
   const { model, columns, primaryKey } = parent.plan.resource.model
   const start = new PathStart(model.tableName)
