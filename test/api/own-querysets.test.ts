@@ -223,6 +223,19 @@ describe('[P14] A queryset of the view', () => {
     }
   })
 
+  it.each([
+    [true, 201, 200],
+    [false, 403, 403],
+  ])('where rows may leave it, %s, stores what it does not show', async (mayLeaveQueryset, created, changed) => {
+    const view = viewOf(Book, serializerOf(Book, ['id', 'title']), { mayLeaveQueryset })
+    const client = await serveViews({ rows: querying(view, (query) => query.whereNot('title', 'left')) })
+    expect((await client.send('POST', '/rows', { title: 'left' })).status).toBe(created)
+    expect((await client.send('PATCH', '/rows/2', { title: 'left' })).status).toBe(changed)
+    expect(await Book.query().where('title', 'left').resultSize()).toBe(mayLeaveQueryset ? 2 : 0)
+    await Book.query().where('title', 'left').whereNot('id', 2).delete()
+    await database.knex('books').where('id', 2).update({ title: 'title 2' })
+  })
+
   it('that gives more objects than the one that is looked for leads to no other', async () => {
     const first = { id: 1, title: 'title 1' }
     const client = await serveQueryset((query) =>
