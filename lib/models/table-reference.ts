@@ -26,6 +26,11 @@ export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** SQL in which knex finds no place of a value. */
+export function escaped(sql: string): string {
+  return sql.replaceAll('?', '\\?')
+}
+
 /** The name of a table without its schema, as an alias has it. */
 export function bareName(table: string): string {
   return table.slice(table.lastIndexOf('.') + 1)

@@ -8,7 +8,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import { bareName, quoteIdentifier, toReference } from '../models/table-reference.js'
+import { bareName, escaped, quoteIdentifier, toReference } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { isShaped } from './count-rows.js'
 import type { SqlPart } from './keyset.js'
@@ -187,9 +187,4 @@ function columnOf(query: AnyQueryBuilder, name: string): SqlPart {
 
 function tableOf(query: AnyQueryBuilder): string {
   return toReference(query.knex() as Queryable, query.tableRefFor(query.modelClass()))
-}
-
-/** A question mark would be the place of a value. */
-function escaped(sql: string): string {
-  return sql.replaceAll('?', '\\?')
 }

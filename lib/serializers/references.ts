@@ -6,7 +6,7 @@
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { ModelDescription, Reference } from '../models/model-description.js'
-import { quoteIdentifier } from '../models/table-reference.js'
+import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { missingReference } from '../postgres/constraint-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
@@ -184,11 +184,6 @@ function lookUp(serializer: AnySerializer, wanted: readonly Wanted[]): { sql: st
     return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names}) where not ${isThere}`
   })
   return { sql: statements.join(' union all '), bindings }
-}
-
-/** SQL in which knex finds no place of a value. */
-function escaped(sql: string): string {
-  return sql.replaceAll('?', '\\?')
 }
 
 function refuseKey(serializer: AnySerializer, { item, reference }: Wanted): void {

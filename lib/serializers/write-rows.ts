@@ -10,6 +10,7 @@ import { showKept } from '../models/kept-values.js'
 import { type Column, mayKeep } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement } from '../postgres/run-statement.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
@@ -175,7 +176,8 @@ async function updatePart(
   })
   const shown = [...columns.values()]
   const same = keys.map(() => 't.?? = v.??').join(' and ')
-  const returned = shown.map(() => 't.??').join(', ')
+  // a mapper of knex may write another name for one that nobody writes
+  const returned = shown.map(({ nativeName }) => `t.${escaped(quoteIdentifier(nativeName))}`).join(', ')
   const sql =
     `update ?? as t set ${sets.map((set) => set.sql).join(', ')} from ${source.sql} ` +
     `where ${same} returning v.${PLACE}, ${returned}`
@@ -185,7 +187,6 @@ async function updatePart(
       ...sets.flatMap((set) => set.bindings),
       ...source.bindings,
       ...keys.flatMap(({ column }, index) => [column, `k${index}`]),
-      ...shown.map(({ column }) => column),
     ] as never),
   )
   const types = new RememberingTypes(knex)

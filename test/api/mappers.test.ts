@@ -3,6 +3,7 @@ import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
 import {
   APIRouter,
+  BulkModelViewSet,
   CursorPagination,
   configure,
   type DeclaredFields,
@@ -17,9 +18,10 @@ import {
   ServerCursorPagination,
 } from 'koa-viewsets'
 import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serve, type TestServer } from '../support/server.js'
+import { serveViews } from '../support/views.js'
 
 const SCHEMA = `
   create table book_authors (id serial primary key, full_name text not null unique);
@@ -261,4 +263,42 @@ describe.each<Naming>([
     expect((await send('DELETE', 'authors/2', {})).status).toBe(409)
     expect((await send('DELETE', own, {})).status).toBe(204)
   })
+})
+
+it('lists of objects are changed beside a column of which a mapper of knex makes another name', async () => {
+  const database = await createDatabase({
+    schema: `create table places (id int primary key, post_code text, line_1 text, "subLine" text);
+      insert into places values (1, 'a', 'b', 'c'), (2, 'd', 'e', 'f')`,
+  })
+  const mapped = knexLibrary({
+    client: 'pg',
+    connection: { ...database.connection } as Knex.PgConnectionConfig,
+    ...knexSnakeCaseMappers(),
+  })
+  onTestFinished(async () => {
+    await mapped.destroy()
+    await database.drop()
+  })
+  class Place extends Model {
+    static override tableName = 'places'
+  }
+  Place.knex(mapped)
+  class PlaceSerializer extends ModelSerializer {
+    static override model = Place
+    static override fields = ['id', 'postCode']
+  }
+  class Places extends BulkModelViewSet {
+    static override model = Place
+    static override serializerClass = PlaceSerializer
+  }
+  const client = await serveViews({ places: Places })
+  const changed = [
+    { id: 1, postCode: 'x' },
+    { id: 2, postCode: 'y' },
+  ]
+  expect((await client.send('PATCH', '/places/bulk', changed)).json).toEqual(changed)
+  expect(await database.knex('places').orderBy('id')).toEqual([
+    { id: 1, post_code: 'x', line_1: 'b', subLine: 'c' },
+    { id: 2, post_code: 'y', line_1: 'e', subLine: 'f' },
+  ])
 })
