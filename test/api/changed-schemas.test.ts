@@ -2,7 +2,13 @@
 import createKnex, { type Knex } from 'knex'
 import { Model } from 'objection'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
-import { ModelSerializer, ModelViewSet, PageNumberPagination, SerializerMethodField } from '../../lib/index.js'
+import {
+  ModelSerializer,
+  ModelViewSet,
+  NestedSerializer,
+  PageNumberPagination,
+  SerializerMethodField,
+} from '../../lib/index.js'
 import type { Client } from '../support/client.js'
 import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
 import { runsAsRole } from '../support/roles.js'
@@ -174,6 +180,52 @@ describe('[I29] a process that knows the schema of before', () => {
     await database.knex.raw('alter table papers rename to notes')
     expect(await ask()).toEqual(ALL)
   })
+})
+
+it('writes by one statement give way to others where the table has become a view, or has rules', async () => {
+  const database = await createDatabase({
+    schema: `create table authors (id int primary key, name text);
+      create table notes (id int primary key, title text, author_id int references authors);
+      insert into authors values (1, 'a'); insert into notes values (2, 'b', 1), (3, 'c', 1)`,
+  })
+  onTestFinished(() => database.drop())
+  class Author extends Model {
+    static override tableName = 'authors'
+  }
+  class Note extends Model {
+    static override tableName = 'notes'
+    static override relationMappings = () => ({
+      author: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Author,
+        join: { from: 'notes.author_id', to: 'authors.id' },
+      },
+    })
+  }
+  for (const model of [Author, Note]) model.knex(database.knex)
+  class Named extends ModelSerializer {
+    static override model = Author
+    static override fields = ['name']
+  }
+  class Notes extends ModelSerializer {
+    static override model = Note
+    static override fields = ['id', 'title', 'author']
+    static override declaredFields = { author: new NestedSerializer(Named, { readOnly: true }) }
+  }
+  class View extends ModelViewSet {
+    static override model = Note
+    static override serializerClass = Notes
+  }
+  const client = await serveViews({ notes: View })
+  const patched = async (title: string) => (await client.send('PATCH', '/notes/2', { title })).json
+  expect(await patched('x')).toEqual({ id: 2, title: 'x', author: { name: 'a' } })
+  await database.knex.raw('create rule keep as on delete to notes where old.id = 3 do instead nothing')
+  expect((await client.send('DELETE', '/notes/3')).status).toBe(404)
+  await database.knex.raw('drop rule keep on notes')
+  await database.knex.raw('alter table notes rename to papers; create view notes as select * from papers')
+  expect(await patched('y')).toEqual({ id: 2, title: 'y', author: { name: 'a' } })
+  expect((await client.send('DELETE', '/notes/3')).status).toBe(204)
+  expect(await database.knex('papers').orderBy('id').pluck('title')).toEqual(['y'])
 })
 
 it('a column that was never there is a fault of the SQL: 500', async () => {

@@ -31,6 +31,8 @@ import { isUnread, refusalOf, writeConditions } from './write-conditions.js'
 
 /** The class of SQLSTATEs of constraints. */
 const CONSTRAINT = '23'
+const FEATURE_NOT_SUPPORTED = '0A000'
+const UNDEFINED_COLUMN = '42703'
 
 /** An object that was changed. */
 interface Updated {
@@ -84,10 +86,17 @@ export async function deleteByStatement(view: GenericView): Promise<boolean> {
   }
 }
 
-/** True for an error that may be about the key on the path, or about a right that who holds the row first needs as well. */
+/**
+ * True for an error that may be about the key on the path, about a right that who holds the row first needs as well, or about
+ * what the table has become since prepare(): a view, or one with rules.
+ */
 function isOfHolding(error: unknown): boolean {
-  if (sqlStateOf(error) === INSUFFICIENT_PRIVILEGE) return true
-  return !isOfConstraint(error) && toApiError(error) instanceof ValidationError
+  const state = sqlStateOf(error)
+  const told = toApiError(error)
+  if (state === INSUFFICIENT_PRIVILEGE || state === FEATURE_NOT_SUPPORTED) return true
+  // a view has no `ctid`; of a column of the model that is gone the error is told
+  if (state === UNDEFINED_COLUMN) return told === null
+  return !isOfConstraint(error) && told instanceof ValidationError
 }
 
 function isOfConstraint(error: unknown): boolean {
