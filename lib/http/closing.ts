@@ -30,9 +30,17 @@ export class Closing {
         reject(new ServiceUnavailable())
       }
       this.#refusals.add(refuse)
-      const settle = () => this.#refusals.delete(refuse)
       if (this.#isClosing) refuse()
-      coming.finally(settle).then((body) => (isRefused ? body.dispose?.() : resolve(body)), reject)
+      coming.then(
+        (body) => {
+          this.#refusals.delete(refuse)
+          return isRefused ? body.dispose?.() : resolve(body)
+        },
+        (error: Error) => {
+          this.#refusals.delete(refuse)
+          reject(error)
+        },
+      )
     })
   }
 }
