@@ -41,7 +41,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   const written = policies.renderers.map(({ format }) => format)
   if ([...endpoint.formats].some((format) => !written.includes(format))) statuses.add(404)
   if (hasBody) statuses.add(413).add(415)
-  if (operation.method === 'DELETE' || mayConflict(subject.taking, operation)) statuses.add(409)
+  if (operation.method === 'DELETE' || mayConflict(subject)) statuses.add(409)
   // a test that fails, and what leads nowhere
   if (operation.method === 'PATCH' && policies.parsers.some(({ patch }) => patch === 'operations')) statuses.add(409)
   // an object that the database keeps, or that is gone by now
@@ -124,10 +124,14 @@ function isQueryChecked({ operation, view }: Subject, parameters: readonly Param
   return parameters.some((parameter) => parameter.in === 'query')
 }
 
-/** An update of nested objects meets those that another request has moved; a changed key, those that refer to it. */
-function mayConflict(serializer: SerializerClass | undefined, { action }: Operation): boolean {
-  if (!serializer || actionNamed(action)?.writes !== 'update') return false
-  const { model, writable } = serializerPlan(serializer)
+/**
+ * An update of nested objects meets those that another request has moved; a changed key, those that refer to it; an overridden
+ * `getObject()` may choose others while one is waited for.
+ */
+function mayConflict({ taking, operation, view }: Subject): boolean {
+  if (!taking || actionNamed(operation.action)?.writes !== 'update') return false
+  if (view instanceof GenericAPIView && view.plan.resource.overrides.lookup) return true
+  const { model, writable } = serializerPlan(taking)
   return writable.some(
     ({ field, column }) => field instanceof NestedSerializer || (column && model?.referenced.has(column.property)),
   )
