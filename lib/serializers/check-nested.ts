@@ -1,8 +1,27 @@
 /** Whether a serializer is of the model whose objects it is given, as those of a relation. */
 import { ConfigurationError } from '../kernel/errors.js'
+import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
+import type { SerializerPlan } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
+
+/**
+ * Checks that objects of a model have the columns that a serializer reads under the names by which it reads them: two classes
+ * of one table may name them differently (`columnNameMappers`).
+ * @throws {ConfigurationError} they have not
+ */
+export function checkColumnNames(where: string, { model: own, fields }: SerializerPlan, model: ModelClass): void {
+  if (!own || own.model === model || own.model.tableName !== model.tableName) return
+  const named = new Map([...describeModel(model).columns.values()].map(({ column, property }) => [column, property]))
+  for (const { column } of fields) {
+    const property = column && named.get(column.column)
+    if (!column || property === undefined || property === column.property) continue
+    throw new ConfigurationError(
+      `${where} reads the column "${column.column}" as ${modelName(own.model)}.${column.property}, and it is given objects of ${modelName(model)}, which have it as "${property}"; give the serializer the model ${modelName(model)}`,
+    )
+  }
+}
 
 /** Checks the model of a nested serializer, and whether it shows one object or many. @throws {ConfigurationError} */
 export function checkNested(

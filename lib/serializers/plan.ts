@@ -19,7 +19,7 @@ import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
-import { checkNested } from './check-nested.js'
+import { checkColumnNames, checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
 import { type BoundField, type RelationGraph, SEEN, type SerializerClass, type SerializerPlan } from './contract.js'
@@ -75,7 +75,15 @@ function compile(serializer: SerializerClass): SerializerPlan {
   )
   const readable = bound.filter((one) => one.readable).map((one) => shows.get(one.name) ?? one)
   const writable = bound.filter((field) => field.writable)
-  for (const field of bound) checkReadable(serializer, field)
+  for (const one of bound) {
+    checkReadable(serializer, one)
+    if (one.field instanceof NestedSerializer && one.relation && one.source.length === 1)
+      checkColumnNames(
+        `${serializer.name}: field "${one.name}"`,
+        serializerPlan(one.field.serializerClass),
+        one.relation.model,
+      )
+  }
   if (model) for (const field of writable) checkWritable(serializer, field, model, writesRows === true)
   return {
     fields: bound,

@@ -1,6 +1,6 @@
 /** What an application may declare wrongly, and what it is told at register() or prepare(): never by a request, never not at all. */
 import knex from 'knex'
-import { Model } from 'objection'
+import { Model, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { parseLookup } from '../../lib/fields/object-key.js'
 import {
@@ -88,6 +88,7 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
   Person.knex(database.knex)
+  Named.knex(database.knex)
   process.env['SERVICE_SECRET_KEY'] ??= 'a secret of more than sixteen characters'
 })
 afterAll(() => database.drop())
@@ -98,6 +99,16 @@ class Other extends Model {
 class OtherSerializer extends ModelSerializer {
   static override model = Other
   static override fields = '__all__' as const
+}
+
+/** The same people, by names of their columns in camel case. */
+class Named extends Model {
+  static override tableName = 'people'
+  static override columnNameMappers = snakeCaseMappers()
+}
+class NamedSerializer extends ModelSerializer {
+  static override model = Named
+  static override fields = ['id', 'isAdmin']
 }
 
 /** A serializer with these statics and methods, whatever their types. */
@@ -750,6 +761,16 @@ describe('[I23] prepare() refuses', () => {
       'objects named by a list',
       () => viewWith({ lookupField: 'tags' }),
       'PersonViewSet: lookupField "tags" does not do: Person: objects cannot be looked up by "tags": it is of type text[]',
+    ],
+    [
+      'a serializer of a class that names the columns of the table otherwise',
+      () => viewWith({ serializerClass: NamedSerializer }),
+      'PersonViewSet: static serializerClass reads the column "is_admin" as Named.isAdmin, and it is given objects of Person, which have it as "is_admin"; give the serializer the model Person',
+    ],
+    [
+      'a nested serializer of such a class',
+      declared({ boss: new NestedSerializer(NamedSerializer, { readOnly: true }) }),
+      'People: field "boss" reads the column "is_admin" as Named.isAdmin',
     ],
     ['objects named by json', () => viewWith({ lookupField: 'facts' }), 'lookupField "facts" does not do'],
     ['objects named by jsonb', () => viewWith({ lookupField: 'more' }), 'lookupField "more" does not do'],

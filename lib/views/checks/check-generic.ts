@@ -10,11 +10,12 @@ import { quote } from '../../kernel/quote.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { otherModel } from '../../serializers/check-nested.js'
+import { checkColumnNames, otherModel } from '../../serializers/check-nested.js'
 import { checkField, checkSerializer, isSerializer } from '../../serializers/check-serializer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
+import { serializerPlan } from '../../serializers/plan.js'
 import { expandedBy } from '../../serializers/select-fields.js'
 import { actionsOf } from '../action-options.js'
 import { ACTIONS, actionNamed, answers, changesMany } from '../actions.js'
@@ -83,6 +84,8 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   for (const model of modelsOf(view)) externalIds(model)?.check()
   checkModels(view)
   prepareSerializers(view)
+  for (const [where, serializer] of serializersOf(view))
+    checkColumnNames(where, serializerPlan(serializer), view.modelClass())
   const description = describeModel(view.modelClass())
   const { columns, model } = description
   checkExpandable(view)
@@ -185,20 +188,24 @@ function checkSerializers(view: CheckedClass): void {
 /** What another model's serializer writes is rows of another table. @throws {ConfigurationError} the view set has one */
 function checkModels(view: CheckedClass): void {
   const model = view.modelClass()
-  const named: [string, unknown][] = [
-    [`${view.name}: static serializerClass`, view.serializerClass],
-    ...[...actionsOf(view).values()].map(({ action, statics }): [string, unknown] => [
-      `${view.name}.${action}: serializerClass`,
-      statics['serializerClass'],
-    ]),
-  ]
-  for (const [where, serializer] of named) {
-    const other = isSerializer(serializer) ? otherModel(serializer, model) : undefined
-    if (!isSerializer(serializer) || !other) continue
+  for (const [where, serializer] of serializersOf(view)) {
+    const other = otherModel(serializer, model)
+    if (!other) continue
     throw new ConfigurationError(
       `${where} is ${serializer.name}, of ${modelName(other)}, and the view set is of ${modelName(model)}; name a serializer of ${modelName(model)}`,
     )
   }
+}
+
+/** The serializers of the class and of its actions, by where they are named. */
+function serializersOf(view: CheckedClass): (readonly [string, SerializerClass])[] {
+  const named = [
+    [`${view.name}: static serializerClass`, view.serializerClass] as const,
+    ...[...actionsOf(view).values()].map(
+      ({ action, statics }) => [`${view.name}.${action}: serializerClass`, statics['serializerClass']] as const,
+    ),
+  ]
+  return named.flatMap(([where, serializer]) => (isSerializer(serializer) ? [[where, serializer] as const] : []))
 }
 
 const STATUSES: Readonly<Record<string, readonly number[]>> = { create: [200, 201], destroy: [200, 204] }
