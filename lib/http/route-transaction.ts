@@ -65,8 +65,11 @@ function restore(target: object, name: string, before: unknown): void {
   else Object.assign(target, { [name]: before })
 }
 
-/** Koa begins with 404: one that nobody has set says nothing of the work, which another middleware may still answer for. */
-function hasRefused({ response }: Context): boolean {
+/**
+ * True where the work is rolled back for its status. Koa begins with 404: one that nobody has set says nothing of the work,
+ * which another middleware may still answer for.
+ */
+export function hasRefused({ response }: Context): boolean {
   const { _explicitStatus: isSet = false } = response as { readonly _explicitStatus?: boolean }
   const isUnanswered = response.status === 404 && !isSet && !response.headerSent
   return response.status >= 400 && !isUnanswered

@@ -2,6 +2,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { type Context, splitTarget } from '../http/context.js'
+import { hasRefused } from '../http/route-transaction.js'
 import { ApiError, BadRequest } from '../kernel/errors.js'
 import { isContainer, Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { frame } from '../kernel/signing.js'
@@ -53,8 +54,8 @@ export async function onceRequest(
 
 /**
  * Does the work and keeps its answer, in one transaction; or gives the answer that is kept. Of requests at the same time one
- * does the work, and the others are refused at once: none waits for it. What answers 400 or more is not kept, as its
- * transaction is rolled back.
+ * does the work, and the others are refused at once: none waits for it. What is refused is not kept, as its transaction is
+ * rolled back.
  * @param perform does the work, and puts the whole answer into the context
  * @returns true where the kept answer was given
  * @throws {KeyRefused} 409 the same is being done, or its answer was not kept; 422 the key was used for something else
@@ -79,7 +80,7 @@ export async function answerOnce(
   }
   if (settings) await applySettings(trx, settings)
   await perform()
-  if (ctx.status >= 400) return false
+  if (hasRefused(ctx)) return false
   if (settings) await trx.raw(`select pg_catalog.set_config('role', 'none', true)`)
   const answer = await bounded(ctx, keptAnswer(ctx), { table, trx, caller })
   const isKept = await table.keep(trx, { id, key, caller, route, fingerprint, ...answer })

@@ -258,7 +258,13 @@ const KEPT_HEADERS = [
 export function keptAnswer(ctx: Context): KeptAnswer {
   const body = bodyOf(ctx)
   const isKept = body !== undefined && (body?.length ?? 0) <= (setting('idempotencyMaxAnswer') ?? DEFAULT_MAX_ANSWER)
-  if (!isKept) warnOf(ctx, body === undefined ? 'is a stream, or was sent by the action itself' : 'is too large')
+  if (!isKept)
+    warnOf(
+      ctx,
+      body === undefined
+        ? 'is a stream, was sent by the action itself, or is given by another middleware'
+        : 'is too large',
+    )
   const headers = KEPT_HEADERS.flatMap((name) => {
     const value = ctx.res.getHeader(name)
     return value === undefined ? [] : [[name, String(value)] as const]
@@ -285,7 +291,8 @@ const EMPTY: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** The bytes of the body; null where there is none, undefined where they are not known yet. */
 function bodyOf(ctx: Context): Buffer | null | undefined {
-  if (ctx.respond === false || ctx.res.headersSent) return undefined
+  // a status of 404 is Koa's own: what comes behind may still answer
+  if (ctx.respond === false || ctx.res.headersSent || ctx.status >= 400) return undefined
   renderPending(ctx)
   // as Koa answers where nobody has set a body
   if (ctx.body === undefined && !EMPTY.has(ctx.status)) ctx.body = ctx.message || String(ctx.status)

@@ -780,6 +780,27 @@ describe.skipIf(runsAsRole())('[I25] idempotency() on a hand-written route', () 
     expect(await kept()).toEqual([])
   })
 
+  it('does the work once where a middleware around it answers', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warned.mockRestore())
+    const router = new Router()
+    const around: Koa.Middleware = async (ctx, next) => {
+      await next()
+      if (ctx.state['paid']) ctx.body = ctx.state['paid']
+    }
+    router.post('/pay', ...(guard as never[]), around as never, idempotency(database.knex) as never, async (ctx) => {
+      await ctx.state['trx']('books').insert({ title: 'a' })
+      ctx.state['paid'] = { paid: true }
+    })
+    const { send } = await serveApp(errors(), router.routes() as Koa.Middleware)
+    expect(await send('POST', '/pay', {}, as('ann', 'k'))).toMatchObject({ status: 200, json: { paid: true } })
+    expect(await send('POST', '/pay', {}, as('ann', 'k'))).toMatchObject({
+      status: 409,
+      json: { detail: 'The request was carried out, and its answer was not kept' },
+    })
+    expect(await titles()).toEqual(['a'])
+  })
+
   it('refuses a key that is missing, malformed or of nobody, in the one envelope', async () => {
     const { send } = await served(authentication(ByName), idempotency(database.knex, { required: true }))
     expect((await send('POST', '/pay', { title: 'a' }, as('ann'))).status).toBe(400)
