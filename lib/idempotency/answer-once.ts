@@ -81,15 +81,28 @@ export async function answerOnce(
   if (settings) await applySettings(trx, settings)
   await perform()
   if (hasRefused(ctx)) return false
-  if (settings) await trx.raw(`select pg_catalog.set_config('role', 'none', true)`)
+  const role = settings && (await leaveRole(trx))
   const answer = await bounded(ctx, keptAnswer(ctx), { table, trx, caller })
   const isKept = await table.keep(trx, { id, key, caller, route, fingerprint, ...answer })
+  // before PostgreSQL 18 triggers that wait for COMMIT run as whoever commits
+  if (role !== undefined) await runRaw(trx, `select pg_catalog.set_config('role', ?, true)`, [role])
   if (!isKept) throw new KeyRefused(409, 'A request with this Idempotency-Key is being processed', RETRY)
   return false
 }
 
 interface Locked {
   readonly rows: readonly [{ readonly locked: boolean }]
+}
+
+/** Goes on as the login. @returns the role that the action's statements ran as, to its end */
+async function leaveRole(trx: Knex.Transaction): Promise<string> {
+  const { rows } = await runRaw<{ readonly rows: readonly [{ readonly role: string }] }>(
+    trx,
+    `with own as materialized (select pg_catalog.current_setting('role') as role)
+     select role, pg_catalog.set_config('role', 'none', true) from own`,
+    [],
+  )
+  return rows[0].role
 }
 
 const RETRY = { 'Retry-After': '1' }

@@ -1,5 +1,6 @@
 /** Whose rows: a database role and settings for every statement of a request, by `databaseRole` and `databaseSettings`. */
 import knexLibrary, { type Knex } from 'knex'
+import { ensureIdempotencyTable } from 'koa-viewsets/idempotency'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
@@ -27,7 +28,7 @@ import {
   table,
 } from '../../lib/index.js'
 import { count, sum } from '../../lib/views/index.js'
-import { authentication, errors, transaction } from '../../plugins/index.js'
+import { authentication, errors, idempotency, transaction } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 
@@ -646,6 +647,33 @@ describe('transaction() with a role', () => {
     expect(() => transaction(db, { databaseRoles: USER } as never)).toThrow(
       'transaction(): has no option "databaseRoles"',
     )
+  })
+})
+
+describe('idempotency() with a role', () => {
+  it('has triggers that wait for COMMIT run as the role, with a key too', async () => {
+    await ensureIdempotencyTable(database.knex)
+    await database.knex.raw(`
+      grant select, insert, update, delete on koa_viewsets_idempotency to ${LOGIN};
+      create table late (who text);
+      grant insert on late to ${USER};
+      create function note_late() returns trigger language plpgsql as $$
+        begin insert into late values (current_user); return null; end $$;
+      create constraint trigger late after insert on boards deferrable initially deferred
+        for each row execute function note_late()`)
+    onTestFinished(() => database.knex.raw('drop trigger late on boards'))
+    const once = idempotency(db, {
+      databaseRole: USER,
+      databaseSettings: ({ state }) => ({ 'app.tenant': callerOf(state)?.tenant }),
+    })
+    const own = await serving(errors(), authentication(Tokens), once, async (ctx) => {
+      await ctx.state['trx']('boards').insert({ tenant: 1, name: 'late' })
+      ctx.body = {}
+    })
+    onTestFinished(() => own.close())
+    expect((await own.send('POST', '/', {}, as('user-1'))).status).toBe(200)
+    expect((await own.send('POST', '/', {}, { ...as('user-1'), 'Idempotency-Key': 'k' })).status).toBe(200)
+    expect(await database.knex('late').pluck('who')).toEqual([USER, USER])
   })
 })
 

@@ -16,8 +16,8 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
     static maxBulkSize = DEFAULT_BULK_SIZE
 
     /**
-     * Answers `DELETE /<prefix>/bulk`: 200 and the ids. An id that is not there, or not for this caller, is 404 for the
-     * whole list.
+     * Answers `DELETE /<prefix>/bulk`: 200 and the ids; 400 where one is not there, or not for this caller,
+     * by its position.
      */
     bulkDestroy(): Promise<unknown> {
       return holdingRows(this, async () => {

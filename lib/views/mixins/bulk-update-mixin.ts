@@ -20,8 +20,8 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
     static maxBulkSize = DEFAULT_BULK_SIZE
 
     /**
-     * Answers `PATCH /<prefix>/bulk`: 200 and the objects. An id that is not there, or not for this caller, is 404 for
-     * the whole list.
+     * Answers `PATCH /<prefix>/bulk`: 200 and the objects; 400 where one is not there, or not for this
+     * caller, by its position.
      */
     bulkUpdate(): Promise<unknown> {
       return holdingRows(this, async () => {
