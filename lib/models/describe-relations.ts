@@ -63,7 +63,10 @@ function hasOwnQuery(model: ModelClass, name: string): boolean {
 function describeJoin(model: ModelClass, relation: Relation): JoinTable {
   const { modify, filter, beforeInsert, modelClass } = mappingOf(model, relation.name).join?.through ?? {}
   return {
-    model: relation.joinModelClass,
+    // bound as the owner is, which may be bound later
+    get model() {
+      return relation.joinModelClass
+    },
     ownerProperties: relation.joinTableOwnerProp.props,
     relatedProperties: relation.joinTableRelatedProp.props,
     isPlain: modify === undefined && filter === undefined && beforeInsert === undefined,

@@ -216,13 +216,10 @@ describe('external ids', () => {
 
   class Books extends BookViewSet {
     static override model = class KeyedBook extends Book {
-      static override relationMappings = () => ({
-        author: {
-          relation: Book.BelongsToOneRelation,
-          modelClass: Keyed,
-          join: { from: 'books.author_id', to: 'authors.id' },
-        },
-      })
+      static override relationMappings = () => {
+        const { author, ...others } = Book.relationMappings()
+        return { ...others, author: { ...author, modelClass: Keyed } }
+      }
     } as never
     static override serializerClass = class extends ModelSerializer<Book> {
       static override schemaName = 'KeyedBook'

@@ -24,7 +24,7 @@ import { connectTo } from '../support/server.js'
 import { untilWaiting } from '../support/waiting.js'
 import { size } from '../trust/support/size.js'
 
-useLibrary()
+useLibrary({ sql: 'alter table books add unique (author_id, title)' })
 
 describe('[I4] all or nothing', () => {
   it.each(WAYS)('one bad item of a hundred is told by its position, as %s', async (_way, view) => {

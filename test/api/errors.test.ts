@@ -30,7 +30,7 @@ import { countQueries } from '../support/database.js'
 import { Author, AuthorSerializer, Book, BookViewSet, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
 
-useLibrary()
+useLibrary({ sql: 'alter table books add unique (author_id, title)' })
 
 class AuthorViewSet extends ModelViewSet<Author> {
   static override model = Author

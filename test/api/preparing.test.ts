@@ -265,6 +265,7 @@ describe('mistakes of the programmer', () => {
     class Lost extends Model {
       static override tableName = 'lost'
     }
+    Lost.knex(undefined as never)
     class LostSerializer extends ModelSerializer {
       static override model = Lost
       static override fields = '__all__'
@@ -294,6 +295,7 @@ describe('mistakes of the programmer', () => {
       static override tableName = 'tags'
       static override idColumn = 'slug'
     }
+    Late.knex(undefined as never)
     class LateSerializer extends ModelSerializer {
       static override model = Late
       static override fields = '__all__'
@@ -309,6 +311,26 @@ describe('mistakes of the programmer', () => {
     await router.prepare()
     const client = await serveApp(router.routes())
     expect((await client.get('/late')).json).toEqual([])
+  })
+
+  it('a model that is bound late has its join tables read where it is bound', async () => {
+    class Late extends Book {}
+    Late.knex(undefined as never)
+    class LateViewSet extends ModelViewSet<Late> {
+      static override model = Late
+      static override serializerClass = class LateSerializer extends ModelSerializer<Late> {
+        static override model = Late
+        static override fields = ['id', 'genres']
+      }
+    }
+    const router = new APIRouter().register('late', LateViewSet)
+    await expect(router.prepare()).rejects.toThrow(/^Late: not bound to a database/)
+    Late.knex(database.knex)
+    await router.prepare()
+    const client = await serveApp(router.routes())
+    await Book.query().insert({ title: 'One' })
+    await database.knex.raw("insert into genres (id, name) values (7, 'novel')")
+    expect((await client.send('PATCH', '/late/1', { genres: [7] })).json).toEqual({ id: 1, genres: [7] })
   })
 })
 

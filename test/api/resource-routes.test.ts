@@ -21,17 +21,15 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import { serveApp } from '../support/client.js'
-import { countQueries, type TestDatabase } from '../support/database.js'
+import { countQueries, createDatabase } from '../support/database.js'
 import {
-  Author,
   Book,
   BookSerializer,
   BookViewSet,
-  createLibrary,
   database,
   Ledger,
   LedgerSerializer,
-  Membership,
+  LIBRARY,
   Shelf,
   ShelfSerializer,
   Tag,
@@ -647,7 +645,7 @@ describe('hooks', () => {
   })
 
   it('getKnex() sends a request to a database of its own', async () => {
-    const other = await createLibraryBeside()
+    const other = await createDatabase({ schema: LIBRARY })
     class Books extends ModelViewSet<Book> {
       static override model = Book
       static override serializerClass = BookSerializer
@@ -669,13 +667,6 @@ describe('hooks', () => {
     await other.drop()
   })
 })
-
-/** A second library; the models stay bound to the first. */
-async function createLibraryBeside(): Promise<TestDatabase> {
-  const other = await createLibrary()
-  for (const model of [Author, Book, Tag, Token, Ledger, Shelf, Membership]) model.knex(database.knex)
-  return other
-}
 
 describe('[I3] PATCH', () => {
   it('writes only the fields it was given', async () => {

@@ -9,8 +9,9 @@ import { errors, type HealthOptions, health } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, poolMode } from '../support/database.js'
 import { takesPool } from '../support/installed.js'
-import { database, useLibrary } from '../support/library.js'
+import { database, LIBRARY, useLibrary } from '../support/library.js'
 import { startProxy } from '../support/proxy.js'
+import { serializerOf, tableOf, type ViewSetClass, viewOf } from '../support/views.js'
 
 useLibrary()
 
@@ -31,20 +32,15 @@ function poolOf(connection: Knex.PgConnectionConfig, max = 2): Knex {
 }
 
 /** An API of the library's books over a pool. */
+/** A view set of a table in another database than the library's. */
+function tableIn(pool: Knex, name: string, fields: string[]): ViewSetClass {
+  const model = tableOf(name)
+  model.knex(pool)
+  return viewOf(model, serializerOf(model, fields))
+}
+
 function booksOf(pool: Knex): APIRouter {
-  class Book extends Model {
-    static override tableName = 'books'
-  }
-  Book.knex(pool)
-  class BookSerializer extends ModelSerializer {
-    static override model = Book
-    static override fields = ['id', 'title']
-  }
-  class Books extends ModelViewSet {
-    static override model = Book
-    static override serializerClass = BookSerializer
-  }
-  return new APIRouter({ prefix: '/api' }).register('books', Books)
+  return new APIRouter({ prefix: '/api' }).register('books', tableIn(pool, 'books', ['id', 'title']))
 }
 
 const own = () => database.connection as Knex.PgConnectionConfig
@@ -230,9 +226,7 @@ describe('the question to the database', () => {
   )
 
   it('finds another database, and goes on where single tables are missing', async () => {
-    const other = await createDatabase({
-      schema: 'create table books (id int primary key, title text); create table authors (id int primary key)',
-    })
+    const other = await createDatabase({ schema: LIBRARY })
     onTestFinished(() => other.drop())
     const pool = poolOf(other.connection as Knex.PgConnectionConfig)
     onTestFinished(() => pool.destroy())
@@ -260,27 +254,13 @@ describe('the question to the database', () => {
   })
 
   it('goes on where some of the tables are missing', async () => {
-    const other = await createDatabase({
-      schema: 'create table books (id int primary key, title text); create table authors (id int primary key)',
-    })
+    const other = await createDatabase({ schema: LIBRARY })
     onTestFinished(() => other.drop())
     const pool = poolOf(other.connection as Knex.PgConnectionConfig)
-    class Author extends Model {
-      static override tableName = 'authors'
-    }
-    Author.knex(pool)
-    class AuthorSerializer extends ModelSerializer {
-      static override model = Author
-      static override fields = ['id']
-    }
-    class Authors extends ModelViewSet {
-      static override model = Author
-      static override serializerClass = AuthorSerializer
-    }
-    const api = booksOf(pool).register('authors', Authors)
+    const api = booksOf(pool).register('authors', tableIn(pool, 'authors', ['id']))
     await api.prepare()
     const { probe, get } = await probed({ api })
-    await pool.raw('drop table authors')
+    await pool.raw('drop table authors cascade')
     expect([await probe(), (await get('/api/authors')).status, (await get('/api/books')).status]).toEqual([
       OK,
       503,
