@@ -1,5 +1,4 @@
 /** Ways to ask for aggregates and facets besides a GET, what is said of them, and what no request can do. */
-import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '../../lib/client/index.js'
 import {
@@ -14,29 +13,11 @@ import { formatExplanations } from '../../lib/tools/index.js'
 import { count, max, sum } from '../../lib/views/index.js'
 import { hostileValues } from '../lib/filters/books.js'
 import { type Client, serving } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { database, Book as LibraryBook, useLibrary } from '../support/library.js'
 import { size } from '../trust/support/size.js'
 
-class Author extends Model {
-  static override tableName = 'authors'
-  declare id: number
-  declare name: string
-}
-class Book extends Model {
-  static override tableName = 'books'
-  static override relationMappings = () => ({
-    author: {
-      relation: Model.BelongsToOneRelation,
-      modelClass: Author,
-      join: { from: 'books.author_id', to: 'authors.id' },
-    },
-  })
-  declare id: number
-  declare title: string
-  declare price: string | null
+class Book extends LibraryBook {
   declare kind: 'novel' | 'poem' | null
-  declare author_id: number | null
-  declare author?: Author
 }
 class Books extends readOnlyModelViewSet(Book, {
   serializerClass: modelSerializer(Book, { fields: ['id', 'title', 'price', 'kind', 'author_id'] }),
@@ -50,28 +31,23 @@ class Books extends readOnlyModelViewSet(Book, {
   strictParams: true,
 }) {}
 
-let database: TestDatabase
+useLibrary({
+  sql: `
+    alter table books add kind text;
+    insert into books (title, price, kind, author_id) values
+      ('a', 1.5, 'novel', 1), ('b', 2, 'poem', 1), ('c', null, 'novel', 2), ('d', 4, null, null);`,
+  keep: true,
+})
+
 let client: Client
 const api = new APIRouter({ prefix: '/api' }).register('books', Books)
 
 beforeAll(async () => {
   configure({ secretKey: 'a secret of the tests' })
-  database = await createDatabase({
-    schema: `
-      create table authors (id int primary key, name text not null);
-      create table books (id int primary key, title text not null, price numeric(6,2), kind text, author_id int references authors);
-      insert into authors values (1, 'Ada'), (2, 'Ben');
-      insert into books values (1, 'a', 1.5, 'novel', 1), (2, 'b', 2, 'poem', 1), (3, 'c', null, 'novel', 2), (4, 'd', 4, null, null);
-    `,
-  })
-  for (const model of [Author, Book]) model.knex(database.knex)
   await api.prepare()
   client = await serving(api.routes())
 })
-afterAll(async () => {
-  await client.close()
-  await database.drop()
-})
+afterAll(() => client.close())
 afterEach(() => expect(client.reported).toEqual([]))
 
 describe('QUERY', () => {

@@ -9,39 +9,17 @@ import {
   StringField,
 } from 'koa-viewsets'
 import { createClient } from 'koa-viewsets/client'
-import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Client, serving } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { Author, Book as LibraryBook, useLibrary } from '../support/library.js'
 
-const SCHEMA = `
-  create table authors (id serial primary key, name text not null);
-  create table books (
-    id serial primary key, title text not null, pages int not null, kind text not null, sold date,
-    author_id int references authors
-  );`
+useLibrary({ sql: 'alter table books add pages int not null, add kind text not null, add sold date', keep: true })
 
-class Author extends Model {
-  static override tableName = 'authors'
-  declare id: number
-  declare name: string
-}
-class Book extends Model {
-  static override tableName = 'books'
-  static override relationMappings = () => ({
-    author: {
-      relation: Model.BelongsToOneRelation,
-      modelClass: Author,
-      join: { from: 'books.author_id', to: 'authors.id' },
-    },
-  })
-  declare id: number
-  declare title: string
+class Book extends LibraryBook {
   declare pages: number
   declare kind: string
   declare sold: string | null
-  declare author?: Author
 }
 
 const length = z
@@ -84,21 +62,15 @@ const router = new APIRouter().register(
   }),
 )
 
-let database: TestDatabase
 let server: Client
 let api: ReturnType<typeof createClient<typeof router>>
 
 beforeAll(async () => {
-  database = await createDatabase({ schema: SCHEMA })
-  Model.knex(database.knex)
   await router.prepare()
   server = await serving(router.routes())
   api = createClient<typeof router>(`http://127.0.0.1:${server.port}`)
 })
-afterAll(async () => {
-  await server.close()
-  await database.drop()
-})
+afterAll(() => server.close())
 
 it('creates and changes an object by what the schemas take', async () => {
   const given = { title: 'One', pages: '12 pages', kind: 'novel', sold: '2026-01-02', author: { name: 'Ada' } } as const

@@ -27,42 +27,23 @@ import {
 } from 'koa-viewsets'
 import { formatExplanations } from 'koa-viewsets/tools'
 import { ListCreateAPIView, modelView } from 'koa-viewsets/views'
-import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, serveApp, serving } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { Author, Book as LibraryBook, useLibrary } from '../support/library.js'
 
-const SCHEMA = `
-  create table authors (id serial primary key, name text not null);
-  create table books (
-    id serial primary key, title text not null, price numeric(8, 2) not null default 1, published_on date,
-    archived boolean not null default false, author_id int references authors
-  );
-  insert into authors (name) values ('Ada'), ('Bob');
-  insert into books (title, price, author_id, archived)
-    select 'Book ' || n, n, 1 + n % 2, n = 9 from generate_series(1, 9) n;`
+useLibrary({
+  sql: `
+    alter table books
+      alter price set not null, alter price set default 1, add published_on date, add archived boolean not null default false;
+    insert into books (title, price, author_id, archived)
+      select 'Book ' || n, n, 1 + n % 2, n = 9 from generate_series(1, 9) n;`,
+  keep: true,
+})
 
-class Author extends Model {
-  static override tableName = 'authors'
-  declare id: number
-  declare name: string
-}
-class Book extends Model {
-  static override tableName = 'books'
-  static override relationMappings = () => ({
-    author: {
-      relation: Model.BelongsToOneRelation,
-      modelClass: Author,
-      join: { from: 'books.author_id', to: 'authors.id' },
-    },
-  })
-  declare id: number
-  declare title: string
+class Book extends LibraryBook {
   declare price: string
   declare published_on: string | null
   declare archived: boolean
-  declare author_id: number
-  declare author?: Author
 }
 
 class AuthorSerializer extends modelSerializer(Author, { fields: ['id', 'name'] }) {}
@@ -123,23 +104,17 @@ class Feed extends BookViewSet {
   static override paginationClass = null
 }
 
-let database: TestDatabase
 let client: Client
 const api = new APIRouter({ prefix: '/api' })
 
 beforeAll(async () => {
-  database = await createDatabase({ schema: SCHEMA })
-  Model.knex(database.knex)
   api.register('books', BookViewSet).register('labels', LabelViewSet, 'label').register('authors', AuthorViewSet)
   api.register('entries', EntryViewSet, 'entry').register('names', NameViewSet, 'name').register('feed', Feed, 'feed')
   new NestedRouter(api, 'authors', { lookup: 'author' }).register('books', WrittenViewSet, 'written')
   await api.prepare()
   client = await serving(api.routes())
 })
-afterAll(async () => {
-  await client.close()
-  await database.drop()
-})
+afterAll(() => client.close())
 
 describe('a view set of a factory', () => {
   it('lists, filters, orders and pages', async () => {
@@ -168,7 +143,7 @@ describe('a view set of a factory', () => {
       errors: { title: [expect.stringContaining('2')] },
     })
     const made = await client.send('POST', '/api/books', { title: 'New', author_id: 2 })
-    expect(made).toMatchObject({ status: 201, json: { title: 'New', price: '1.00', author: { name: 'Bob' } } })
+    expect(made).toMatchObject({ status: 201, json: { title: 'New', price: '1.00', author: { name: 'Ben' } } })
     expect((await client.send('DELETE', `/api/books/${(made.json as { id: number }).id}`)).status).toBe(204)
   })
 
@@ -241,7 +216,7 @@ it('makes a generic view, too', async () => {
   const own = await serving(Names.asView())
   expect((await own.get('/')).json).toEqual([
     { id: 1, name: 'Ada' },
-    { id: 2, name: 'Bob' },
+    { id: 2, name: 'Ben' },
   ])
   expect((await own.send('POST', '/', { name: 'Cyd' })).status).toBe(201)
   expect((await own.send('DELETE', '/')).status).toBe(405)

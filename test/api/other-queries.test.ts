@@ -1,7 +1,6 @@
 /** An app whose `ctx.query` another package has made: values may be objects, which no parameter of ours is. */
 import Koa from 'koa'
 import koaQs from 'koa-qs'
-import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
@@ -23,16 +22,13 @@ import {
   ServerCursorPagination,
   StreamMixin,
 } from '../../lib/index.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { Book, useLibrary } from '../support/library.js'
 import { serve, type TestResponse, type TestServer } from '../support/server.js'
 import { isLong } from '../trust/support/size.js'
 
-class Book extends Model {
-  static override tableName = 'books'
-}
 class BookSerializer extends ModelSerializer<Book> {
   static override model = Book
-  static override fields = '__all__'
+  static override fields = ['id', 'title']
 }
 class Books extends StreamMixin(ReadOnlyModelViewSet<Book>) {
   static override model = Book
@@ -71,7 +67,8 @@ const ODD = ['[a]=1', '[a][b]=1', '[][a]=1', '[25]=1', '']
 /** What makes lists, whose texts count as those of repeated names do, or nothing. */
 const LISTS = ['[toString]=1', '[]=1', '[0]=1', '[]=1&x[]=2']
 
-let database: TestDatabase
+useLibrary({ sql: "insert into books (title) values ('Momo'), ('Emil')", keep: true })
+
 let api: APIRouter
 const servers: Record<string, TestServer> = {}
 const reported: unknown[] = []
@@ -79,10 +76,6 @@ let turn = 0
 
 beforeAll(async () => {
   configure({ secretKey: 'a secret of these tests' })
-  database = await createDatabase({
-    schema: `create table books (id int primary key, title text); insert into books values (1, 'Momo'), (2, 'Emil')`,
-  })
-  Book.knex(database.knex)
   api = new APIRouter()
   for (const [name, view] of Object.entries(VIEWS)) api.register(name, view, name)
   await api.prepare()
@@ -98,7 +91,6 @@ afterAll(async () => {
   configure({})
   for (const server of Object.values(servers)) await server.close()
   await api.close()
-  await database.drop()
 })
 
 describe.each(['extended', 'strict', 'first'])('under koa-qs in its mode %s', (mode) => {

@@ -18,22 +18,21 @@ import {
 } from 'koa-viewsets'
 import { createClient } from 'koa-viewsets/client'
 import { validateResponse } from 'koa-viewsets/testing'
-import { Model } from 'objection'
 import * as v from 'valibot'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Client, serveApp, serving } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { Book as LibraryBook, useLibrary } from '../support/library.js'
 import { lint } from '../support/redocly.js'
 
-const SCHEMA = `
-  create table books (id serial primary key, title text not null, sold bigint not null default 0);
-  insert into books (title, sold) values ('One', 1), ('Two', 2), ('Three', 3);`
+useLibrary({
+  sql: `
+    alter table books add sold bigint not null default 0;
+    insert into books (title, sold) values ('One', 1), ('Two', 2), ('Three', 3);`,
+  keep: true,
+})
 
-class Book extends Model {
-  static override tableName = 'books'
-  declare id: number
-  declare title: string
+class Book extends LibraryBook {
   declare sold: number
 }
 
@@ -120,21 +119,15 @@ class BookViewSet extends modelViewSet(Book, {
   }
 }
 
-let database: TestDatabase
 let server: Client
 const router = new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
 const document = () => router.getSchema({ license: { name: 'MIT', identifier: 'MIT' } })
 
 beforeAll(async () => {
-  database = await createDatabase({ schema: SCHEMA })
-  Model.knex(database.knex)
   await router.prepare()
   server = await serving(router.routes())
 })
-afterAll(async () => {
-  await server.close()
-  await database.drop()
-})
+afterAll(() => server.close())
 beforeEach(() => {
   server.reported.length = 0
 })

@@ -14,30 +14,15 @@ import {
   OrderingFilter,
   objectAction,
   SearchFilter,
-  table,
 } from 'koa-viewsets'
 import { createClient } from 'koa-viewsets/client'
 import { JsonPatchParser, MergePatchParser } from 'koa-viewsets/patches'
-import { Model } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { serveApp } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { Author, database, Book as LibraryBook, useLibrary } from '../support/library.js'
 
-const Author = table<{ id: number; name: string }>('authors')
-class Book extends Model {
-  static override tableName = 'books'
-  declare id: number
-  declare title: string
+class Book extends LibraryBook {
   declare pages: number | null
-  declare author_id: number | null
-  declare author?: InstanceType<typeof Author> | null
-  static override relationMappings = () => ({
-    author: {
-      relation: Model.BelongsToOneRelation,
-      modelClass: Author,
-      join: { from: 'books.author_id', to: 'authors.id' },
-    },
-  })
 }
 class AuthorSerializer extends modelSerializer(Author, {
   fields: ['id', 'name'],
@@ -55,21 +40,10 @@ class BookInput extends modelSerializer(Book, {
   fields: ['title', 'pages', 'author_id'],
 }) {}
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createDatabase({
-    schema: `create table authors (id serial primary key, name text not null unique);
-      create table books (id serial primary key, title text not null, pages int, author_id int references authors);
-      insert into authors (name) values ('Ada'), ('Ben')`,
-  })
-  Model.knex(database.knex)
+useLibrary({
+  sql: 'alter table books add pages int; alter table authors add unique (name)',
+  rows: `insert into books (title, author_id) values ('a', 1), ('b', 2)`,
 })
-beforeEach(async () => {
-  await database.knex.raw(
-    `truncate books restart identity; insert into books (title, author_id) values ('a', 1), ('b', 2)`,
-  )
-})
-afterAll(() => database.drop())
 
 async function serve(...views: (readonly [string, Parameters<APIRouter['register']>[1]])[]) {
   const api = new APIRouter()
