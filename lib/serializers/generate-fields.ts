@@ -11,6 +11,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { checkKinds, checkOptions } from '../kernel/option-kinds.js'
+import { isJsonAttribute } from '../models/build-model.js'
 import { visibleNames } from '../models/hidden-attributes.js'
 import {
   type Column,
@@ -206,10 +207,16 @@ function columnOptions(column: Column, extra: GeneratedOptions): GeneratedOption
 }
 
 function columnField(model: ModelDescription, column: Column, extra: GeneratedOptions): SerializerField {
-  const options = columnOptions(column, extra)
   const relation = relationOfKey(model, column.property)
-  if (!relation) return fieldForColumn(column, options)
-  return keyField(relation, options)
+  if (relation) return keyField(relation, columnOptions(column, extra))
+  const shown = asShown(model, column)
+  return fieldForColumn(shown, columnOptions(shown, extra))
+}
+
+/** Where the model keeps JSON in a text, its values are those of JSON; what the database asks of the text says nothing of them. */
+function asShown(model: ModelDescription, column: Column): Column {
+  const isText = column.sqlType !== undefined && column.type !== 'array' && isJsonAttribute(model.model, column)
+  return isText ? { ...column, type: 'json', checked: [] } : column
 }
 
 /** A foreign key, which may point to another column than the primary key. */

@@ -1,7 +1,7 @@
 /** Answers are the same from rows, from instances and from PostgreSQL, and keep no connection. */
 import type { Knex } from 'knex'
 import { ChoiceField, JSONField, MultipleChoiceField, NestedSerializer } from 'koa-viewsets'
-import { knexSnakeCaseMappers, Model } from 'objection'
+import { type JSONSchema, knexSnakeCaseMappers, Model } from 'objection'
 import { describe, expect, it } from 'vitest'
 import { serveApp } from '../support/client.js'
 import { undescribed } from '../support/contract.js'
@@ -103,6 +103,31 @@ describe('[P14 E22] the answer is the same from rows, instances and PostgreSQL',
       const { status, json } = await client.send('POST', path, { settings: { b: [1, null] } })
       expect({ status, json }).toMatchObject({ status: 201, json: { settings: { b: [1, null] } } })
       expect((await client.get(`${path}/${json.id}`)).json).toEqual(json)
+    }
+  })
+
+  it('where a text column keeps JSON that no field is declared for', async () => {
+    await database.knex.raw(
+      'create table sketches (id serial primary key, meta text, tags varchar(9) check (length(tags) < 9) not null)',
+    )
+    const properties = { meta: { type: ['object', 'null'] }, tags: { type: 'array' } }
+    class Named extends Model {
+      static override tableName = 'sketches'
+      static override jsonAttributes = ['meta', 'tags']
+    }
+    class Described extends Model {
+      static override tableName = 'sketches'
+      static override jsonSchema = { type: 'object', properties } as JSONSchema
+    }
+    for (const model of [Named, Described]) {
+      const client = await serveViews({ sketches: viewOf(model, serializerOf(model, ['id', 'meta', 'tags'])) })
+      const { status, json } = await client.send('POST', '/sketches', { meta: { a: 1.5 }, tags: ['x'] })
+      expect({ status, json }).toMatchObject({ status: 201, json: { meta: { a: 1.5 }, tags: ['x'] } })
+      expect((await client.send('PUT', `/sketches/${json.id}`, json)).json).toEqual(json)
+      const changed = await client.send('PATCH', `/sketches/${json.id}`, { meta: null, tags: [] })
+      expect(changed.json).toEqual({ id: json.id, meta: null, tags: [] })
+      expect((await client.get('/sketches')).json).toContainEqual(changed.json)
+      expect((await client.send('PATCH', `/sketches/${json.id}`, { tags: ['too long'] })).status).toBe(400)
     }
   })
 })
