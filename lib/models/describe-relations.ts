@@ -71,7 +71,18 @@ function describeJoin(model: ModelClass, relation: Relation): JoinTable {
     relatedProperties: relation.joinTableRelatedProp.props,
     isPlain: modify === undefined && filter === undefined && beforeInsert === undefined,
     isBare: modelClass === undefined,
+    extras: new Map(extrasOf(relation).map(({ aliasProp, joinTableProp }) => [aliasProp, joinTableProp])),
   }
+}
+
+interface Extra {
+  readonly aliasProp: string
+  readonly joinTableProp: string
+}
+
+/** Objection's declarations leave them out. */
+function extrasOf(relation: Relation): readonly Extra[] {
+  return (relation as Relation & { readonly joinTableExtras: readonly Extra[] }).joinTableExtras
 }
 
 /** What may be said of a relation, or of its join table. */

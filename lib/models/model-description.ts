@@ -65,6 +65,8 @@ export interface JoinTable {
   readonly isPlain: boolean
   /** The application has no class for it, whose hooks would run. */
   readonly isBare: boolean
+  /** What instances of related objects have of their link: the properties, and those of the join table that they are. */
+  readonly extras: ReadonlyMap<string, string>
 }
 
 /** A foreign key of the database, and the columns that it points to. */

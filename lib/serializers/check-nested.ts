@@ -44,6 +44,20 @@ export function checkNested(
   }
 }
 
+/**
+ * Objection reads an extra of a join table over the column of its name, where a row has the column.
+ * @throws {ConfigurationError} what is shown of the related objects, or their key, is such a column
+ */
+export function checkExtras(where: string, { name, model, through }: RelationDescription, shown: readonly string[]): void {
+  const { columns, primaryKey } = describeModel(model)
+  const read = [...primaryKey, ...shown].find((property) => columns.has(property) && through?.extras.has(property))
+  if (read === undefined) return
+  throw new ConfigurationError(
+    `${where}: extra "${read}" of the relation "${name}" has the name of a column of ${modelName(model)}, and would be shown in its ` +
+      `place; give it another: extra: { link_${read}: '${through?.extras.get(read)}' }`,
+  )
+}
+
 /** The model of a serializer whose rows are not those of another model; undefined where they are, or it has none. */
 export function otherModel(serializer: object, expected: ModelClass): ModelClass | undefined {
   const { model } = serializer as { readonly model?: unknown }

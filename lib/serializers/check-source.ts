@@ -6,6 +6,7 @@ import { describeModel } from '../models/describe-model.js'
 import { checkEnds } from '../models/describe-relations.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
+import { checkExtras } from './check-nested.js'
 import type { SerializerClass } from './contract.js'
 
 /** Names the model computes for its instances (`static virtualAttributes`). */
@@ -49,6 +50,7 @@ export function checkSource(
     }
     const related = describeModel(relation.model)
     checkEnds(model, relation, related)
+    if (next !== undefined) checkExtras(`${serializer.name}: field "${name}"`, relation, [next])
     model = related
   }
 }

@@ -19,7 +19,7 @@ import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
-import { checkColumnNames, checkNested } from './check-nested.js'
+import { checkColumnNames, checkExtras, checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
 import { type BoundField, type RelationGraph, SEEN, type SerializerClass, type SerializerPlan } from './contract.js'
@@ -84,6 +84,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
         one.relation.model,
       )
   }
+  for (const field of readable) checkRelated(serializer, field)
   if (model) for (const field of writable) checkWritable(serializer, field, model, writesRows === true)
   return {
     fields: bound,
@@ -137,6 +138,16 @@ function checkReadable(serializer: SerializerClass, { name, column }: BoundField
   throw new ConfigurationError(
     `${serializer.name}: field "${name}" ${problem}; rename the column, or leave the field out`,
   )
+}
+
+/** What is shown of related objects must be theirs. @throws {ConfigurationError} */
+function checkRelated(serializer: SerializerClass, { name, field, relation }: BoundField): void {
+  if (!relation?.through) return
+  const where = `${serializer.name}: field "${name}"`
+  if (field instanceof RelatedField) checkExtras(where, relation, [field.shownProperty(relation.model)])
+  if (!(field instanceof NestedSerializer)) return
+  const shown = serializerPlan(field.serializerClass).readable.map(({ source: [first] }) => first as string)
+  checkExtras(where, relation, shown)
 }
 
 /** What a client may write must have somewhere to go, unless the class writes in its own way. */
