@@ -79,11 +79,13 @@ export function buildModel(
     const column = columns.get(property)
     json[property] = column?.schema.type === undefined ? value : forSchema(column, value)
   }
+  // a $parseJson may change what it gets
+  const given = { ...json }
   const instance = model.fromJson(json, options) as Model & Record<string, unknown>
   const texts = jsonColumns(model)
   let isExact = true
   for (const property of Object.keys(instance)) {
-    if (Object.hasOwn(json, property) && instance[property] === json[property]) instance[property] = values[property]
+    if (Object.hasOwn(given, property) && instance[property] === given[property]) instance[property] = values[property]
     const value = instance[property]
     // most values are no objects, and as they are
     if (typeof value !== 'object' || value === null) continue

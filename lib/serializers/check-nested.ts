@@ -48,7 +48,11 @@ export function checkNested(
  * Objection reads an extra of a join table over the column of its name, where a row has the column.
  * @throws {ConfigurationError} what is shown of the related objects, or their key, is such a column
  */
-export function checkExtras(where: string, { name, model, through }: RelationDescription, shown: readonly string[]): void {
+export function checkExtras(
+  where: string,
+  { name, model, through }: RelationDescription,
+  shown: readonly string[],
+): void {
   const { columns, primaryKey } = describeModel(model)
   const read = [...primaryKey, ...shown].find((property) => columns.has(property) && through?.extras.has(property))
   if (read === undefined) return

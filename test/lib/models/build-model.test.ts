@@ -312,11 +312,23 @@ describe('hooks of the model', () => {
     }
   }
 
-  it('run, and what they set is stored and shown', async () => {
-    const serializer = await serializerOf(Hooked, { fields: ['id', 'title', 'slug', 'meta', 'updated_count'] })
+  class Changing extends Hooked {
+    override $parseJson(json: Pojo): Pojo {
+      if (typeof json['title'] !== 'string') return json
+      json['title'] = json['title'].trim()
+      json['meta'] = ['parsed']
+      return json
+    }
+  }
+
+  it.each([
+    ['run', Hooked],
+    ['change what they get', Changing],
+  ])('%s, and what they set is stored and shown', async (_, model) => {
+    const serializer = await serializerOf(model, { fields: ['id', 'title', 'slug', 'meta', 'updated_count'] })
     const made = await saved(serializer, { title: ' The Title ' })
     expect(made).toMatchObject({ title: 'The Title', slug: 'the title', meta: ['parsed'] })
-    const obj = await Hooked.query().findById(made['id'] as number)
+    const obj = await model.query().findById(made['id'] as number)
     expect(await saved(serializer, { title: 'New' }, { obj, partial: true })).toMatchObject({
       title: 'New',
       updated_count: 1,

@@ -18,7 +18,7 @@ class Tag extends Model {
 }
 
 /** A model with the extras on its way to tags, and to one tag. */
-function postWith(extra: object): typeof Model {
+function postWith(extra: string[] | Record<string, string>): typeof Model {
   class Post extends Model {
     static override tableName = 'posts'
     static override relationMappings = () => {
@@ -37,12 +37,12 @@ function postWith(extra: object): typeof Model {
 describe('An extra of a join table with the name of a column', () => {
   const TagSerializer = modelSerializer(Tag, { fields: ['id', 'name'] })
   const nested = { tags: new NestedSerializer(TagSerializer, { many: true, readOnly: true }) }
-  const plan = (extra: object, declaredFields: DeclaredFields) =>
+  const plan = (extra: string[] | Record<string, string>, declaredFields: DeclaredFields) =>
     modelSerializer(postWith(extra), { fields: ['id'] as never, declaredFields }).plan
 
   beforeAll(() => describeTable(Tag, { id: 'int4', name: 'text', position: 'int4?' }))
 
-  it.each<[string, object, DeclaredFields]>([
+  it.each<[string, string[] | Record<string, string>, DeclaredFields]>([
     ['that a nested serializer shows', { name: 'label' }, nested],
     ['that is the key of what is nested', ['id'], nested],
     ['that is the key', ['id'], { tags: new PrimaryKeyRelatedField({ many: true, readOnly: true }) }],
