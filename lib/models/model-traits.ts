@@ -23,6 +23,8 @@ export interface ModelTraits {
   readonly plainDatabase: boolean
   /** Finding rows runs no hooks of the class, which could leave out some. */
   readonly plainFinds: boolean
+  /** What runs on rows that are found, and not on those that a write returns; null for nothing. */
+  readonly findHook: string | null
   /** Reading rows runs no find hooks, no accessors and no parsing of the model's own. */
   readonly plainRows: boolean
   /** Why the model's rows need instances, as the end of a sentence; undefined where they do not. */
@@ -72,10 +74,9 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
 
   const name = modelName(model)
   const accessor = accessorOf(model, base)
+  const findHook = changed('fromDatabaseJson', 'beforeFind', 'afterFind') ?? overridden('$afterFind')
   const findRowObstacle = () => {
-    const method =
-      changed('fromDatabaseJson', 'beforeFind', 'afterFind') ??
-      overridden('$afterFind', '$parseDatabaseJson', '$setDatabaseJson')
+    const method = findHook ?? overridden('$parseDatabaseJson', '$setDatabaseJson')
     if (method !== undefined) return `${name} overrides ${method}()`
     if (accessor !== undefined) return `${name} has an accessor for its column "${accessor}"`
     if (hasJsonTexts(model)) return `${name} reads JSON out of a column of another type`
@@ -110,6 +111,7 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
     plainQueries,
     plainDatabase: keeps('knex'),
     plainFinds: keeps('beforeFind', 'afterFind'),
+    findHook: findHook ?? null,
     plainRows: rowObstacle === undefined,
     rowObstacle,
     plainInput:

@@ -67,9 +67,11 @@ function* reasonsOfOwn(
   if (triggers.after[writes]) yield `a trigger runs after each ${writes} of "${tableName}"`
   // one of the first row may have changed it for the second
   if (isList && triggers.before[writes]) yield `a trigger runs before each ${writes} of "${tableName}"`
-  const { quietInserts, quietUpdates } = traitsOf(model)
+  const { quietInserts, quietUpdates, findHook } = traitsOf(model)
   if (!(writes === 'insert' ? quietInserts : quietUpdates))
     yield `${modelName(model)} has hooks that run after each ${writes}`
+  // what it makes of a row is what reads show
+  if (findHook !== null) yield `${modelName(model)} overrides ${findHook}()`
 }
 
 /** A key that changes changes what points to it, maybe in the same table. */

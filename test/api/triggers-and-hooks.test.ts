@@ -184,6 +184,47 @@ describe('[P14] Hooks that expect whole objects', () => {
   })
 })
 
+describe('[P14 E22] Hooks that run on what is found', () => {
+  class Tag extends Model {
+    static override tableName = 'tags'
+    static override virtualAttributes = ['loud']
+    declare label: string
+    declare loud: string
+  }
+  class Finding extends Tag {
+    override $afterFind(): void {
+      this.loud = `${this.label}!`
+      this.label = '***'
+    }
+  }
+  class Found extends Tag {
+    static override afterFind({ result = [] }: { result?: Tag[] }): void {
+      for (const tag of result) tag.loud = `${tag.label}?`
+    }
+  }
+  class Read extends Tag {
+    static override fromDatabaseJson(json: object) {
+      return super.fromDatabaseJson({ ...json, loud: 'read' }) as never
+    }
+  }
+
+  it.each([['$afterFind', Finding] as const, ['afterFind', Found] as const, ['fromDatabaseJson', Read] as const])(
+    'show the same in answers to writes: %s',
+    async (_, model) => {
+      const serializer = serializerOf(model, ['id', 'label', 'loud'])
+      const { get, send } = await serveViews({ tags: viewOf(model, serializer) })
+      await database.knex('tags').where('id', '>', 2).delete()
+      const shown = async () => (await get('/tags/3')).json
+      expect((await send('POST', '/tags', { id: 3, label: 'c' })).json).toEqual(await shown())
+      expect((await send('PATCH', '/tags/3', { label: 'd' })).json).toEqual(await shown())
+      expect((await send('PUT', '/tags/3', { id: 3, label: 'e' })).json).toEqual(await shown())
+      expect((await send('PATCH', '/tags/bulk', [{ id: 3, label: 'f' }])).json).toEqual([await shown()])
+      expect((await send('POST', '/tags/bulk', [{ id: 4, label: 'f' }])).json).toEqual([{ ...(await shown()), id: 4 }])
+      expect(await database.knex('tags').where('id', '>', 2)).toMatchObject([{ label: 'f' }, { label: 'f' }])
+    },
+  )
+})
+
 describe('[P14] A query with hooks of its own', () => {
   const narrowed = (query: QueryBuilder<Model>) =>
     query.runBefore(async (result, builder) => {
