@@ -16,36 +16,19 @@ import {
 } from 'koa-viewsets'
 import { ClientError, createClient } from 'koa-viewsets/client'
 import { count, max } from 'koa-viewsets/views'
-import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { Book, database, Review, useLibrary } from '../support/library.js'
 
-const SCHEMA = `
-  create table books (id int primary key, title text not null, n int);
-  create table notes (id int primary key, book_id int not null references books, stars int not null);
-  insert into books select i, 'book ' || i, nullif(i % 5, 0) from generate_series(1, 20) i;
-  insert into notes select i, i % 7 + 1, i % 6 from generate_series(1, 30) i;`
+useLibrary({
+  sql: `
+    insert into books (title, n) select 'book ' || i, nullif(i % 5, 0) from generate_series(1, 20) i;
+    insert into reviews (book_id, stars) select i % 7 + 1, i % 6 from generate_series(1, 30) i;`,
+  keep: true,
+})
 
-class Note extends Model {
-  static override tableName = 'notes'
-  declare id: number
-  declare book_id: number
-  declare stars: number
-}
-class Book extends Model {
-  static override tableName = 'books'
-  static override relationMappings = () => ({
-    notes: { relation: Model.HasManyRelation, modelClass: Note, join: { from: 'books.id', to: 'notes.book_id' } },
-  })
-  declare id: number
-  declare title: string
-  declare n: number | null
-  declare notes?: Note[]
-}
-
-class Notes extends modelViewSet(Note, {
-  serializerClass: modelSerializer(Note, { fields: ['id', 'stars'] }),
+class Reviews extends modelViewSet(Review, {
+  serializerClass: modelSerializer(Review, { fields: ['id', 'stars'] }),
   filterBackends: [FieldFilter],
   filtersetFields: ['stars'],
 }) {}
@@ -56,7 +39,7 @@ class Books extends modelViewSet(Book, {
   paginationClass: new PageNumberPagination({ pageSize: 4 }),
   filterBackends: [new FieldFilter({ groupParam: 'filter' }), SearchFilter, OrderingFilter],
   filtersetFields: ['id', 'title', 'n'],
-  filterRelations: { notes: () => Notes },
+  filterRelations: { reviews: () => Reviews },
   searchFields: ['title'],
   orderingFields: ['n', 'id'],
   ordering: ['id'],
@@ -82,9 +65,8 @@ const router = new APIRouter({ prefix: '/api' })
   .register('feed', Feed, 'feed')
   .register('slices', Slices, 'slice')
   .register('kept', Kept, 'kept')
-  .register('notes', Notes, 'note')
+  .register('reviews', Reviews, 'review')
 
-let database: TestDatabase
 let server: Client
 const sent: { method: string; url: string; body: unknown }[] = []
 
@@ -99,15 +81,12 @@ const client = (query = '') =>
 
 beforeAll(async () => {
   configure({ secretKey: 'x'.repeat(32) })
-  database = await createDatabase({ schema: SCHEMA })
-  Model.knex(database.knex)
   await router.prepare()
   server = await serving(router.routes())
 })
 afterAll(async () => {
   await router.close()
   await server.close()
-  await database.drop()
 })
 
 const idsOf = (books: readonly { id: number }[]) => books.map(({ id }) => id)
@@ -145,12 +124,12 @@ describe('a list by QUERY', () => {
   it('asks about related objects', async () => {
     const { books } = client()
     const found = await books.query.list({
-      filter: { 'any(notes)': { stars: 5 }, 'count(notes)__gte': 4 },
+      filter: { 'any(reviews)': { stars: 5 }, 'count(reviews)__gte': 4 },
       page_size: 50,
     })
     const { rows } =
-      await database.knex.raw(`select id from books b where exists (select from notes where book_id = b.id
-      and stars = 5) and (select count(*) from notes where book_id = b.id) >= 4 order by id`)
+      await database.knex.raw(`select id from books b where exists (select from reviews where book_id = b.id
+      and stars = 5) and (select count(*) from reviews where book_id = b.id) >= 4 order by id`)
     expect(idsOf(found.data?.results ?? [])).toEqual(idsOf(rows))
     expect(rows.length).toBeGreaterThan(0)
   })

@@ -25,7 +25,7 @@ import {
 import { FileSystemStorage } from 'koa-viewsets/storage'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { database, Author as LibraryAuthor, Book as LibraryBook, useLibrary } from '../support/library.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
 import { runsAsRole } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
@@ -54,9 +54,8 @@ const SCHEMA = `
   insert into keyless select 'c' || n, nullif(n % 3, 0)::text from generate_series(1, 9) n;
   create table countries (id int primary key, name text not null);
   insert into countries values (1, 'Ruritania');
-  create table authors (id int primary key, name text not null, country_id int references countries);
-  insert into authors values (1, 'Ada', 1);
-  create table books (id serial primary key, title text not null, author_id int references authors);
+  alter table authors add country_id int references countries;
+  update authors set country_id = 1 where id = 1;
   insert into books (title, author_id) values ('one', 1);
   create table documents (id serial primary key, doc json);
   insert into documents (doc) values (E'{\\n "a": "b\\\\nc",\\r\\n "d": 1}');
@@ -69,27 +68,25 @@ const SCHEMA = `
   insert into secrets (slug) values ('known');
 `
 
-let database: TestDatabase
+useLibrary({ sql: SCHEMA, keep: true })
+
 const folder = mkdtempSync(join(tmpdir(), 'crossings-'))
 const storage = new FileSystemStorage({ root: folder, baseUrl: '/files' })
 
 beforeAll(async () => {
   configure({ secretKey: '0123456789abcdef0123456789abcdef' })
-  database = await createDatabase({ schema: SCHEMA })
-  Model.knex(database.knex)
 })
-afterAll(async () => {
+afterAll(() => {
   configure({})
-  await database.drop()
   rmSync(folder, { recursive: true })
 })
 
 class Country extends Model {
   static override tableName = 'countries'
 }
-class Author extends Model {
-  static override tableName = 'authors'
+class Author extends LibraryAuthor {
   static override relationMappings = () => ({
+    ...LibraryAuthor.relationMappings(),
     country: {
       relation: Model.BelongsToOneRelation,
       modelClass: Country,
@@ -97,16 +94,16 @@ class Author extends Model {
     },
   })
 }
-class Book extends Model {
-  static override tableName = 'books'
-  static override relationMappings = () => ({
-    author: {
-      relation: Model.BelongsToOneRelation,
-      modelClass: Author,
-      join: { from: 'books.author_id', to: 'authors.id' },
-    },
-  })
+/** The library's, whose author is one of `author`. */
+function booksOf(author: typeof LibraryAuthor) {
+  return class Book extends LibraryBook {
+    static override relationMappings = () => {
+      const mappings = LibraryBook.relationMappings()
+      return { ...mappings, author: { ...mappings.author, modelClass: author } }
+    }
+  }
 }
+const Book = booksOf(Author)
 
 describe('[I6] Bulk requests over rows that refer to each other', () => {
   it('do not wait for each other', async () => {
@@ -322,15 +319,7 @@ describe('[A10] depth', () => {
       static override fields = '__all__'
       static override depth = 1
     }
-    class Written extends Book {
-      static override relationMappings = () => ({
-        author: {
-          relation: Model.BelongsToOneRelation,
-          modelClass: Person,
-          join: { from: 'books.author_id', to: 'authors.id' },
-        },
-      })
-    }
+    const Written = booksOf(Person)
     class WrittenSerializer extends ModelSerializer {
       static override model = Written
       static override fields = ['id', 'author_id']

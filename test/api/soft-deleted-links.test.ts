@@ -2,50 +2,27 @@
 import { AllowAny, JSONParser, NestedSerializer } from 'koa-viewsets'
 import { JsonPatchParser } from 'koa-viewsets/patches'
 import { Model } from 'objection'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { expect, it } from 'vitest'
+import { Author, database, Genre, Book as LibraryBook, useLibrary } from '../support/library.js'
 import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createDatabase({
-    schema: `
-    create table authors (id int primary key, gone_at timestamptz);
-    create table genres (id int primary key, gone_at timestamptz);
-    create table books (id int primary key, title text, author_id int references authors);
-    create table covers (id int primary key, book_id int references books, gone_at timestamptz);
-    create table books_genres (book_id int references books, genre_id int references genres, primary key (book_id, genre_id));`,
-  })
-  Model.knex(database.knex)
+useLibrary({
+  sql: `
+    alter table authors add gone_at timestamptz;
+    alter table genres add gone_at timestamptz;
+    create table covers (id int primary key, book_id int references books on delete cascade, gone_at timestamptz);
+    update authors set gone_at = now() where id = 1;
+    insert into genres (gone_at) values (null), (now())`,
+  rows: `
+    insert into books (id, title, author_id) values (7, 'Momo', 1); insert into books_genres values (7, 1), (7, 2);
+    insert into covers values (3, 7, now())`,
 })
-beforeEach(() =>
-  database.knex.raw(`truncate authors, genres, books, covers, books_genres;
-  insert into authors values (1, now()); insert into genres values (1, null), (2, now());
-  insert into books values (7, 'Momo', 1); insert into books_genres values (7, 1), (7, 2); insert into covers values (3, 7, now())`),
-)
-afterAll(() => database.drop())
 const softDelete = { column: 'gone_at', permissionClasses: [AllowAny] }
-const Author = tableOf('authors')
-const Genre = tableOf('genres')
 const Cover = tableOf('covers')
-class Book extends Model {
-  static override tableName = 'books'
+class Book extends LibraryBook {
   static override relationMappings = () => ({
-    author: {
-      relation: Model.BelongsToOneRelation,
-      modelClass: Author,
-      join: { from: 'books.author_id', to: 'authors.id' },
-    },
+    ...LibraryBook.relationMappings(),
     cover: { relation: Model.HasOneRelation, modelClass: Cover, join: { from: 'books.id', to: 'covers.book_id' } },
-    genres: {
-      relation: Model.ManyToManyRelation,
-      modelClass: Genre,
-      join: {
-        from: 'books.id',
-        through: { from: 'books_genres.book_id', to: 'books_genres.genre_id' },
-        to: 'genres.id',
-      },
-    },
   })
 }
 const serve = (fields: string[]) =>
@@ -86,7 +63,7 @@ it('a PATCH of the title alone is taken, and a JSON patch of the whole', async (
 })
 
 it('another object may not choose the deleted one, nor may one of another row of the same request', async () => {
-  await database.knex.raw("insert into authors values (2, null); insert into books values (8, 'Emil', 2)")
+  await database.knex.raw("insert into books (id, title, author_id) values (8, 'Emil', 2)")
   const { send } = await serve(['id', 'title', 'author_id'])
   const answer = await send('PATCH', '/books/bulk', [
     { id: 7, author_id: 1 },

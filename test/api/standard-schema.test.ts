@@ -20,44 +20,26 @@ import {
   ValidationError,
 } from 'koa-viewsets'
 import { formatExplanations } from 'koa-viewsets/tools'
-import { Model } from 'objection'
 import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Client, serving } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { Author, Book as LibraryBook, useLibrary } from '../support/library.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
 import { lint } from '../support/redocly.js'
 
-const SCHEMA = `
-  create table authors (id serial primary key, name text not null);
-  create table books (
-    id serial primary key, title text not null, pages int, tags text[], starts date, ends date,
-    author_id int references authors
-  );
-  insert into books (title, pages, starts, ends) values ('One', 10, '2026-01-01', '2026-12-31');`
+useLibrary({
+  sql: `
+    alter table books add pages int, add tags text[], add starts date, add ends date;
+    insert into books (title, pages, starts, ends) values ('One', 10, '2026-01-01', '2026-12-31');`,
+  keep: true,
+})
 
-class Author extends Model {
-  static override tableName = 'authors'
-  declare id: number
-  declare name: string
-}
-class Book extends Model {
-  static override tableName = 'books'
-  static override relationMappings = () => ({
-    author: {
-      relation: Model.BelongsToOneRelation,
-      modelClass: Author,
-      join: { from: 'books.author_id', to: 'authors.id' },
-    },
-  })
-  declare id: number
-  declare title: string
+class Book extends LibraryBook {
   declare pages: number | null
   declare tags: string[] | null
   declare starts: string | null
   declare ends: string | null
-  declare author?: Author
 }
 
 /** The same of each library: a name of two letters and more, made lower case, copies at shops, and nothing else. */
@@ -194,19 +176,15 @@ const BookViewSet = modelViewSet(Book, {
   },
 })
 
-let database: TestDatabase
 let client: Client
 const api = new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
 
 beforeAll(async () => {
-  database = await createDatabase({ schema: SCHEMA })
-  Model.knex(database.knex)
   await api.prepare()
   client = await serving(api.routes())
 })
 afterAll(async () => {
   await client.close()
-  await database.drop()
 })
 
 const post = (path: string, body: unknown) => client.send('POST', `/api/books/${path}`, body)
