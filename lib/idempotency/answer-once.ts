@@ -168,7 +168,7 @@ function ordered(value: unknown, files: UploadedFile[]): unknown {
   const names = Object.keys(value)
   // a date, or the like
   if (names.length === 0) return value
-  const copy: Record<string, unknown> = {}
+  const copy = Object.create(null) as Record<string, unknown>
   for (const name of names.sort()) copy[name] = textAt(value, name) ?? ordered(value[name], files)
   return copy
 }

@@ -4,7 +4,6 @@ import type { Context } from '../http/context.js'
 import { renderPending } from '../http/response-end.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
-import { isPlain } from '../kernel/records.js'
 import { setting } from '../kernel/settings.js'
 import { createTable } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
@@ -246,9 +245,12 @@ export const DEFAULT_MAX_CALLER = 33_554_432
 /** The headers that belong to what was done; all others belong to the request that is answered, cookies most of all. */
 const KEPT_HEADERS = [
   'Content-Type',
+  'Content-Encoding',
   'Content-Language',
+  'Content-Location',
   'Content-Disposition',
   'ETag',
+  'Last-Modified',
   'Location',
   'Preference-Applied',
   'X-Content-Type-Options',
@@ -299,10 +301,16 @@ function bodyOf(ctx: Context): Buffer | null | undefined {
   const body: unknown = ctx.body
   if (body === undefined || body === null) return null
   if (typeof body === 'string') return Buffer.from(body)
-  if (body instanceof Uint8Array) return Buffer.from(body)
+  if (Buffer.isBuffer(body)) return Buffer.from(body)
   // as Koa writes it
-  const isData = Array.isArray(body) || isPlain(Object(body)) || 'toJSON' in Object(body)
-  return isData ? Buffer.from(JSON.stringify(body)) : undefined
+  return isStreamed(body) ? undefined : Buffer.from(JSON.stringify(body))
+}
+
+function isStreamed(body: unknown): boolean {
+  const { pipe } = Object(body) as { readonly pipe?: unknown }
+  return (
+    typeof pipe === 'function' || body instanceof Blob || body instanceof ReadableStream || body instanceof Response
+  )
 }
 
 /** Gives a kept answer. */

@@ -1,6 +1,7 @@
 /** Writes that are done once for each `Idempotency-Key`: view sets, actions, bulk, uploads, hand-written routes. */
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import Router from '@koa/router'
 import type Koa from 'koa'
 import { ensureIdempotencyTable, type IdempotencyScope, type Idempotent } from 'koa-viewsets/idempotency'
@@ -797,6 +798,53 @@ describe.skipIf(runsAsRole())('[I25] idempotency() on a hand-written route', () 
       json: { detail: 'The request was carried out, and its answer was not kept' },
     })
     expect(await titles()).toEqual(['a'])
+  })
+
+  class Receipt {
+    readonly title = 'a'
+    total = 3
+  }
+  it.each<[string, unknown]>([
+    ['an instance of a class', new Receipt()],
+    ['a number', 3],
+    ['a list', [new Receipt()]],
+    ['an array of bytes', new Uint8Array([1, 2])],
+  ])('keeps a body as Koa writes it: %s', async (_what, body) => {
+    const router = new Router()
+    router.post('/pay', ...(guard as never[]), idempotency(database.knex) as never, (ctx) => {
+      calls++
+      ctx.body = body
+    })
+    const { send } = await serveApp(errors(), router.routes() as Koa.Middleware)
+    const [first, again] = [
+      await send('POST', '/pay', {}, as('ann', 'k')),
+      await send('POST', '/pay', {}, as('ann', 'k')),
+    ]
+    expect(first.status).toBe(200)
+    expect(again).toMatchObject({ status: 200, text: first.text, headers: { [REPLAYED]: 'true' } })
+    expect(again.headers['content-type']).toBe(first.headers['content-type'])
+    expect(calls).toBe(1)
+  })
+
+  it('keeps the headers that say how to read a body', async () => {
+    const router = new Router()
+    router.post('/pay', ...(guard as never[]), idempotency(database.knex) as never, (ctx) => {
+      ctx.set({ 'Content-Encoding': 'gzip', 'Content-Location': '/receipts/1' })
+      ctx.lastModified = new Date(0)
+      ctx.type = 'json'
+      ctx.body = gzipSync('{"paid":true}')
+    })
+    const { send } = await serveApp(errors(), router.routes() as Koa.Middleware)
+    for (const _ of [1, 2]) {
+      expect(await send('POST', '/pay', {}, as('ann', 'k'))).toMatchObject({
+        json: { paid: true },
+        headers: {
+          'content-encoding': 'gzip',
+          'content-location': '/receipts/1',
+          'last-modified': 'Thu, 01 Jan 1970 00:00:00 GMT',
+        },
+      })
+    }
   })
 
   it('refuses a key that is missing, malformed or of nobody, in the one envelope', async () => {

@@ -37,6 +37,11 @@ describe('another', () => {
     ['text of bytes', Buffer.from('a'), 'a'],
     ['date', { at: new Date(0) }, { at: new Date(1) }],
     ['name', { a: 1 }, { b: 1 }],
+    [
+      'value of a name that reaches for a prototype',
+      JSON.parse('{"__proto__":{"a":1}}'),
+      JSON.parse('{"__proto__":{"a":2}}'),
+    ],
   ]
   it.each(pairs)('is another %s', async (_what, one, other) => {
     expect(await of(one)).not.toBe(await of(other))
