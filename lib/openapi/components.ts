@@ -7,7 +7,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { pascalCase } from '../kernel/naming.js'
 import { jsonSchemaOf, type StandardSchema } from '../kernel/standard-schema.js'
 import type { VisibleFields } from '../queryset/visible-fields.js'
-import type { BoundField, SerializerClass } from '../serializers/contract.js'
+import type { BoundField, SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import { inputValue } from '../serializers/input-schema.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -15,6 +15,7 @@ import { isInline, schemaNameOf } from '../serializers/schema-name.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
 import { seenClass } from '../serializers/seen-class.js'
 import { type Expansion, expandedBy } from '../serializers/select-fields.js'
+import { forcedWithin } from '../serializers/validate-nested.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
 import { isFile, mayBeNull, outputValue, type Side, sideOf, withoutFile, wordsOf } from './field-schema.js'
 import type { Header, Reference, Response, Schema } from './types.js'
@@ -202,16 +203,15 @@ export class Components {
     return mayBeNull(bound) ? orNull({ ...one }) : { ...one }
   }
 
-  #input(serializer: SerializerClass, side: Side): Schema {
-    const written = serializerPlan(serializer).writable.filter(({ field }) => !(field instanceof HiddenField))
-    const forced = this.#forced.get(serializer)
-    const isAsked = (bound: BoundField) => bound.required && bound.rivals.length === 0 && !isForced(forced, bound)
+  /** @param forced the keys that nobody asks for */
+  #input(serializer: SerializerClass, side: Side, forced = this.#forced.get(serializer)): Schema {
+    const plan = serializerPlan(serializer)
+    const written = plan.writable.filter(({ field }) => !(field instanceof HiddenField))
     const taken = written.flatMap((bound): { bound: BoundField; schema: Schema }[] => {
-      const schema = this.#taken(bound, side)
+      const schema = this.#taken(bound, side, plan)
       return schema ? [{ bound, schema }] : []
     })
-    const isWhole = side !== 'Patch' && side !== 'JsonPatch'
-    const required = isWhole ? taken.filter(({ bound }) => isAsked(bound)) : []
+    const required = isWhole(side) ? taken.filter(({ bound }) => isAsked(bound, forced)) : []
     return {
       type: 'object',
       properties: Object.fromEntries(taken.map(({ bound, schema }) => [bound.name, schema])),
@@ -219,7 +219,7 @@ export class Components {
     }
   }
 
-  #taken(bound: BoundField, side: Side): Schema | undefined {
+  #taken(bound: BoundField, side: Side, plan: SerializerPlan): Schema | undefined {
     const { field } = bound
     const words = wordsOf(field)
     if (!(field instanceof NestedSerializer)) {
@@ -227,16 +227,35 @@ export class Components {
       const taken = side.startsWith('Json') && isFile(value) ? withoutFile(bound, side) : value
       return taken && { ...taken, ...words }
     }
-    const one = this.serializer(field.serializerClass, side)
+    const one = this.#nested(field, side, forcedWithin(plan, bound))
     const value: Schema = field.many
       ? { ...field.schema(), items: withKey(one, field), maxItems: field.maxItems }
       : { ...one }
     return { ...(field.allowNull ? orNull(value) : value), ...words }
   }
+
+  /** Objects within another, which decides their keys to it: a component is for all, and may ask for these. */
+  #nested({ serializerClass }: NestedSerializer, side: Side, forced: Forced): Schema {
+    const serializer = seenClass(serializerClass, this.#fields)
+    const own = this.#forced.get(serializer)
+    const { writable } = serializerPlan(serializer)
+    const asksMore = writable.some((bound) => isAsked(bound, own) && isForced(forced, bound))
+    if (!asksMore || !isWhole(side)) return this.serializer(serializerClass, side)
+    return this.#input(serializer, sideOf(serializer, side), forced)
+  }
+}
+
+function isWhole(side: Side): boolean {
+  return side !== 'Patch' && side !== 'JsonPatch'
+}
+
+/** True for a field that an input cannot leave out. */
+function isAsked(bound: BoundField, forced: Forced | undefined): boolean {
+  return bound.required && bound.rivals.length === 0 && !isForced(forced, bound)
 }
 
 /** Objects of a nested list with the key by which an element names the object that it changes. */
-function withKey(one: Reference, { serializerClass }: NestedSerializer): Schema {
+function withKey(one: Schema, { serializerClass }: NestedSerializer): Schema {
   const { readable, writableFields, model } = serializerPlan(serializerClass)
   const own = readable.filter(({ source, column }) => source.length === 1 && column)
   const id = own.find(({ field }) => field instanceof ExternalIdField)

@@ -3,11 +3,13 @@
 import { publicPath } from '../http/public-url.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { atOnce, type Steps } from '../kernel/turns.js'
-import type { ModelClass } from '../models/objection.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
+import { serializerPlan } from '../serializers/plan.js'
 import { type Expansion, expansionsOf } from '../serializers/select-fields.js'
-import type { Forced } from '../serializers/validated-item.js'
+import { forcedWithin } from '../serializers/validate-nested.js'
+import type { Forced, ForcedKeys } from '../serializers/validated-item.js'
 import { takesWholeObjects } from '../views/actions.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -135,31 +137,56 @@ function expansionsIn(endpoints: readonly Endpoint[]): Expansions {
   return found
 }
 
-/** The foreign keys to the objects that nested view sets have on their paths, where all that take them have. */
+/** The foreign keys to the objects on paths, and around nested ones, where all that take them have such an object. */
 function forcedIn(endpoints: readonly Endpoint[]): ForcedProperties {
   const found = new Map<SerializerClass, Forced>()
-  for (const endpoint of endpoints) {
-    const { view } = endpoint
-    if (!(view.prototype instanceof GenericAPIView)) continue
-    const serializerClass = declaredInput(view as typeof GenericAPIView)
-    if (!serializerClass) continue
-    if (![...endpoint.operations.values()].some(takes(serializerClass))) continue
-    const { properties = [], parent } = forcedBy(endpoint) ?? {}
-    const others = found.get(serializerClass)
-    const forced = new Set(properties.filter((property) => others?.has(property) !== false))
-    found.set(serializerClass, parent ? Object.assign(forced, { parent }) : forced)
+  for (const [serializer, keys] of usesIn(endpoints)) {
+    const others = found.get(serializer)
+    const forced = new Set([...keys].filter((property) => others?.has(property) !== false))
+    found.set(serializer, keys.parent ? Object.assign(forced, { parent: keys.parent }) : forced)
   }
   return found
+}
+
+/** A serializer whose input is taken, and the keys that are decided where it is. */
+type Use = readonly [serializer: SerializerClass, keys: ForcedKeys]
+
+/** Who takes the input of serializers: endpoints, and nested fields. */
+function* usesIn(endpoints: readonly Endpoint[]): Generator<Use> {
+  const walked = new Set<SerializerClass>()
+  for (const endpoint of endpoints) {
+    const { view } = endpoint
+    const isGeneric = view.prototype instanceof GenericAPIView
+    const declared = isGeneric ? declaredInput(view as typeof GenericAPIView) : undefined
+    const operations = [...endpoint.operations.values()]
+    if (declared && operations.some(takes(declared))) yield* usesOf([declared, forcedBy(endpoint)], walked)
+    for (const { inputSerializer } of operations) {
+      if (inputSerializer && inputSerializer !== declared) yield* usesOf([inputSerializer, new Set()], walked)
+    }
+  }
+}
+
+/** A use of a serializer, and those of what is nested in it. */
+function* usesOf(use: Use, walked: Set<SerializerClass>): Generator<Use> {
+  yield use
+  const [serializer] = use
+  if (walked.has(serializer)) return
+  walked.add(serializer)
+  const plan = serializerPlan(serializer)
+  for (const bound of plan.nesting) {
+    if (!(bound.field instanceof NestedSerializer)) continue
+    yield* usesOf([bound.field.serializerClass, forcedWithin(plan, bound)], walked)
+  }
 }
 
 function takes(serializer: SerializerClass): (operation: Operation) => boolean {
   return ({ action, inputSerializer }) => takesWholeObjects(action) || inputSerializer === serializer
 }
 
-function forcedBy({ view, parents }: Endpoint): { properties: string[]; parent: ModelClass } | undefined {
+function forcedBy({ view, parents }: Endpoint): ForcedKeys {
   const link = parents.at(-1)
   const nested = view as typeof GenericAPIView & NestedViewClass
-  if (!link || nested.parentLookupField === undefined) return undefined
+  if (!link || nested.parentLookupField === undefined) return new Set()
   const parent = (link.view as typeof GenericAPIView).modelClass()
-  return { properties: parentKeyOf(nested, parent).columns.map(({ property }) => property), parent }
+  return Object.assign(new Set(parentKeyOf(nested, parent).columns.map(({ property }) => property)), { parent })
 }

@@ -19,6 +19,7 @@ import {
   type Candidate,
   convert,
   type Forced,
+  type ForcedKeys,
   fail,
   failAt,
   type Item,
@@ -131,14 +132,14 @@ function decide(
   bound: BoundField,
   { own, inner }: { own: SerializerPlan; inner: SerializerPlan },
 ): NestedPlan {
-  const forced = forcedBy(own, bound)
+  const forced = forcedWithin(own, bound)
   const decided = { forced, keys: keysOf(inner, forced) }
   known.set(bound, decided)
   return decided
 }
 
 /** Keys of the related model that the surrounding object decides. */
-function forcedBy(plan: SerializerPlan, { relation }: BoundField): Forced {
+export function forcedWithin(plan: SerializerPlan, { relation }: Pick<BoundField, 'relation'>): ForcedKeys {
   const forced = relation && (relation.kind === 'has-one' || relation.kind === 'has-many')
   const properties = new Set(forced ? relation.relatedProperties : [])
   return plan.model ? Object.assign(properties, { parent: plan.model.model }) : properties

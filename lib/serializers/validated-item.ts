@@ -114,6 +114,9 @@ export function isForced(forced: Forced | undefined, { column, relation }: Bound
 /** Properties that the input cannot set, and the model of the object that decides them. */
 export type Forced = Pick<ReadonlySet<string>, 'has'> & Pick<ForcedValues, 'parent'>
 
+/** The same, each by its name. */
+export type ForcedKeys = ReadonlySet<string> & Pick<ForcedValues, 'parent'>
+
 /**
  * The input of a field, when it is there to be checked. A missing value takes its default or is reported; null is kept
  * or reported; undefined means that nothing is left to do.

@@ -786,6 +786,42 @@ describe('[P12] The document', () => {
     expect(schemas[`${serializer.schemaName}Input`].required).toEqual(['title', 'author_id'])
   })
 
+  it('asks nested objects for no key that the object around them gives', async () => {
+    const Profile = tableOf('profiles', { idColumn: 'author_id' })
+    class Writer extends Model {
+      static override tableName = 'authors'
+      static override relationMappings = () => ({
+        profile: {
+          relation: Model.HasOneRelation,
+          modelClass: Profile,
+          join: { from: 'authors.id', to: 'profiles.author_id' },
+        },
+      })
+    }
+    const inner = serializerOf(Profile, ['author_id', 'bio'])
+    const serializer = serializerOf(Writer, ['id', 'name'], {
+      profile: new NestedSerializer(inner, { required: false }),
+    })
+    const api = new APIRouter().register('writers', viewOf(Writer, serializer), 'writer')
+    const { send } = await serveRouter(api)
+    expect((await send('POST', '/writers', { id: 60, name: 'Dan', profile: { bio: 'new' } })).json).toEqual({
+      id: 60,
+      name: 'Dan',
+      profile: { author_id: 60, bio: 'new' },
+    })
+    const described = (router: APIRouter) => router.getSchema().components.schemas as any
+    expect(described(api)[`${inner.schemaName}Input`]).toHaveProperty('properties.author_id')
+    expect(described(api)[`${inner.schemaName}Input`]).not.toHaveProperty('required')
+    // where profiles have a path of their own, they are asked for it there
+    const both = new APIRouter().register('writers', viewOf(Writer, serializer), 'writer')
+    both.register('profiles', viewOf(Profile, inner), 'profile')
+    await both.prepare()
+    expect(described(both)[`${inner.schemaName}Input`].required).toEqual(['author_id'])
+    const { profile } = described(both)[`${serializer.schemaName}Input`].properties
+    expect(profile).toHaveProperty('properties.author_id')
+    expect(profile).not.toHaveProperty('required')
+  })
+
   it("shows a nested object's own key, not another's external id", async () => {
     class Person extends IDMixin(Model) {
       static override tableName = 'authors'
