@@ -1,4 +1,5 @@
 /** Model instances for writing, made from validated values through the model's own validation. */
+import { isDeepStrictEqual } from 'node:util'
 import { Model } from 'objection'
 import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../kernel/json-numerals.js'
 import { type PropertySchema, typesOf } from '../kernel/json-schema.js'
@@ -82,6 +83,7 @@ export function buildModel(
   // a $parseJson may change what it gets
   const given = { ...json }
   const instance = model.fromJson(json, options) as Model & Record<string, unknown>
+  if (options.patch) leaveOutInitial(instance, given)
   const texts = jsonColumns(model)
   let isExact = true
   for (const property of Object.keys(instance)) {
@@ -96,6 +98,21 @@ export function buildModel(
   if (texts.length > 0) keepStrings(instance, texts)
   if (texts.length > 0 || !isExact) formatLast(instance)
   return instance
+}
+
+/** Columns that the class gives a value to in each instance, as a field of the class does: values of new objects. */
+const initialColumns = oncePerCatalogue((model: ModelClass): readonly string[] => {
+  const { columns } = describeModel(model)
+  return Object.entries(new model()).flatMap(([name, value]) => (value !== undefined && columns.has(name) ? name : []))
+})
+
+/** A change has what it was given, and what hooks have added: else each would put initial values back. */
+function leaveOutInitial(instance: Model & Record<string, unknown>, given: Readonly<Record<string, unknown>>): void {
+  const model = modelOf(instance)
+  const names = initialColumns(model).filter((name) => !Object.hasOwn(given, name))
+  if (names.length === 0) return
+  const initial = new model() as typeof instance
+  for (const name of names) if (isDeepStrictEqual(instance[name], initial[name])) delete instance[name]
 }
 
 /**

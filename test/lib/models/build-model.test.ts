@@ -336,6 +336,32 @@ describe('hooks of the model', () => {
   })
 })
 
+describe('fields of the class', () => {
+  class Initial extends Model {
+    static override tableName = 'books'
+    title = 'untitled'
+    meta: unknown = { pages: [] }
+    override $parseJson(json: Pojo): Pojo {
+      return json['title'] === 'all' ? { ...json, meta: { pages: [1] } } : json
+    }
+  }
+
+  it('are values of new objects, and change no others', async () => {
+    const serializer = await serializerOf(Initial, { fields: ['id', 'title', 'meta'] })
+    const made = await saved(serializer, {})
+    expect(made).toMatchObject({ title: 'untitled', meta: { pages: [] } })
+    const change = async (data: Record<string, unknown>, partial: boolean) => {
+      const obj = await Initial.query().findById(made['id'] as number)
+      return saved(serializer, data, { obj, partial })
+    }
+    expect(await change({ title: 'A', meta: { pages: [2] } }, true)).toMatchObject({ title: 'A', meta: { pages: [2] } })
+    expect(await change({ title: 'B' }, true)).toMatchObject({ title: 'B', meta: { pages: [2] } })
+    expect(await change({ title: 'C' }, false)).toMatchObject({ title: 'C', meta: { pages: [2] } })
+    expect(await change({ meta: { pages: [] } }, true)).toMatchObject({ title: 'C', meta: { pages: [] } })
+    expect(await change({ title: 'all' }, true)).toMatchObject({ title: 'all', meta: { pages: [1] } })
+  })
+})
+
 describe('mappers', () => {
   function camelModels() {
     const Author = Object.assign(class Author extends Model {}, { tableName: 'authors' })
