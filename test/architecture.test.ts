@@ -138,7 +138,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/views/generic-api-view.ts': [2, "the queryset of a view: narrowed by the view's scope()"],
   'lib/views/steps/concurrency.ts': [1, 'the version of a row that was found before, or is found afterwards'],
   'lib/views/steps/hold-rows.ts': [1, 'locks rows that the queryset is asked for, or that were found before'],
-  'lib/views/steps/object-to-write.ts': [1, 'the mark of a row that is found afterwards'],
+  'lib/views/steps/hold-objects.ts': [1, 'the mark of a row that is found afterwards'],
 }
 /** Receivers whose `query()` sends a statement, or gives a query that was made in one of these places. */
 const SENDING = 'connection|own|seen|source|lookup|this|options'

@@ -453,6 +453,87 @@ describe('what a role may not do', () => {
   })
 })
 
+describe('lists of objects', () => {
+  it('are deleted by a role that may not change them, which is refused changes', async () => {
+    const titles = [{ title: 'one' }, { title: 'two' }]
+    const made = (await client.send('POST', '/notes/bulk', titles, as('user-1'))).json as { id: number }[]
+    const ids = made.map(({ id }) => id)
+    const changes = ids.map((id) => ({ id, title: 'x' }))
+    expect((await client.send('PATCH', '/notes/bulk', changes, as('reader-1'))).status).toBe(403)
+    expect((await client.send('PATCH', '/notes/bulk', changes, as('reader-2'))).status).toBe(400)
+    expect((await client.send('DELETE', '/notes/bulk', ids, as('reader-2'))).status).toBe(400)
+    expect((await client.send('DELETE', '/notes/bulk', ids, as('reader-1'))).json).toEqual({ deleted: ids })
+    expect(await database.knex('notes').whereIn('id', ids)).toEqual([])
+  })
+
+  const MINE = `(owner = 'ann')`
+  it.each<[string, string, number, number]>([
+    ['deletes', `for delete using ${MINE}`, 403, 200],
+    ['updates', `for update using ${MINE}`, 200, 403],
+    ['both', `for update using ${MINE}; create policy also on drafts for delete using ${MINE}`, 200, 200],
+    ['neither', 'for insert with check (true)', 403, 403],
+  ])('are answered as each object is, where policies allow %s', async (_what, policy, changed, deleted) => {
+    await database.knex.raw(`
+      create table drafts (id int primary key, owner text, title text);
+      insert into drafts values (1, 'ann', 'a'), (2, 'ann', 'b'), (3, 'ben', 'c');
+      alter table drafts enable row level security;
+      create policy seen on drafts for select using (true);
+      create policy one on drafts ${policy};
+      grant select, insert, update, delete on drafts to ${USER}`)
+    onTestFinished(() => database.knex.raw('drop table drafts'))
+    const Draft = table('drafts')
+    Draft.knex(db)
+    class Drafts extends bulkModelViewSet(Draft, {
+      serializerClass: modelSerializer(Draft, { fields: ['id', 'title'] }),
+      databaseRole: USER,
+    }) {}
+    const api = new APIRouter().register('drafts', Drafts)
+    await api.prepare()
+    const own = await serving(api.routes())
+    onTestFinished(() => own.close())
+    const patch = (ids: number[]) =>
+      own.send(
+        'PATCH',
+        '/drafts/bulk',
+        ids.map((id) => ({ id, title: 'x' })),
+      )
+    expect((await patch([1, 3])).status).toBe(403)
+    expect((await own.send('PATCH', '/drafts/1', { title: 'x' })).status).toBe(changed)
+    expect((await patch([1, 2])).status).toBe(changed)
+    expect((await own.send('DELETE', '/drafts/bulk', [1, 3])).status).toBe(403)
+    expect((await own.send('DELETE', '/drafts/bulk', [1, 9])).status).toBe(400)
+    expect(await database.knex('drafts')).toHaveLength(3)
+    expect((await own.send('DELETE', '/drafts/bulk', [1])).status).toBe(deleted)
+    expect((await own.send('DELETE', '/drafts/2')).status).toBe(deleted === 200 ? 204 : deleted)
+    expect(await database.knex('drafts')).toHaveLength(deleted === 200 ? 1 : 3)
+  })
+
+  it('are not deleted where another request has changed one meanwhile', async () => {
+    await database.knex.raw(`
+      create table drafts (id int primary key, title text);
+      insert into drafts values (1, 'a'), (2, 'b');
+      grant select, delete on drafts to ${USER}`)
+    onTestFinished(() => database.knex.raw('drop table drafts'))
+    const Draft = table('drafts')
+    Draft.knex(db)
+    class Drafts extends bulkModelViewSet(Draft, {
+      serializerClass: modelSerializer(Draft, { fields: ['id', 'title'] }),
+      databaseRole: USER,
+    }) {
+      override async performBulkDestroy(objects: InstanceType<typeof Draft>[]) {
+        await database.knex('drafts').where({ id: 2 }).update({ title: 'changed' })
+        return super.performBulkDestroy(objects)
+      }
+    }
+    const api = new APIRouter().register('drafts', Drafts)
+    await api.prepare()
+    const own = await serving(api.routes())
+    onTestFinished(() => own.close())
+    expect((await own.send('DELETE', '/drafts/bulk', [1, 2])).status).toBe(409)
+    expect(await database.knex('drafts').orderBy('id').pluck('title')).toEqual(['a', 'changed'])
+  })
+})
+
 describe('writing', () => {
   it.each(['notes', 'native', 'whole'])('creates, changes and deletes rows of the caller by %s', async (path) => {
     const made = await client.send('POST', `/${path}`, { title: 'new', n: 7 }, as('user-1'))

@@ -4,6 +4,7 @@ import type { Model } from 'objection'
 import { ROW_VERSION } from '../../caching/cache-response.js'
 import { described } from '../../kernel/declarations.js'
 import { byExactKey } from '../../models/exact-key.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { deleteOne, namesRow, severalRows } from '../../queryset/one-row.js'
 import { ownRow } from '../../queryset/own-row.js'
@@ -14,21 +15,17 @@ import type { GenericView } from '../generic-view.js'
 import { declaredInput } from '../input-class.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { readNewVersion } from '../steps/concurrency.js'
-import { markDeleted, markOf, takeMark } from '../steps/delete-softly.js'
-import { whyKept } from '../steps/object-to-write.js'
+import { asRead, markDeleted, markOf, takeMark } from '../steps/delete-softly.js'
+import { whyKept } from '../steps/hold-objects.js'
 import { loadShown, represent, representFound } from '../steps/represent.js'
 import { deleteByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** @returns how many rows were deleted, or what the model's own hooks make of it */
 function deleteRow({ plan }: GenericView, object: Model, knex: Queryable | undefined): Promise<unknown> {
-  const rowMark = markOf(object)
-  const isPlain = plan.writing.deleting.way === 'statement' && rowMark === undefined
+  const isPlain = plan.writing.deleting.way === 'statement' && markOf(object) === undefined
   if (isPlain && knex && namesRow(object, plan.resource.model.model, knex)) return deleteOne(object, knex)
-  return byExactKey(object, () => {
-    const query = ownRow(object, knex).delete()
-    return rowMark === undefined ? query : query.whereRaw('xmin::text = ?', [rowMark])
-  })
+  return byExactKey(object, () => asRead(ownRow(object, knex).delete() as unknown as AnyQueryBuilder, object))
 }
 
 async function deleteObject(view: GenericView, object: Model): Promise<unknown> {

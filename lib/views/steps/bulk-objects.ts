@@ -23,7 +23,6 @@ import { readingError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { spelling } from '../../queryset/key-rows.js'
 import { ownRow, ownRows } from '../../queryset/own-row.js'
-import { readExactly } from '../../queryset/read-exactly.js'
 import { namesOfKeys } from '../../queryset/same-keys.js'
 import { whereAnyKey, whereRows } from '../../queryset/where-keys.js'
 import type { BoundField } from '../../serializers/contract.js'
@@ -34,8 +33,9 @@ import type { GenericView } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import { writesUnseen } from '../writing-plan.js'
 import { checkRowWrite } from './check-row-write.js'
-import { markAllDeleted } from './delete-softly.js'
-import { holdRows } from './hold-rows.js'
+import { asRead, markAllDeleted, markOf } from './delete-softly.js'
+import { objectsToWrite, whyKept } from './hold-objects.js'
+import { lookupBy } from './read-object.js'
 import { ownClass } from './selection.js'
 import { visibleQuery } from './visible-query.js'
 
@@ -152,8 +152,8 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
 
 /**
  * Deletes objects by one statement, or one by one where the model has hooks for each; their uploads go with them.
- * @throws PermissionDenied a trigger or a rule of the database keeps one of them, where it is still to be seen
- * @throws NotFound one of them is gone, or kept by a policy
+ * @throws PermissionDenied a policy, a trigger or a rule of the database keeps one of them, where it is still to be seen
+ * @throws NotFound one of them is gone
  */
 export async function deleteObjects(view: GenericView, objects: readonly Model[]): Promise<void> {
   const [first] = objects
@@ -165,9 +165,11 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
     if (!(await markAllDeleted(view, objects, deletion))) await checkGone(view, objects, 'update')
     return
   }
-  if (view.plan.writing.deleting.way === 'model') {
+  if (view.plan.writing.deleting.way === 'model' || objects.some((object) => markOf(object) !== undefined)) {
     for (const object of objects) {
-      const deleted: unknown = await byExactKey(object, () => ownRow(object, knex).delete())
+      const deleted: unknown = await byExactKey(object, () =>
+        asRead(ownRow(object, knex).delete() as unknown as AnyQueryBuilder, object),
+      )
       // one that is gone went with another, as a foreign key of the database says
       if (deleted === 0 && (await byExactKey(object, () => ownRow(object, knex).resultSize())) > 0) {
         await checkGone(view, [object], 'delete')
@@ -183,10 +185,26 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   dropUploads(serializerPlan(inputClassOf(view)), objects, knex)
 }
 
-/** What a trigger or a rule marks in place of its deletion is deleted, once nobody sees it. @throws PermissionDenied, NotFound */
+/**
+ * What a trigger or a rule marks in place of its deletion is deleted, once nobody sees it.
+ * @throws PermissionDenied, NotFound, Conflict
+ */
 async function checkGone(view: GenericView, objects: readonly Model[], event: 'update' | 'delete'): Promise<void> {
-  const isKept = mayKeep(describeModel(modelOf(objects[0] as Model)), event)
-  if (isKept && (await whereRows(visibleQuery(view), objects).resultSize()) > 0) throw new PermissionDenied()
+  const [object] = objects as [Model]
+  if (markOf(object) !== undefined) {
+    const kept = await whyKept(
+      view,
+      object,
+      event,
+      lookupBy(view, heldValues(view.plan.resource.lookup.columns, object)),
+    )
+    if (kept) throw kept
+    return
+  }
+  const model = describeModel(modelOf(object))
+  const isKept = mayKeep(model, event)
+  const asks = isKept || model.secured
+  if (asks && (await whereRows(visibleQuery(view), objects).resultSize()) > 0) throw new PermissionDenied()
   if (!isKept || event === 'update') throw new NotFound()
 }
 
@@ -243,9 +261,7 @@ function quoteKey(key: unknown): string {
 async function findObjects(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
   if (keys.length === 0) return []
   try {
-    const { lookup: key } = view.plan.resource
-    if (view.plan.writing.holding.way !== 'none') return (await holdRows(view, { key, keys })).objects
-    return (await readExactly(whereAnyKey(visibleQuery(view), key.columns, keys))) as Model[]
+    return await objectsToWrite(view, keys)
   } catch (error) {
     throw readingError(error)
   }

@@ -29,11 +29,10 @@ function setMark(
   value: unknown,
   narrow: (query: AnyQueryBuilder) => void,
 ): Promise<number> {
-  const rowMark = markOf(object)
   return byExactKey(object, () => {
     const query = ownRow(object, trx ?? knex).patch({ [property]: value } as never) as unknown as AnyQueryBuilder
     narrow(query)
-    return (rowMark === undefined ? query : query.whereRaw('xmin::text = ?', [rowMark])) as unknown as Promise<number>
+    return asRead(query, object) as unknown as Promise<number>
   })
 }
 
@@ -72,4 +71,10 @@ export function rememberMark(object: object, mark: string): void {
 /** That version; undefined for an object whose row is held. */
 export function markOf(object: object): string | undefined {
   return MARKS.get(object)
+}
+
+/** The query of an object's row, narrowed to that version. */
+export function asRead<Query extends AnyQueryBuilder>(query: Query, object: object): Query {
+  const mark = markOf(object)
+  return mark === undefined ? query : query.whereRaw('xmin::text = ?', [mark])
 }

@@ -53,7 +53,7 @@ export interface HeldRows {
   readonly mayMiss?: boolean
 }
 
-const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
+export const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
 const MISSED: HeldRows = { ...NONE, mayMiss: true }
 
 /**

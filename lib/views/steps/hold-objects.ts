@@ -1,0 +1,142 @@
+/**
+ * Holds the objects that a path or a list names, as far as the database lets the caller. Rights on the table, and its policies
+ * for updates, may keep rows from locks that the caller may see, or delete.
+ */
+
+import type { Model } from 'objection'
+import { ROW_VERSION } from '../../caching/cache-response.js'
+import type { KeyValues } from '../../fields/object-key.js'
+import { type ApiError, Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'
+import { describeModel } from '../../models/describe-model.js'
+import { mayKeep } from '../../models/model-description.js'
+import { INSUFFICIENT_PRIVILEGE, sqlStateOf } from '../../postgres/database-errors.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { readExactly } from '../../queryset/read-exactly.js'
+import { whereAnyKey } from '../../queryset/where-keys.js'
+import type { ObjectLookup } from '../../rows/find-rows.js'
+import { takesMany } from '../actions.js'
+import type { GenericView } from '../generic-view.js'
+import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
+import { readVersionOf, versionOf } from './concurrency.js'
+import { markOf, rememberMark } from './delete-softly.js'
+import { type HeldRows, holdRows, NONE, type WantedRows } from './hold-rows.js'
+import { lookupBy, lookupOf } from './read-object.js'
+import { visibleQuery } from './visible-query.js'
+
+export const CHANGED = 'Object was changed by another request.'
+
+export async function readVersioned(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
+  await readVersionOf(view, lookup)
+  return readObjects(lookup)
+}
+
+export async function readObjects(lookup: ObjectLookup): Promise<readonly Model[]> {
+  const query = lookup.query()
+  if (!lookup.key.unique) void query.limit(1)
+  return (await readExactly(query)) as Model[]
+}
+
+/** @throws PermissionDenied the caller sees the row, and the database does not let it be written */
+export async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
+  const { key, values } = lookup
+  const { writing, resource } = view.plan
+  if (refusesLocks(view)) return unheldObjects(view, lookup)
+  if (writing.holding.way === 'none') return readVersioned(view, lookup)
+  const terms = key.unique ? resource.versionTerms : []
+  const { objects, count, texts } = await lockRows(view, { key, keys: [values], terms })
+  if (texts && texts.length > 0) ROW_VERSION.set(view.ctx, versionOf(view, texts))
+  if (count > 0 || !resource.model.secured) return objects
+  // the table's policies for updates hide rows from locks, too
+  return unheldObjects(view, lookup)
+}
+
+function lockRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
+  return holdRows(view, wanted).catch((error: unknown) => {
+    throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE ? new LockRefused(error) : error
+  })
+}
+
+/**
+ * The objects that these keys name, held until the request's transaction ends as far as the caller may hold them.
+ * @throws PermissionDenied the caller sees one of them, and the database does not let it be written
+ */
+export async function objectsToWrite(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
+  const { writing, resource } = view.plan
+  const readSeen = async () =>
+    (await readExactly(whereAnyKey(visibleQuery(view), resource.lookup.columns, keys))) as Model[]
+  if (writing.holding.way === 'none') return readSeen()
+  const { objects, count } = refusesLocks(view) ? NONE : await lockRows(view, { key: resource.lookup, keys })
+  const isHidden = refusesLocks(view) || (resource.model.secured && count < keys.length)
+  if (!isHidden) return objects
+  if (deletesRow(view)) return markObjects(view, keys)
+  const seen = await readSeen()
+  if (seen.length > count) throw new PermissionDenied()
+  return seen
+}
+
+async function markObjects(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
+  const objects: Model[] = []
+  for (const values of keys) objects.push(...(await markObject(view, lookupBy(view, values))))
+  return objects
+}
+
+/**
+ * The object of a request whose caller may not hold rows: it can be deleted, where that is what the request is for.
+ * @throws PermissionDenied the caller sees the row, and the database does not let it be written
+ */
+async function unheldObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
+  if (deletesRow(view)) return markObject(view, lookup)
+  const seen = await readObjects(lookup)
+  if (seen.length > 0) throw new PermissionDenied()
+  return seen
+}
+
+/** True when the request deletes rows of a table that it names. */
+function deletesRow(view: GenericView): boolean {
+  const { action, writing } = view.plan
+  return (
+    (action === 'destroy' ||
+      action === 'purgeDeleted' ||
+      (action === 'bulkDestroy' && writing.deleting.way !== 'mark')) &&
+    !view.plan.resource.overrides.has(action) &&
+    !describeModel(view.plan.viewClass.modelClass()).isView
+  )
+}
+
+/**
+ * The object of a deletion whose row cannot be held: only a row that is still the one that was read here is deleted.
+ * `xmin` is the transaction that wrote a version of a row (PostgreSQL's manual, 5.5).
+ */
+async function markObject(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
+  const model = view.plan.viewClass.modelClass()
+  const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
+  const query = knex(model.tableName).select(knex.raw('xmin::text as mark'))
+  for (const [index, { column }] of lookup.key.columns.entries()) query.where(column, lookup.values[index] as string)
+  const rows = (await query) as { mark: string }[]
+  // of a list there is no version
+  const objects = await (takesMany(view.plan.action) ? readObjects(lookup) : readVersioned(view, lookup))
+  const [row] = rows
+  if (row) for (const object of objects) rememberMark(object, row.mark)
+  return objects
+}
+
+/**
+ * Why the database has deleted, or marked, no row of those that the path names: a policy, a trigger or a rule keeps it, or it
+ * is gone. Undefined where it is no longer to be seen, as after a trigger that marks a row in place of its deletion.
+ */
+export async function whyKept(
+  view: GenericView,
+  object: Model,
+  event: 'update' | 'delete',
+  lookup = lookupOf(view),
+): Promise<ApiError | undefined> {
+  const model = describeModel(view.plan.viewClass.modelClass())
+  const isKept = mayKeep(model, event)
+  const mark = markOf(object)
+  if (!(model.secured || isKept || mark !== undefined)) return new NotFound()
+  const [seen] = await readObjects(lookup)
+  if (!seen) return isKept && event === 'delete' ? undefined : new NotFound()
+  if (mark === undefined) return new PermissionDenied()
+  const [now] = await markObject(view, lookup)
+  return now && markOf(now) === mark ? new PermissionDenied() : new Conflict(CHANGED)
+}
