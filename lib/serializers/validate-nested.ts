@@ -323,7 +323,7 @@ interface NestedKeys {
   readonly fields: readonly KeyField[]
   /** The properties identify each of the related objects. */
   readonly areWhole: boolean
-  /** The rest of the key is the surrounding object's. */
+  /** The rest of the key is the surrounding object's, so that a client may choose a new one. */
   readonly areOwned: boolean
 }
 
@@ -340,5 +340,6 @@ function keysOf(plan: SerializerPlan, forced: Forced): NestedKeys {
   const fields = own.filter(({ column }) => naming.includes(column.property))
   const areWhole =
     naming.length > 0 && naming.every((property) => fields.some(({ column }) => column.property === property))
-  return { fields, areWhole, areOwned: free.length > 0 && free.length < primaryKey.length }
+  const areOwned = free.length > 0 && free.length < primaryKey.length && fields.every(({ writable }) => writable)
+  return { fields, areWhole, areOwned }
 }

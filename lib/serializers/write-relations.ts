@@ -2,6 +2,7 @@
 import type { Model } from 'objection'
 import { referenceTo } from '../fields/object-key.js'
 import { ValidationError } from '../kernel/errors.js'
+import { buildModel } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
@@ -250,7 +251,9 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
     write: async (part, trx) => {
       const rows = part.map(({ item }) => item.row as Model)
       const related = relatedQuery(relation, trx, rows)
-      const query = cleared.length < relatedProperties.length ? related.patch(nulls as never) : related.unrelate()
+      const query = relation.through
+        ? related.unrelate()
+        : related.patch(buildModel(relation.model, nulls, { patch: true }) as never)
       if (deletedBy !== undefined) void query.whereNull(`${relation.model.tableName}.${deletedBy}`)
       await query
     },

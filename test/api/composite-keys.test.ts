@@ -9,6 +9,7 @@ import {
   IDMixin,
   IsAuthenticatedOrReadOnly,
   NestedRouter,
+  NestedSerializer,
   NestedViewSetMixin,
   PrimaryKeyRelatedField,
 } from 'koa-viewsets'
@@ -36,6 +37,9 @@ beforeAll(async () => {
       );
       create function next_version() returns trigger language plpgsql as $$ begin new.version = old.version + 1; return new; end $$;
       create trigger next_version before update on enrolments for each row execute function next_version();
+      create table notices (
+        student_id int references students, id int generated always as identity, text text, primary key (student_id, id)
+      );
       create table places (country text, name text, size int, primary key (country, name));
       create table readings (station uuid, at timestamptz, value numeric(6, 2), note text, primary key (station, at, value));
       insert into students values (7, 'Ada'), (8, 'Ben');`,
@@ -464,6 +468,34 @@ describe('relations to objects with a key of two columns', () => {
     await expect(api.prepare()).rejects.toThrow(
       'field "others" is a list of keys of several columns; set readOnly: true',
     )
+  })
+
+  it('name none of a nested list by a key that its table makes and that none of them has', async () => {
+    const Notice = tableOf('notices', { idColumn: ['student_id', 'id'] })
+    class Noticed extends Model {
+      static override tableName = 'students'
+      static override relationMappings = () => ({
+        notices: {
+          relation: Model.HasManyRelation,
+          modelClass: Notice,
+          join: { from: 'students.id', to: 'notices.student_id' },
+        },
+      })
+    }
+    const notices = new NestedSerializer(serializerOf(Notice, ['id', 'text']), { many: true, required: false })
+    const { send } = await serveViews({ students: viewOf(Noticed, serializerOf(Noticed, ['id'], { notices })) })
+    const add = async (student: number): Promise<number> =>
+      (await send('PATCH', `/students/${student}`, { notices: [{ text: 'new' }] })).json.notices[0].id
+    const [id, others] = [await add(8), await add(7)]
+    const change = (key: number) => send('PATCH', '/students/8', { notices: [{ id: key, text: 'changed' }] })
+    expect((await change(id)).json.notices).toEqual([{ id, text: 'changed' }])
+    for (const key of [others, 99]) {
+      expect(await change(key)).toMatchObject({
+        status: 400,
+        json: { errors: { notices: { 0: { id: [`Invalid pk "${key}" - object does not exist.`] } } } },
+      })
+    }
+    expect(await database.knex('notices').count()).toEqual([{ count: '2' }])
   })
 
   it('write the columns of a foreign key, which the database checks together', async () => {

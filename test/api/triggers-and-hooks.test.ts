@@ -81,6 +81,7 @@ const SCHEMA = `
   insert into profiles values (1, 'one'), (2, 'two');
   create table coded (code text primary key, slug text not null unique, title text);
   insert into coded values ('a', 's', 't'), ('b', 'u', 't');
+  create table drafts (id serial primary key, state text, before_id int unique references drafts, gone_at timestamptz);
   create table settings (id serial primary key, meta jsonb not null, secret int);
   create table invoices (id serial primary key, title text, "paid?" bool);
   insert into invoices (title) values ('one'), ('two');
@@ -223,6 +224,34 @@ describe('[P14 E22] Hooks that run on what is found', () => {
       expect(await database.knex('tags').where('id', '>', 2)).toMatchObject([{ label: 'f' }, { label: 'f' }])
     },
   )
+})
+
+describe('[A1] Values that a class gives to new objects', () => {
+  it('come back by no soft delete, and by nothing that lets go of an object', async () => {
+    class Draft extends Model {
+      static override tableName = 'drafts'
+      state = 'new'
+      static override relationMappings = () => ({
+        after: {
+          relation: Model.HasOneRelation,
+          modelClass: Draft,
+          join: { from: 'drafts.id', to: 'drafts.before_id' },
+        },
+      })
+    }
+    const after = new NestedSerializer(serializerOf(Draft, ['id', 'state']), { required: false, allowNull: true })
+    const serializer = serializerOf(Draft, ['id', 'state'], { after })
+    const { send } = await serveViews({ drafts: viewOf(Draft, serializer, { softDelete: 'gone_at' }) })
+    const draft = async () => (await send('POST', '/drafts', { state: 'old', after: { state: 'old' } })).json
+    const [one, two] = [await draft(), await draft()]
+    expect(one).toEqual({ id: 1, state: 'old', after: { id: 2, state: 'old' } })
+    expect((await send('PATCH', '/drafts/1', { after: null })).json).toEqual({ id: 1, state: 'old', after: null })
+    expect((await send('DELETE', '/drafts/1')).status).toBe(204)
+    expect((await send('DELETE', '/drafts/bulk', [2, two.id])).status).toBe(200)
+    const stored = await rowsOf('select state, before_id, gone_at is null as there from drafts order by id')
+    const gone = { state: 'old', before_id: null, there: false }
+    expect(stored).toEqual([gone, gone, gone, { state: 'old', before_id: two.id, there: true }])
+  })
 })
 
 describe('[P14] A query with hooks of its own', () => {

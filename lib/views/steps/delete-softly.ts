@@ -1,5 +1,6 @@
 /** Marks rows as deleted, and takes the mark away (`softDelete`). */
 import type { Model } from 'objection'
+import { buildModel } from '../../models/build-model.js'
 import { byExactKey } from '../../models/exact-key.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
@@ -30,7 +31,8 @@ function setMark(
   narrow: (query: AnyQueryBuilder) => void,
 ): Promise<number> {
   return byExactKey(object, () => {
-    const query = ownRow(object, trx ?? knex).patch({ [property]: value } as never) as unknown as AnyQueryBuilder
+    const patch = buildModel(modelOf(object), { [property]: value }, { patch: true })
+    const query = ownRow(object, trx ?? knex).patch(patch as never) as unknown as AnyQueryBuilder
     narrow(query)
     return asRead(query, object) as unknown as Promise<number>
   })
@@ -51,10 +53,9 @@ export async function markAllDeleted(
     return true
   }
   const { property, column } = deletion.column
+  const patch = buildModel(model, { [property]: model.raw('now()') }, { patch: true })
   const query = whereRows(
-    ownRows(model, view.trx ?? view.knex).patch({
-      [property]: model.raw('now()'),
-    } as never) as unknown as AnyQueryBuilder,
+    ownRows(model, view.trx ?? view.knex).patch(patch as never) as unknown as AnyQueryBuilder,
     objects,
   )
   const marked: unknown = await query.whereNull(column)
