@@ -2,40 +2,34 @@
 import knexLibrary, { type Knex } from 'knex'
 import { type DeclaredFields, PrimaryKeyRelatedField, SlugRelatedField } from 'koa-viewsets'
 import { knexSnakeCaseMappers, Model } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { database, Genre, useLibrary } from '../support/library.js'
 import { routerOf, serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
 import { whileHeld } from '../support/waiting.js'
 
 /** Join tables, by what PostgreSQL lets be there once. */
 const JOINS = {
-  keyed: 'book_id int references books, tag_id int references tags, primary key (book_id, tag_id)',
-  turned: 'book_id int references books, tag_id int references tags, n int, primary key (tag_id, book_id)',
+  keyed: 'book_id int references books, tag_id int references genres, primary key (book_id, tag_id)',
+  turned: 'book_id int references books, tag_id int references genres, n int, primary key (tag_id, book_id)',
   numbered:
-    'id int generated always as identity primary key, book_id int references books, tag_id int references tags, unique (book_id, tag_id)',
+    'id int generated always as identity primary key, book_id int references books, tag_id int references genres, unique (book_id, tag_id)',
   // what a link breaks else is told
-  single: 'book_id int references books, tag_id int references tags, primary key (book_id, tag_id), unique (tag_id)',
-  late: 'book_id int references books, tag_id int references tags, unique (book_id, tag_id) deferrable',
-  secured: 'book_id int references books, tag_id int references tags, primary key (book_id, tag_id)',
+  single: 'book_id int references books, tag_id int references genres, primary key (book_id, tag_id), unique (tag_id)',
+  late: 'book_id int references books, tag_id int references genres, unique (book_id, tag_id) deferrable',
+  secured: 'book_id int references books, tag_id int references genres, primary key (book_id, tag_id)',
 } as const
 type Join = keyof typeof JOINS
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createDatabase({
-    schema: `create table books (id int primary key, title text); create table tags (id int primary key, name text not null unique);
-      ${Object.entries(JOINS)
-        .map(([name, columns]) => `create table ${name} (${columns});`)
-        .join('\n')}
-      alter table secured enable row level security;`,
-  })
-})
-afterAll(() => database.drop())
-beforeEach(async () => {
-  await database.knex.raw(`truncate books, tags cascade`)
-  await database.knex('books').insert([{ id: 1 }, { id: 2 }])
-  await database.knex('tags').insert([1, 2, 3].map((id) => ({ id, name: `tag ${id}` })))
+useLibrary({
+  sql: `
+    alter table genres add unique (name);
+    insert into genres (name) values ('tag 1'), ('tag 2'), ('tag 3');
+    ${Object.entries(JOINS)
+      .map(([name, columns]) => `create table ${name} (${columns});`)
+      .join('\n')}
+    alter table secured enable row level security;`,
+  rows: "insert into books (title) values ('One'), ('Two')",
 })
 
 class Link extends Model {}
@@ -49,25 +43,23 @@ let counted = 0
 function models(join: Join, link?: typeof Model) {
   const through = { from: `${join}.book_id`, to: `${join}.tag_id` }
   const modelClass = link && Object.assign(class extends link {}, { tableName: join, idColumn: ['book_id', 'tag_id'] })
-  const Tag = tableOf('tags')
   const Book = tableOf('books', {
     relationMappings: {
       tags: {
         relation: Model.ManyToManyRelation,
-        modelClass: Tag,
-        join: { from: 'books.id', through: { ...through, ...(modelClass && { modelClass }) }, to: 'tags.id' },
+        modelClass: Genre,
+        join: { from: 'books.id', through: { ...through, ...(modelClass && { modelClass }) }, to: 'genres.id' },
       },
     },
   })
-  for (const model of [Book, Tag, modelClass]) model?.knex(database.knex)
-  return { Book, Tag }
+  return Book
 }
 
 async function served(join: Join, link?: typeof Model): Promise<Client> {
-  const { Book, Tag } = models(join, link)
+  const Book = models(join, link)
   const tags: Record<string, DeclaredFields> = {
-    keys: { tags: new PrimaryKeyRelatedField({ queryset: Tag, many: true }) },
-    slugs: { tags: new SlugRelatedField({ queryset: Tag, slugField: 'name', many: true }) },
+    keys: { tags: new PrimaryKeyRelatedField({ queryset: Genre, many: true }) },
+    slugs: { tags: new SlugRelatedField({ queryset: Genre, slugField: 'name', many: true }) },
   }
   const views = Object.entries(tags).map(([name, declared]) => {
     return [name, viewOf(Book, serializerOf(Book, ['id', 'title', 'tags'], declared))] as const
@@ -116,12 +108,12 @@ describe('a join table that is named in camel case', () => {
       ...knexSnakeCaseMappers(),
     })
     onTestFinished(() => knex.destroy())
-    const Tag = tableOf('tags')
+    const Tag = tableOf('genres')
     const through = { from: 'numbered.bookId', to: 'numbered.tagId' }
     const tags = {
       relation: Model.ManyToManyRelation,
       modelClass: Tag,
-      join: { from: 'books.id', through, to: 'tags.id' },
+      join: { from: 'books.id', through, to: 'genres.id' },
     }
     const Book = tableOf('books', { relationMappings: { tags } })
     for (const model of [Book, Tag]) model.knex(knex)

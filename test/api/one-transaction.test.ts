@@ -8,19 +8,16 @@ import {
   modelSerializer,
   modelViewSet,
   type PgClient,
-  table,
   withClient,
 } from 'koa-viewsets'
 import { errors } from 'koa-viewsets/plugins'
 import { Kysely, PostgresDialect } from 'kysely'
-import { Model } from 'objection'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { Book, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
 
-const Book = table<{ id: number; title: string }>('books')
 class BookSerializer extends modelSerializer(Book, { fields: ['id', 'title'] }) {}
 const audits = pgTable('audits', { id: serial('id').primaryKey(), book: integer('book'), note: text('note').notNull() })
 interface Tables {
@@ -94,15 +91,16 @@ class Within extends Books {
   }
 }
 
-let database: TestDatabase
+useLibrary({
+  sql: `
+    alter table books add unique (title);
+    create table audits (id serial primary key, book int references books, note text not null)`,
+  rows: 'truncate audits restart identity',
+})
+
 let pool: pg.Pool
 let client: Client
 beforeAll(async () => {
-  database = await createDatabase({
-    schema: `create table books (id serial primary key, title text not null unique);
-      create table audits (id serial primary key, book int references books, note text not null)`,
-  })
-  Model.knex(database.knex)
   pool = new pg.Pool({ ...database.connection, max: 3 })
   const api = new APIRouter()
     .register('books', Books, 'books')
@@ -132,14 +130,12 @@ beforeAll(async () => {
   client = await serving(errors(), theirs as never, api.routes())
 })
 const done: string[] = []
-beforeEach(async () => {
-  await database.knex.raw('truncate books, audits restart identity')
+beforeEach(() => {
   done.length = 0
 })
 afterAll(async () => {
   await client.close()
   await pool.end()
-  await database.drop()
 })
 
 const counts = async () => {

@@ -28,22 +28,22 @@ import {
 import { transaction } from 'koa-viewsets/plugins'
 import { Model, type Pojo, QueryBuilder, raw } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { Author, Book, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
 import { serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
-  create table authors (id int primary key, name text not null, books_count int not null default 0);
-  insert into authors (id, name) values (1, 'Ada'), (2, 'Ben'), (3, 'Cleo');
-  create table books (id serial primary key, title text not null, author_id int references authors, deleted bool not null default false);
+  alter table authors add books_count int not null default 0;
+  insert into authors (name) values ('Cleo');
+  alter table books add deleted bool not null default false;
   insert into books (title, author_id, deleted) select 'title ' || n, 1 + n % 3, n = 3 from generate_series(1, 6) n;
   create function count_books() returns trigger language plpgsql as
     $$ begin update authors set books_count = books_count + 1 where id = new.author_id; return new; end $$;
   create trigger count_books after insert on books for each row execute function count_books();
   create table plain (id int primary key, author_id int references authors);
-  create table tags (id int primary key, label text not null);
+  create table labels (id int primary key, label text not null);
   create table tagged (book_id int, tag_id int);
-  insert into tags values (1, 'a'), (2, 'b');
+  insert into labels values (1, 'a'), (2, 'b');
   insert into tagged values (1, 1);
 
   create table keeps (id int primary key, kept bool not null);
@@ -87,17 +87,10 @@ const SCHEMA = `
   insert into invoices (title) values ('one'), ('two');
 `
 
-let database: TestDatabase
+useLibrary({ sql: SCHEMA, keep: true })
 
-beforeAll(async () => {
-  configure({ secretKey: '0123456789abcdef0123456789abcdef' })
-  database = await createDatabase({ schema: SCHEMA })
-  Model.knex(database.knex)
-})
-afterAll(async () => {
-  configure({})
-  await database.drop()
-})
+beforeAll(() => configure({ secretKey: '0123456789abcdef0123456789abcdef' }))
+afterAll(() => configure({}))
 
 async function rowsOf(sql: string): Promise<Record<string, unknown>[]> {
   return (await database.knex.raw(sql)).rows
@@ -105,19 +98,6 @@ async function rowsOf(sql: string): Promise<Record<string, unknown>[]> {
 
 const signed = { mode: 'signed', alphabet: '0123456789abcdef', hmacKeys: ['k'.repeat(32)] } as const
 
-class Author extends Model {
-  static override tableName = 'authors'
-}
-class Book extends Model {
-  static override tableName = 'books'
-  static override relationMappings = () => ({
-    author: {
-      relation: Model.BelongsToOneRelation,
-      modelClass: Author,
-      join: { from: 'books.author_id', to: 'authors.id' },
-    },
-  })
-}
 const BookSerializer = serializerOf(Book, ['id', 'title', 'author_id'])
 
 describe('[P14] Hooks that expect whole objects', () => {
@@ -128,7 +108,7 @@ describe('[P14] Hooks that expect whole objects', () => {
     }
   }
   class WholeTag extends Model {
-    static override tableName = 'tags'
+    static override tableName = 'labels'
     declare label: string
     override $afterFind(): void {
       this.label = this.label.trim()
@@ -146,7 +126,7 @@ describe('[P14] Hooks that expect whole objects', () => {
       tags: {
         relation: Model.ManyToManyRelation,
         modelClass: WholeTag,
-        join: { from: 'books.id', through: { from: 'tagged.book_id', to: 'tagged.tag_id' }, to: 'tags.id' },
+        join: { from: 'books.id', through: { from: 'tagged.book_id', to: 'tagged.tag_id' }, to: 'labels.id' },
       },
     })
     override $afterFind(): void {
@@ -187,7 +167,7 @@ describe('[P14] Hooks that expect whole objects', () => {
 
 describe('[P14 E22] Hooks that run on what is found', () => {
   class Tag extends Model {
-    static override tableName = 'tags'
+    static override tableName = 'labels'
     static override virtualAttributes = ['loud']
     declare label: string
     declare loud: string
@@ -214,14 +194,14 @@ describe('[P14 E22] Hooks that run on what is found', () => {
     async (_, model) => {
       const serializer = serializerOf(model, ['id', 'label', 'loud'])
       const { get, send } = await serveViews({ tags: viewOf(model, serializer) })
-      await database.knex('tags').where('id', '>', 2).delete()
+      await database.knex('labels').where('id', '>', 2).delete()
       const shown = async () => (await get('/tags/3')).json
       expect((await send('POST', '/tags', { id: 3, label: 'c' })).json).toEqual(await shown())
       expect((await send('PATCH', '/tags/3', { label: 'd' })).json).toEqual(await shown())
       expect((await send('PUT', '/tags/3', { id: 3, label: 'e' })).json).toEqual(await shown())
       expect((await send('PATCH', '/tags/bulk', [{ id: 3, label: 'f' }])).json).toEqual([await shown()])
       expect((await send('POST', '/tags/bulk', [{ id: 4, label: 'f' }])).json).toEqual([{ ...(await shown()), id: 4 }])
-      expect(await database.knex('tags').where('id', '>', 2)).toMatchObject([{ label: 'f' }, { label: 'f' }])
+      expect(await database.knex('labels').where('id', '>', 2)).toMatchObject([{ label: 'f' }, { label: 'f' }])
     },
   )
 })

@@ -7,7 +7,7 @@
  *   declare pages: number | null
  * }
  */
-import { Model } from 'objection'
+import { Model, type QueryBuilder } from 'objection'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { ModelSerializer, ModelViewSet, type SerializerClass } from '../../lib/index.js'
 import { createDatabase, type TestDatabase } from './database.js'
@@ -85,6 +85,13 @@ export class Book extends Model {
       modelClass: Review,
       join: { from: 'books.id', to: 'reviews.book_id' },
     },
+    // narrowed by its mapping
+    praise: {
+      relation: Model.HasManyRelation,
+      modelClass: Review,
+      modify: (query: QueryBuilder<Model>) => void query.where('stars', '>', 3),
+      join: { from: 'books.id', to: 'reviews.book_id' },
+    },
     genres: {
       relation: Model.ManyToManyRelation,
       modelClass: Genre,
@@ -103,6 +110,14 @@ export class Review extends Model {
   declare book_id: number
   declare stars: number
   declare text: string | null
+
+  static override relationMappings = () => ({
+    book: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Book,
+      join: { from: 'reviews.book_id', to: 'books.id' },
+    },
+  })
 }
 
 export class Genre extends Model {
@@ -199,9 +214,12 @@ export async function createLibrary(sql = ''): Promise<TestDatabase> {
 
 /** Empties the books and what belongs to them, so that the next one has the id 1. */
 export async function removeBooks({ knex }: TestDatabase, rows = ''): Promise<void> {
-  // in a third of the time that TRUNCATE takes
+  // not by DELETE, behind which rows that nothing orders come in another order
   await knex.raw(`
-    delete from books; alter sequence books_id_seq restart; alter sequence reviews_id_seq restart; ${rows}`)
+    do $$ begin
+      if pg_relation_size('books') > 0 then truncate books restart identity cascade;
+      else alter sequence books_id_seq restart; end if;
+    end $$; ${rows}`)
 }
 
 /** The library of a test file that has called `useLibrary()`. */

@@ -2,10 +2,10 @@
 
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { runCommand } from '../../../lib/cli/run-command.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { createFolder } from '../../support/files.js'
+import { database, useLibrary } from '../../support/library.js'
 import { toUrl } from '../../support/program.js'
 
 const library = (name: string) => JSON.stringify(fileURLToPath(new URL(`../../../lib/${name}`, import.meta.url)))
@@ -40,15 +40,13 @@ const RULES = `{ rules: [
   rule(Report, { read: any('book', readable) }),
 ] }`
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createDatabase({
-    schema: `create table books (id int primary key, tenant int);
-      create table reports (id int primary key, book_id int references books);
-      insert into books values (1, 1), (2, 2), (3, 1); insert into reports values (1, 3)`,
-  })
+useLibrary({
+  sql: `
+    alter table books add tenant int;
+    create table reports (id int primary key, book_id int references books);
+    insert into books (title, tenant) values ('One', 1), ('Two', 2), ('Three', 1); insert into reports values (1, 3)`,
+  keep: true,
 })
-afterAll(() => database.drop())
 
 async function run(options: string) {
   const written = { stdout: '', stderr: '' }

@@ -6,25 +6,16 @@ import { fileURLToPath } from 'node:url'
 import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
 import { APIRouter, modelSerializer, modelViewSet, table } from 'koa-viewsets'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createFolder } from '../../support/files.js'
 import { namesSubmitted } from '../../support/installed.js'
+import { database, useLibrary } from '../../support/library.js'
 import { serve } from '../../support/server.js'
 
 const MODULES = fileURLToPath(new URL('../../../node_modules', import.meta.url))
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createDatabase({
-    schema: `
-      create table books (id int generated always as identity primary key, title text not null);
-      insert into books (title) select 'Book ' || n from generate_series(1, 30) as n`,
-  })
-})
+useLibrary({ sql: "insert into books (title) select 'Book ' || n from generate_series(1, 30) as n", keep: true })
 afterEach(() => void vi.restoreAllMocks())
-afterAll(() => database.drop())
 
 type Change = (source: string) => string
 
@@ -61,7 +52,7 @@ async function statusesOn(driver: object | undefined, connection: object = {}): 
     pool: { min: 0, max: 3 },
   })
   const Book = table('books').bindKnex(knex)
-  const serializerClass = modelSerializer(Book, { fields: '__all__' })
+  const serializerClass = modelSerializer(Book, { fields: ['id', 'title'] })
   class Books extends modelViewSet(Book, { serializerClass }) {}
   class Owned extends modelViewSet(Book, { serializerClass }) {
     static override databaseSettings = () => ({ 'app.user': 'Ada' })

@@ -1,21 +1,22 @@
-import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Model } from 'objection'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { ReadOnlyField } from '../../../lib/fields/own-value-fields.js'
 import { prepareModels } from '../../../lib/models/describe-model.js'
 import { ModelSerializer } from '../../../lib/serializers/model-serializer.js'
 import { Serializer } from '../../../lib/serializers/serializer.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { Author as LibraryAuthor, Book as LibraryBook, useLibrary } from '../../support/library.js'
 
-const SCHEMA = `
-  create table authors (id serial primary key, name text, "constructor" text);
-  create table books (id serial primary key, author_id int references authors, title text, meta jsonb);
-  insert into authors (name, "constructor") values ('Ada', 'Babbage');
-  insert into books (author_id, title, meta) values (1, 'Notes', '{"a":[{"b":9007199254740993}],"toString":"own"}');`
+useLibrary({
+  sql: `
+    alter table authors add "constructor" text;
+    alter table books add meta jsonb;
+    update authors set "constructor" = 'Babbage' where id = 1;
+    insert into books (author_id, title, meta) values (1, 'Notes', '{"a":[{"b":9007199254740993}],"toString":"own"}');`,
+  keep: true,
+})
 
-class Author extends Model {
-  static override tableName = 'authors'
+class Author extends LibraryAuthor {
   static override virtualAttributes = ['greeting', 'selected']
-  declare name: string
   get initial() {
     return { letter: this.name[0] }
   }
@@ -25,19 +26,12 @@ class Author extends Model {
   secret() {
     return 'nothing to show'
   }
-  static override relationMappings = () => ({
-    books: { relation: Model.HasManyRelation, modelClass: Book, join: { from: 'authors.id', to: 'books.author_id' } },
-  })
 }
-class Book extends Model {
-  static override tableName = 'books'
-  static override relationMappings = () => ({
-    author: {
-      relation: Model.BelongsToOneRelation,
-      modelClass: Author,
-      join: { from: 'books.author_id', to: 'authors.id' },
-    },
-  })
+class Book extends LibraryBook {
+  static override relationMappings = () => {
+    const mappings = LibraryBook.relationMappings()
+    return { ...mappings, author: { ...mappings.author, modelClass: Author } }
+  }
 }
 
 function serializerFor(source: string) {
@@ -47,13 +41,7 @@ function serializerFor(source: string) {
   }
 }
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createDatabase({ schema: SCHEMA })
-  Model.knex(database.knex)
-  await prepareModels([Book, Author])
-})
-afterAll(() => database.drop())
+beforeAll(() => prepareModels([Book, Author]))
 
 /** What a field with the source shows of the book. */
 async function shown(source: string): Promise<unknown> {

@@ -1,6 +1,6 @@
 /** Which writing actions a table or a view of the database cannot have, told before any request. */
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   APIRouter,
   BulkModelViewSet,
@@ -16,16 +16,11 @@ import {
 } from '../../../../lib/index.js'
 import { DestroyAPIView } from '../../../../lib/views/index.js'
 import { serveApp } from '../../../support/client.js'
-import { createDatabase, type TestDatabase } from '../../../support/database.js'
+import { Author, useLibrary } from '../../../support/library.js'
 import { serveRouter } from '../../../support/views.js'
 
 const SCHEMA = `
-  create table authors (id int generated always as identity primary key, name text not null);
-  create table books (
-    id serial primary key, title text not null, number int, slug text, author_id int references authors,
-    unique (author_id, number)
-  );
-  insert into authors (name) values ('Ada'), ('Ben');
+  alter table books add number int, add slug text, add unique (author_id, number);
   insert into books (title, number, slug, author_id) values ('one', 1, 'a', 1), ('two', 1, 'a', 2);
   create view counts as select author_id as id, count(*)::int as books from books group by author_id;
   create view joined as select b.id, b.title, a.name from books b join authors a on a.id = b.author_id;
@@ -36,7 +31,6 @@ const SCHEMA = `
   create function guard() returns trigger language plpgsql as
     $$ begin update books set title = new.title where id = new.id; return new; end $$;
   create trigger guard instead of update on guarded for each row execute function guard();
-  create table tags (slug text primary key, label text);
   create view shown_tags as select slug, label from tags;
   create table logs (id int, line text);
   create table lines (line text);
@@ -45,12 +39,7 @@ const SCHEMA = `
   create table loose (id int not null, at date not null, primary key (id, at)) partition by range (at);
 `
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createDatabase({ schema: SCHEMA })
-  Author.knex(database.knex)
-})
-afterAll(() => database.drop())
+useLibrary({ sql: SCHEMA, keep: true })
 
 function viewOf(tableName: string, base: any = ModelViewSet, statics: object = {}, idColumn = 'id'): any {
   class Row extends Model {
@@ -67,7 +56,6 @@ function viewOf(tableName: string, base: any = ModelViewSet, statics: object = {
           }
         : {}
   }
-  Row.knex(database.knex)
   class RowSerializer extends ModelSerializer {
     static override model = Row
     static override fields: any = '__all__'
@@ -77,10 +65,6 @@ function viewOf(tableName: string, base: any = ModelViewSet, statics: object = {
     static serializerClass: any = RowSerializer
   }
   return Object.assign(Rows, statics)
-}
-
-class Author extends Model {
-  static override tableName = 'authors'
 }
 
 function prepared(view: any): Promise<void> {
