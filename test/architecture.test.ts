@@ -33,7 +33,7 @@ const layers = [
   ['aggregates'],
   ['metadata'],
   ['views'],
-  ['factories'],
+  ['factories', 'changes'],
   ['openapi'],
   ['explain'],
   ['router'],
@@ -110,6 +110,7 @@ describe('the layers', () => {
 
 /** How often a file makes a query on the table of a model, and why nobody is shown a row by it that is not theirs to see. */
 const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
+  'lib/changes/record-insert.ts': [1, 'writes the record of a row into the table of changes'],
   'lib/fields/related-field.ts': [1, 'what may be chosen: leaveOutUnseen()'],
   'lib/filters/field-path.ts': [1, 'what a path leads to, joined: joinOf()'],
   'lib/filters/lookups-of.ts': [1, 'takes parts of a time; it reads no table'],
@@ -124,8 +125,11 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/queryset/visible-rows.ts': [1, 'says which rows are seen'],
   'lib/rows/row-sql.ts': [8, 'the rows of a page that was found, by their keys'],
   'lib/rows/sql-parts.ts': [1, 'what is joined to rows: those that are seen'],
-  'lib/rows/write-sql.ts': [7, 'writes; what they join is shown where nobody sees less of it (RowAccess.obstacleTo())'],
-  'lib/rows/row-update.ts': [2, 'rows that are shown with another, where nobody sees less of them (updateUnheld())'],
+  'lib/rows/write-sql.ts': [8, 'writes; what they join is shown where nobody sees less of it (RowAccess.obstacleTo())'],
+  'lib/rows/row-update.ts': [
+    2,
+    'rows that are shown with another, where nobody sees less of them (updateByStatement())',
+  ],
   'lib/rows/list-sql.ts': [1, 'the keys of the page around it'],
   'lib/rules/compile-condition.ts': [1, 'a rule looks at all rows; `readable` asks the rule of the others'],
   'lib/rules/policies.ts': [3, 'prints SQL for PostgreSQL to ask'],

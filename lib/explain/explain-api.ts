@@ -23,6 +23,7 @@ import type { Endpoint } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { namedClass } from '../views/related-view-set.js'
+import { recordingClass } from '../views/request/log-writes.js'
 import { type Resource, resourceOf } from '../views/resource.js'
 import { explainRoad } from './explain-road.js'
 import type { ExplainedPolicies, Explanation } from './explanation.js'
@@ -82,6 +83,9 @@ async function explainOperation(options: ExplainOptions): Promise<Explanation> {
   const road = generic
     ? await explainRoad(subject as Subject<GenericAPIView>)
     : { reading: null, insert: null, statements: [] }
+  const records = generic && !isSafeMethod(operation.method) ? recordsOf(generic) : {}
+  if (records.records && road.insert?.by !== 'statement')
+    notes.push('objects that change are read before and after, and recorded by one INSERT')
   if (!generic || !actionNamed(operation.action)) notes.push(`answered by ${view.constructor.name}.${view.action}()`)
   return {
     name: operation.name,
@@ -98,6 +102,7 @@ async function explainOperation(options: ExplainOptions): Promise<Explanation> {
     relations: readsList(operation.action) && generic && hasModel(generic.viewClass) ? relationsOf(generic) : [],
     ...(generic && isSafeMethod(operation.method) && foreignKeysOf(generic)),
     ...(generic?.plan.limitsRows && { rules: explainRules(subject as Subject<GenericAPIView>) }),
+    ...records,
     ...road,
     database: view.plan.database?.described ?? null,
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
@@ -112,6 +117,11 @@ async function explainOperation(options: ExplainOptions): Promise<Explanation> {
 /** How many replicas it reads on: a server cursor stays on the primary. */
 function replicasOf({ replicas, resource }: ActionPlan): number {
   return resource?.keepsConnections ? 0 : (replicas?.size ?? 0)
+}
+
+function recordsOf({ plan }: GenericAPIView): Pick<Explanation, 'records'> {
+  const recording = recordingClass(plan.viewClass)
+  return recording ? { records: recording.recordedFields(plan) } : {}
 }
 
 function readsList(action: string): boolean {

@@ -116,6 +116,8 @@ export interface Explanation {
   readonly change?: ExplainedWrite<'statement' | 'model'>
   /** How a row is deleted: as `change`, or by a mark (`softDelete`). */
   readonly delete?: ExplainedWrite<'statement' | 'model' | 'mark'>
+  /** The fields that are recorded of each object that it changes (`koa-viewsets/changes`); missing where nothing is. */
+  readonly records?: readonly string[]
   /** Why what is shown of related objects is loaded before the row is written, too; missing where it is not. */
   readonly loads?: string
   /** The statements that it sends, as far as they are known before a request. */

@@ -31,6 +31,7 @@ function format(explanation: Explanation): string {
     ['returns', explanation.returns ?? ''],
     ['reads again', explanation.readsAgain ?? ''],
     ['version', explanation.version === undefined ? '' : `read once it is written: ${explanation.version}`],
+    ['records', (explanation.records ?? []).join(', ')],
     ['runs with', explanation.database ?? ''],
     ['once', explanation.idempotency ?? ''],
     ['reads on', explanation.replicas === 0 ? '' : `${explanation.replicas} replicas, else the primary`],

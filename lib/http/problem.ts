@@ -57,10 +57,14 @@ export function problemOf(ctx: Context, { status, detail, code, shown, members }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** The id of the request, where it is a UUID: that of an earlier middleware, or the one that it came with. */
 function uuidOf(ctx: Context): string {
+  return requestIdOf(ctx) ?? randomUUID()
+}
+
+/** The id of the request, where it is a UUID: that of an earlier middleware, or the one that it came with. */
+export function requestIdOf(ctx: Context): string | undefined {
   const known = [ctx.response.get('X-Request-Id'), ctx.get('X-Request-Id')].map(String).find((id) => UUID.test(id))
-  return known?.toLowerCase() ?? randomUUID()
+  return known?.toLowerCase()
 }
 
 function messagesOf(ctx: Context, { errors, codes = {} }: ShownErrors): ProblemMessage[] {

@@ -75,6 +75,13 @@ export interface Settings {
    */
   readonly idempotencyMaxCaller?: number | undefined
   /**
+   * The table that changes are recorded in, with its schema if there is one.
+   * @default the environment variable CHANGES_TABLE, else 'koa_viewsets_changes'
+   */
+  readonly changesTable?: string | undefined
+  /** Days that they are kept, at least. @default the environment variable CHANGES_RETENTION, else 90 */
+  readonly changesRetention?: number | undefined
+  /**
    * Also answer `code`, which stands for the `detail`, and the code of each message in `codes`, in the shape of `errors` (docs/reference/error-codes.md).
    * @default the environment variable ERROR_CODES, else false
    */
@@ -158,6 +165,8 @@ const kinds = {
   idempotencyTtl: count('IDEMPOTENCY_TTL'),
   idempotencyMaxAnswer: count('IDEMPOTENCY_MAX_ANSWER'),
   idempotencyMaxCaller: count('IDEMPOTENCY_MAX_CALLER'),
+  changesTable: { variable: 'CHANGES_TABLE', read: readTable },
+  changesRetention: count('CHANGES_RETENTION'),
   errorCodes: flag('ERROR_CODES'),
   messages: { read: readMessages },
   problemDetails: flag('PROBLEM_DETAILS'),

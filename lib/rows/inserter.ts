@@ -63,14 +63,14 @@ export class Inserter {
   }
 
   /** Inserts a row. @param key what paths name the row by @param asked expressions on the row, whose texts are returned */
-  one(key: ObjectKey, values: RowValues, { asked, isVaried }: RowConditions): Promise<InsertedKey> {
+  one(key: ObjectKey, values: RowValues, { asked, isVaried, beside }: RowConditions): Promise<InsertedKey> {
     const { plan, knex, model, statements } = this.#access
     const { text, values: bound } = conditionKey(asked) as ConditionKey
-    const compile = () => compileInsert(knex, { plan, model, values, key: key.columns, asked }).text
-    const shape = `insert|${key.name}|${[...values.keys()].join()}${text}`
+    const compile = () => compileInsert(knex, { plan, model, values, key: key.columns, asked, beside }).text
+    const shape = `insert|${key.name}|${[...values.keys()].join()}${text}${beside?.shape ?? ''}`
     const statement = statements.keep(isVaried ? undefined : shape, compile)
     return this.#whole(async (trx) => {
-      const [row] = await runStatement(trx, statement, [...values.values(), ...bound])
+      const [row] = await runStatement(trx, statement, [...values.values(), ...bound, ...(beside?.values ?? [])])
       // what a trigger has done in its place is undone
       if (!row) throw rowsSkippedError()
       const { length } = key.columns

@@ -19,6 +19,19 @@ interface WrittenRow {
   readonly key: readonly Column[]
   /** Expressions that are returned behind all else; their values are bound behind those of the row. */
   readonly asked: readonly SqlPart[]
+  /** What goes with it; its values are bound behind all else. */
+  readonly beside?: StatementBeside | undefined
+}
+
+/** A statement about the row that another one writes, sent as one with it. */
+export interface StatementBeside {
+  /** Its text is the same where this is the same. */
+  readonly shape: string
+  /** The columns of the row that it reads, which are `c0`, `c1` … of `list` in it. */
+  readonly columns: readonly Column[]
+  /** Its values are null: they are bound later. */
+  readonly head: SqlPart
+  readonly values: readonly unknown[]
 }
 
 /** What is asked of a row that is written. */
@@ -26,6 +39,8 @@ export interface RowConditions {
   readonly asked: readonly SqlPart[]
   /** Its SQL may be another for each request: the statement is not kept. */
   readonly isVaried: boolean
+  /** What goes with the statement. */
+  readonly beside?: StatementBeside | undefined
 }
 
 /** What to insert: values by column name. */
@@ -84,11 +99,16 @@ function conditionsOn(named: ReadonlyMap<string, unknown>, where: readonly SqlPa
 }
 
 /** @param write the statement that writes the row, but for what it returns */
-function compileReturning(knex: Queryable, write: SqlPart, { plan, model, key, asked }: WrittenRow): CompiledSql {
-  const wrapped = plan.joins.length > 0
+function compileReturning(
+  knex: Queryable,
+  write: SqlPart,
+  { plan, model, key, asked, beside }: WrittenRow,
+): CompiledSql {
+  const wrapped = plan.joins.length > 0 || beside !== undefined
   const selection = { ...NO_LIST, plan, model }
   const keys = key.map((column, index) => [`key${index}`, column] as const)
-  const returned = [...keys, ...innerColumns(selection, wrapped)]
+  const read = (beside?.columns ?? []).map((column, index) => [`b${index}`, column] as const)
+  const returned = [...keys, ...innerColumns(selection, wrapped), ...read]
   const terms = [...returned.map(() => '?? as ??'), ...asked.map(({ sql }, index) => `${sql} as asked${index}`)]
   const written = {
     sql: `${write.sql} returning ${terms.join(', ') || '1'}`,
@@ -103,12 +123,14 @@ function compileReturning(knex: Queryable, write: SqlPart, { plan, model, key, a
   // where the caller sees less than all, `RowAccess.obstacleTo()` says so
   const from = joinedTables(plan, undefined)
   const answers = asked.map((_, index) => `, ${LIST}.asked${index}`).join('')
+  const other = beside ? besideSql(beside, read.length) : { sql: '', bindings: [] }
   return nativeSql(
     knex.raw(
-      `with ?? as (${written.sql}) select ${keys.map(() => '??, ').join('')}${columns.sql}${answers} from ?? as ??${from.sql}`,
+      `with ?? as (${written.sql})${other.sql} select ${keys.map(() => '??, ').join('')}${columns.sql}${answers} from ?? as ??${from.sql}`,
       [
         WRITTEN,
         ...written.bindings,
+        ...other.bindings,
         ...keys.map(([name]) => `${LIST}.${name}`),
         ...columns.bindings,
         WRITTEN,
@@ -117,6 +139,16 @@ function compileReturning(knex: Queryable, write: SqlPart, { plan, model, key, a
       ] as never,
     ),
   )
+}
+
+const BESIDE = 'koa_viewsets_beside'
+
+function besideSql({ head }: StatementBeside, columns: number): SqlPart {
+  const names = Array.from({ length: columns }, (_, index) => `b${index} as c${index}`)
+  return {
+    sql: `, ?? as (${head.sql} from (select ${names.join(', ')} from ??) as ??)`,
+    bindings: [BESIDE, ...head.bindings, WRITTEN, LIST],
+  }
 }
 
 /** What to insert by one statement: the values of each row by column name. */

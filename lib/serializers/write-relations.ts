@@ -24,6 +24,7 @@ import type { KeySet, NestedWrite } from './split-writes.js'
 import { leadingOf } from './validate-related.js'
 import { DECIDED, TARGET } from './validated-item.js'
 import { type KeyLink, relate, relatedQuery, replaceSets } from './write-links.js'
+import { writeLogOf } from './write-log.js'
 import type { WriteItem } from './write-own-rows.js'
 import { knexOf } from './write-rows.js'
 
@@ -229,7 +230,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
   const items = asked.filter(({ value, item }) => value === null && item.instance)
   const [first] = items
   if (!first) return
-  const { relation, bound } = first
+  const { relation, bound, field } = first
   const { relatedProperties, deletedBy } = relation
   const key = { properties: relatedProperties, related: modelOf(first.item.row as Model) }
   const cleared = relation.through ? relatedProperties : clearedColumns(child, key)
@@ -244,6 +245,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
     : items.flatMap(({ item }) => ((item.instance as Row)[relation.name] as Model | null) ?? [])
   await checkRows(serializer.context, detached, 'update', knexOf(serializer))
   await checkDetached(serializer, detached, cleared)
+  if (detached.length > 0) await writeLogOf(knexOf(serializer))?.keep(detached, field.serializerClass)
   await allAtOnce({
     items,
     knex: knexOf(serializer),

@@ -3,10 +3,11 @@ import type { Model } from 'objection'
 import { forgetAnswers } from '../queryset/row-answers.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { checkRows } from './check-written.js'
-import type { AnySerializer, WriteEntry } from './contract.js'
+import type { AnySerializer, SerializerClass, WriteEntry } from './contract.js'
 import { checkLimited } from './guard-fields.js'
 import { prefixed } from './prefix-errors.js'
 import { splitWrites, type Writes } from './split-writes.js'
+import { writeLogOf } from './write-log.js'
 import { type WriteItem, writeOwnRows } from './write-own-rows.js'
 import { writeAfter, writeBefore } from './write-relations.js'
 import { knexOf } from './write-rows.js'
@@ -38,7 +39,9 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
     if (writes.after.length + writes.sets.length > 0) hasAfter = true
   }
   const visible = visibleRowsIn(serializer.context)
+  const log = writeLogOf(serializer.context.knex)
   if (visible) await checkStored(serializer, items)
+  if (log) await log.keep(storedOf(items), classOf(serializer))
   if (hasBefore) await writeBefore(serializer, items)
   await writeOwnRows(serializer, items)
   if (hasAfter) await writeAfter(serializer, items)
@@ -53,7 +56,20 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
   }
   const rows: Model[] = []
   for (const { row } of items) rows.push(row as Model)
+  if (log) log.add(addedOf(items), classOf(serializer))
   return rows
+}
+
+function storedOf(items: readonly WriteItem[]): Model[] {
+  return items.flatMap(({ instance }) => instance ?? [])
+}
+
+function addedOf(items: readonly WriteItem[]): Model[] {
+  return items.flatMap(({ instance, row }) => (instance ? [] : (row as Model)))
+}
+
+function classOf(serializer: AnySerializer): SerializerClass {
+  return serializer.constructor as unknown as SerializerClass
 }
 
 /** Refuses to change rows that are not the caller's to change. @throws PermissionDenied */

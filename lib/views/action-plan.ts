@@ -19,6 +19,7 @@ import { declaredInput } from './input-class.js'
 import { INPUT, type RowAnswer, rowMethods } from './overrides.js'
 import { policiesOf } from './policies.js'
 import type { Replicas } from './replicas.js'
+import { recordingClass } from './request/log-writes.js'
 import { type Resource, resourceOf } from './resource.js'
 import type { HandledClass, ParentLink, ViewPolicies } from './view.js'
 import { WritingPlan } from './writing-plan.js'
@@ -237,6 +238,11 @@ export class GenericPlan extends ActionPlan {
     return decided(this, 'refusesRows', this.limitsRows || this.keepsQueryset)
   }
 
+  /** What the action writes is recorded, in its transaction. */
+  get recordsChanges(): boolean {
+    return decided(this, 'recordsChanges', recordingClass(this.viewClass) !== undefined)
+  }
+
   /** How the action changes or deletes the object on the path, as far as classes say, and how it holds, changes and deletes rows. */
   get writing(): WritingPlan {
     return decided(this, 'writing', new WritingPlan(this))
@@ -258,7 +264,8 @@ export class GenericPlan extends ActionPlan {
     const overridden = this.#overridden([action]) ?? resource.ownHook(action) ?? this.#overridden(INPUT)
     if (overridden !== null) return overridden
     if (!serializerClass) return `${name} has no serializerClass`
-    return insertObstacle(serializerClass) ?? resource.stored(action, serializerClass).because
+    const stored = insertObstacle(serializerClass) ?? resource.stored(action, serializerClass).because
+    return stored ?? recordingClass(this.viewClass)?.insertObstacle(this) ?? null
   }
 
   /** One query, the same for every request, says whether an object of the path, and those before it, are there. */

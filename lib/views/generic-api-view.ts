@@ -262,7 +262,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const { plan } = this
     const isAlone = plan.inserting.way === 'statement' || plan.writing.way === 'statement'
     const isOne = isAlone && !(this.knex as Queryable | undefined)?.isTransaction
-    return (super.atomic || plan.viewClass.concurrency !== null) && !isOne
+    return (super.atomic || plan.recordsChanges || plan.viewClass.concurrency !== null) && !isOne
   }
 
   /**

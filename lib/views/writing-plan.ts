@@ -146,6 +146,7 @@ function writeObstacles(plan: GenericPlan, writing: Omit<WritingPlan, 'way' | 'b
   const { hasHeirs, isIndirect, model } = resource.model
   const obstacles = [
     plan.limitsFields ? 'rules say which fields callers may set' : null,
+    plan.recordsChanges ? 'its changes are recorded' : null,
     plan.parent && !plan.parent.isPlain ? 'the objects before it on the path are looked at' : null,
     plan.database ? 'its statements run as a role' : null,
     isVersioned ? `${viewClass.name} has versions of its rows` : null,

@@ -1,6 +1,7 @@
 /** The reference says what the code has: all of it, and nothing else. */
 import { readdirSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { ChangesMixin } from '../../lib/changes/index.js'
 import { BulkModelViewSet, CacheableMixin, NestedViewSetMixin, StreamMixin } from '../../lib/index.js'
 import { staticKinds } from '../../lib/kernel/declarations.js'
 import { MeteringMixin } from '../../lib/metering/index.js'
@@ -55,7 +56,11 @@ describe('the pages of names', () => {
   })
 
   it('have every static that a view may declare, with a page that tells more', () => {
-    const classes = [StreamMixin(CacheableMixin(NestedViewSetMixin(BulkModelViewSet))), MeteringMixin(BulkModelViewSet)]
+    const classes = [
+      StreamMixin(CacheableMixin(NestedViewSetMixin(BulkModelViewSet))),
+      MeteringMixin(BulkModelViewSet),
+      ChangesMixin(BulkModelViewSet),
+    ]
     const known = [...new Set(classes.flatMap((one) => Object.keys(staticKinds(one))))].sort()
     const rows = page('api/statics-of-views').matchAll(/^\| \[`(\w+)`\]\(#[\w-]+\) \|.* \| \[.*\]\(.*\) \|$/gm)
     const told = [...rows].map(([, name = '']) => name)

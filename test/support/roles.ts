@@ -40,9 +40,9 @@ export async function createRoles(server: pg.ClientConfig): Promise<void> {
   await client.end()
 }
 
-/** Gives the login its rights on the table of kept answers, whose owner it is not here. */
-export async function grantAnswers(knex: Knex): Promise<void> {
-  if (runsAsRole()) await knex.raw(`grant all on koa_viewsets_idempotency to ${LOGIN}`)
+/** Gives the login its rights on a table of the package's, whose owner it is not here. */
+export async function grantLogin(knex: Knex, table: string): Promise<void> {
+  if (runsAsRole()) await knex.raw(`grant all on ${table} to ${LOGIN}`)
 }
 
 /** True while a request is served. */

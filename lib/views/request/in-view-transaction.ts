@@ -4,6 +4,7 @@ import { reportError } from '../../http/answer-error.js'
 import { inTransaction } from '../../postgres/in-transaction.js'
 import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
+import { loggingWrites } from './log-writes.js'
 
 /** Thrown by the first step of a write, when the database does not let the caller lock rows: it may see or delete them. */
 export class LockRefused extends Error {
@@ -30,10 +31,10 @@ export function refusesLocks({ trx }: Pick<View, 'trx'>): boolean {
  */
 export async function inViewTransaction(view: View, knex: Knex, work: () => unknown): Promise<unknown> {
   let isRefused = false
-  const attempt = async (trx: Knex.Transaction) => {
+  const attempt = (trx: Knex.Transaction) => {
     view.trx = trx
     if (isRefused) WITHOUT_LOCKS.add(trx)
-    return await work()
+    return loggingWrites(view, trx, work)
   }
   const { ctx } = view
   const { action } = view.plan
@@ -58,7 +59,9 @@ export async function inViewTransaction(view: View, knex: Knex, work: () => unkn
 /** The work of an action that holds rows, in the request's transaction; in one of its own where the view has none around it. */
 export function holdingRows<Result>(view: View, work: () => Promise<Result>): Promise<Result> {
   const { knex } = view
-  if (view.trx || !knex || knex.isTransaction) return work()
+  const trx = view.trx ?? (knex?.isTransaction ? knex : undefined)
+  if (trx) return loggingWrites(view, trx, work)
+  if (!knex) return work()
   return inViewTransaction(view, knex, work) as Promise<Result>
 }
 
@@ -67,6 +70,7 @@ export function holdingRows<Result>(view: View, work: () => Promise<Result>): Pr
  * request's transaction, or in one of its own.
  */
 export function atomically<Result>(view: GenericView, work: () => Promise<Result>): Promise<Result> {
-  const { viewClass, refusesRows } = view.plan
-  return viewClass.atomic || refusesRows || viewClass.concurrency !== null ? holdingRows(view, work) : work()
+  const { viewClass, refusesRows, recordsChanges } = view.plan
+  const isHeld = viewClass.atomic || refusesRows || recordsChanges || viewClass.concurrency !== null
+  return isHeld ? holdingRows(view, work) : work()
 }

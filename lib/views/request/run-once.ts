@@ -6,6 +6,7 @@ import type { CallersKey } from '../../idempotency/rule.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import type { View } from '../view.js'
 import { inViewTransaction } from './in-view-transaction.js'
+import { recordWrites } from './log-writes.js'
 import { respond } from './respond.js'
 
 /** What comes in place of data where the answer was rendered before its transaction ended. */
@@ -30,7 +31,9 @@ export async function runOnce(
   // what is the same text may be another patch
   const once = await onceRequest(ctx, key, knex, patch === undefined ? data : [patch, data])
   const perform = async () => {
-    respond(view, await action())
+    const result = await action()
+    await recordWrites(view, view.trx as Knex.Transaction)
+    respond(view, result)
     view.finalizeResponse()
   }
   const isKept = await inViewTransaction(view, once.knex, () => answerOnce(view.trx as Knex.Transaction, once, perform))

@@ -29,6 +29,7 @@ import type { BoundField } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
+import { writeLogOf } from '../../serializers/write-log.js'
 import type { GenericView } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import { writesUnseen } from '../writing-plan.js'
@@ -119,6 +120,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
   })
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
   await checkRowWrite(view, objects)
+  await writeLogOf(knexOf(view))?.keep(objects)
   if (!writesUnseen(view)) await view.loadRelated(objects)
   if (view.plan.resource.guardsObjects) for (const object of objects) await view.checkObjectPermissions(object)
   return objects

@@ -13,6 +13,7 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import { isHeld } from '../../queryset/held-rows.js'
 import { spelling } from '../../queryset/key-rows.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
+import { writeLogOf } from '../../serializers/write-log.js'
 import type { GenericView } from '../generic-view.js'
 import { refusesLocks } from '../request/in-view-transaction.js'
 import { applyBody } from './apply-body.js'
@@ -38,6 +39,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
       await readNewVersion(view, object)
     checkConditions(view, object)
     await checkRowWrite(view, [object])
+    await writeLogOf(transactionOf(view))?.keep([object as Model])
     const { patch } = view.body
     return patch === undefined ? object : await applyBody(view, patch, object)
   } finally {

@@ -10,6 +10,7 @@ import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { answerSql, askedOf } from '../../queryset/row-answers.js'
 import type { RowConditions } from '../../rows/write-sql.js'
 import type { GenericView } from '../generic-view.js'
+import { recordingClass } from '../request/log-writes.js'
 import { querysetOf, visibleQuery } from './visible-query.js'
 
 /** What is asked of a written row: whether it may be there, whether its writer may read it, and which version it is. */
@@ -41,7 +42,8 @@ export function writeConditions(view: GenericView, write: 'create' | 'update', o
   const { visibleRows } = view
   const { plan } = view
   const { model, versionTerms, isWholeTable } = plan.resource
-  if (!visibleRows && isWholeTable && versionTerms.length === 0) return UNASKED
+  const beside = write === 'create' ? recordingClass(plan.viewClass)?.recordInsert(view) : undefined
+  if (!visibleRows && isWholeTable && versionTerms.length === 0) return beside ? { ...UNASKED, beside } : UNASKED
   const writable = visibleRows?.written(model.model, write)
   const read = visibleRows?.written(model.model, 'read')
   // an UPDATE that waits for its row sees other tables as they were before
@@ -61,6 +63,7 @@ export function writeConditions(view: GenericView, write: 'create' | 'update', o
       ...terms.map((column) => positionColumn(column, column.column)),
     ],
     isVaried: kept?.isVaried === true,
+    beside,
     terms: terms.length,
     isShaped: condition === SHAPED,
     isLeft: {

@@ -126,10 +126,16 @@ export const ROOMS: readonly Room[] = [
   },
   {
     file: 'operation',
-    title: 'Metering, replicas, idempotency and tracing',
+    title: 'Changes, metering, replicas, idempotency and tracing',
     intro:
-      'How they are used: [metering](../../how-to/metering.md), [replicas](../replicas.md), [writes that are done once](../idempotency.md), [tracing and timing](../tracing.md).',
-    doors: ['koa-viewsets/metering', 'koa-viewsets/replicas', 'koa-viewsets/idempotency', 'koa-viewsets/tracing'],
+      'How they are used: [changes](../changes.md), [metering](../../how-to/metering.md), [replicas](../replicas.md), [writes that are done once](../idempotency.md), [tracing and timing](../tracing.md).',
+    doors: [
+      'koa-viewsets/changes',
+      'koa-viewsets/metering',
+      'koa-viewsets/replicas',
+      'koa-viewsets/idempotency',
+      'koa-viewsets/tracing',
+    ],
   },
   {
     file: 'assets-and-storage',
@@ -174,6 +180,7 @@ const STATICS_BY_PAGE: Readonly<Record<string, string>> = {
     'parserClasses rendererClasses strictAccept useNativeJson streamFormats maxStreamsPerUser maxStreamIdleSeconds maxStreamSeconds streamRows',
   'how-to/writes': 'atomic',
   'reference/idempotency': 'idempotent idempotencyScope',
+  'reference/changes': 'changes',
   'reference/row-level-security': 'databaseRole databaseSettings',
   'reference/errors': 'exposeTriggerMessages',
   'reference/limits': 'maxNestedObjects',

@@ -11,7 +11,7 @@ export const METHODS = 'methods-of-views'
 
 /** The classes and mixins whose members stand on pages of their own. */
 export function isView({ place, kind }: Entry): boolean {
-  return place.path.startsWith('lib/views/') && (kind === 'class' || kind === 'mixin')
+  return /^lib\/(views|changes)\//.test(place.path) && (kind === 'class' || kind === 'mixin')
 }
 
 export function staticsOf(entry: Entry): readonly Member[] {

@@ -1,0 +1,62 @@
+/** Records what a view set changes. */
+
+import { described, exclusiveTo } from '../kernel/declarations.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import type { StatementBeside } from '../rows/write-sql.js'
+import type { GenericPlan } from '../views/action-plan.js'
+import type { GenericView } from '../views/generic-view.js'
+import type { ViewConstructor } from '../views/mixins/mixin.js'
+import type { RequestLog } from '../views/request/log-writes.js'
+import { insertObstacle, recordInsert } from './record-insert.js'
+import { type Changes, checkRecording, openLog, type RecordingViewClass, recordedFields } from './recording.js'
+
+const KINDS = { changes: 'any' } as const
+exclusiveTo('ChangesMixin', 'view', KINDS)
+
+/**
+ * Records each change that requests to the view set make, in the transaction that makes it: objects that are created, changed,
+ * deleted, restored and purged, one by one or in bulk, and those that are nested in them. What rolls back records nothing.
+ * Such writes are never one statement (`explain()`).
+ * @see docs/reference/changes.md
+ * @example
+ * class BookViewSet extends ChangesMixin(ModelViewSet<Book>) {
+ *   static override changes: Changes = { fields: ['title', 'price'] }
+ * }
+ */
+export function ChangesMixin<Base extends ViewConstructor>(base: Base) {
+  const mixed = class extends base {
+    /** What is recorded of objects; false records nothing. @default true: what the serializer shows of their own rows */
+    static changes: Changes = true
+
+    /** @internal */
+    static get recordsChanges(): boolean {
+      return this.changes !== false
+    }
+
+    /** @internal */
+    static openLog(view: GenericView, trx: Queryable): RequestLog {
+      return openLog(view, trx)
+    }
+
+    /** @internal */
+    static insertObstacle(plan: GenericPlan): string | null {
+      return insertObstacle(plan)
+    }
+
+    /** @internal */
+    static recordInsert(view: GenericView): StatementBeside | undefined {
+      return recordInsert(view)
+    }
+
+    /** @internal */
+    static recordedFields({ viewClass, rules }: GenericPlan): readonly string[] {
+      return recordedFields(viewClass as RecordingViewClass & typeof viewClass, rules)
+    }
+
+    /** @internal */
+    static checkRecording(knex: Queryable | undefined): Promise<void> {
+      return checkRecording(this as unknown as RecordingViewClass, knex)
+    }
+  }
+  return described(mixed, KINDS)
+}

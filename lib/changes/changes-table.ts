@@ -1,0 +1,246 @@
+/** The table of changes: created by month, written in the transaction of a change, and swept month by month. */
+
+import type { Knex } from 'knex'
+import { ConfigurationError } from '../kernel/errors.js'
+import { setting } from '../kernel/settings.js'
+import { createTable } from '../postgres/create-table.js'
+import { nativeError } from '../postgres/native-error.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { runsAsRole, scopeOf } from '../postgres/scoped-knex.js'
+import { runRaw } from '../postgres/type-parsers.js'
+
+const DEFAULT_TABLE = 'koa_viewsets_changes'
+/** Days that a change is kept. */
+const DEFAULT_RETENTION = 90
+/** Months that have a partition before they begin. */
+const MONTHS_AHEAD = 2
+
+/** Its name in SQL, with its schema if there is one. */
+export function changesTable(): string {
+  return quoted(setting('changesTable') ?? DEFAULT_TABLE)
+}
+
+function quoted(name: string): string {
+  return name
+    .split('.')
+    .map((part) => `"${part}"`)
+    .join('.')
+}
+
+/** Whether the table is there. */
+export async function hasChangesTable(knex: Knex): Promise<boolean> {
+  const { rows } = await knex.raw<{ rows: [{ found: boolean }] }>('select to_regclass(?) is not null as found', [
+    changesTable(),
+  ])
+  return rows[0].found
+}
+
+/** One change of one object. */
+export interface Change {
+  /** The table of the object's model. */
+  readonly model: string
+  /** The object's key as clients see it. */
+  readonly key: string
+  /** `create`, `update`, `delete`, `restore`, `purge`, or a word of the application's. */
+  readonly action: string
+  /** JSON of what is shown of the object before; null where it was not there. */
+  readonly before: string | null
+  /** JSON of what is shown of it now; null where it is not there any more. */
+  readonly after: string | null
+}
+
+/** Who changes, and by which request. */
+export interface ChangeOrigin {
+  readonly caller: string | null
+  readonly requestId: string | null
+}
+
+/** No such table, and no right to it. */
+const GONE: ReadonlySet<unknown> = new Set(['42P01', '42501'])
+
+/**
+ * Records changes, in their order, by one statement.
+ * @throws {ConfigurationError} there is no table, or not for the login: nothing for a client
+ */
+export async function insertChanges(
+  trx: Queryable,
+  { caller, requestId }: ChangeOrigin,
+  changes: readonly Change[],
+): Promise<void> {
+  if (changes.length === 0) return
+  const sql = `insert into ${changesTable()} (model, key, action, caller, request_id, before, after)
+    select model, key, action, ?, ?, before, after
+    from json_to_recordset(?) as c(model text, key text, action text, before json, after json)`
+  await asLogin(trx, (own) => send(own, sql, [caller, requestId, jsonOf(changes)]))
+}
+
+/** @throws {ConfigurationError} there is no table, or not for the login: nothing for a client */
+async function send<Answer>(knex: Queryable, sql: string, values: readonly unknown[]): Promise<Answer> {
+  try {
+    return await runRaw<Answer>(knex, sql, values)
+  } catch (error) {
+    if (!GONE.has(nativeError(error as Error).code)) throw error
+    throw new ConfigurationError(
+      `changes: the table ${changesTable()} cannot be used; await ensureChangesTable(knex), and grant the login SELECT and INSERT on it`,
+      { cause: error },
+    )
+  }
+}
+
+/** A change as it was recorded. */
+export interface RecordedChange {
+  readonly id: string
+  readonly action: string
+  /** As PostgreSQL writes it, in UTC. */
+  readonly made_at: string
+  readonly caller: string | null
+  readonly request_id: string | null
+  readonly before: string | null
+  readonly after: string | null
+}
+
+/** Which changes. */
+export interface AskedChanges {
+  readonly model: string
+  readonly key: string
+  /** Only those with a smaller id. */
+  readonly before: number | undefined
+  readonly limit: number
+}
+
+/** The changes of an object, the last first. */
+export async function selectChanges(
+  knex: Queryable,
+  { model, key, before, limit }: AskedChanges,
+): Promise<readonly RecordedChange[]> {
+  const sql = `select id::text, action, to_char(made_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as made_at,
+       caller, request_id::text, before::text, after::text
+     from ${changesTable()} where model = ? and key = ? and (?::bigint is null or id < ?) order by id desc limit ?`
+  const values = [model, key, before ?? null, before ?? null, limit]
+  const { rows } = await asLogin(knex, (own) => send<{ rows: readonly RecordedChange[] }>(own, sql, values))
+  return rows
+}
+
+/** Their own JSON stands in it as it is, with the digits of all numbers. */
+function jsonOf(changes: readonly Change[]): string {
+  const rows = changes.map(({ model, key, action, before, after }) => {
+    const words = JSON.stringify({ model, key, action }).slice(0, -1)
+    return `${words},"before":${before},"after":${after}}`
+  })
+  return `[${rows.join()}]`
+}
+
+/** Work on the table, to which the roles of callers have no right. */
+async function asLogin<Result>(knex: Queryable, work: (knex: Queryable) => Promise<Result>): Promise<Result> {
+  const scope = scopeOf(knex)
+  if (scope) return work(scope.base)
+  if (!runsAsRole(knex)) return work(knex)
+  const { rows } = await runRaw<{ rows: readonly [{ role: string }] }>(
+    knex,
+    "select pg_catalog.current_setting('role') as role, pg_catalog.set_config('role', 'none', true)",
+    [],
+  )
+  const result = await work(knex)
+  await runRaw(knex, "select pg_catalog.set_config('role', ?, true)", [rows[0].role])
+  return result
+}
+
+/**
+ * Creates the table of changes where it is missing, with partitions for this month and those ahead; every process may do so
+ * at its start. Only its owner may read and write it, whatever default privileges say.
+ * @param knex the database of what changes
+ * @example await ensureChangesTable(knex)
+ */
+export async function ensureChangesTable(knex: Knex): Promise<void> {
+  const table = changesTable()
+  await createTable(knex, table, async (trx) => {
+    await trx.raw(
+      `create table if not exists ${table} (
+        id bigint generated always as identity,
+        transaction xid8 not null default pg_current_xact_id(),
+        made_at timestamptz not null default now(),
+        model text not null,
+        key text not null,
+        action text not null,
+        caller text,
+        request_id uuid,
+        before json,
+        after json
+      ) partition by range (made_at)`,
+    )
+    // what comes while no month is ready for it
+    await trx.raw(`create table ${partition('rest')} partition of ${table} default`)
+    await trx.raw(`create index on ${table} (model, key, id)`)
+    await trx.raw(`create index on ${table} (transaction, id)`)
+    await trx.raw(`revoke all on ${table} from public`)
+  })
+  await addMonths(knex)
+}
+
+function partition(end: string): string {
+  return quoted(`${setting('changesTable') ?? DEFAULT_TABLE}_${end}`)
+}
+
+/** The value of a range that a partition cannot have, as rows of it are in another. */
+const TAKEN = '23514'
+
+/** Adds the partitions of this month and those ahead. */
+async function addMonths(knex: Knex): Promise<void> {
+  const now = new Date()
+  for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
+    const [begin, end] = [ahead, ahead + 1].map((months) => monthOf(now, months)) as [string, string]
+    const name = partition(begin.slice(0, 7).replace('-', '_'))
+    try {
+      await createTable(knex, name, (trx) =>
+        trx.raw(
+          `create table if not exists ${name} partition of ${changesTable()} for values from ('${begin}+00') to ('${end}+00')`,
+        ),
+      )
+    } catch (error) {
+      // a month that has begun without one stays where it is
+      if (nativeError(error as Error).code !== TAKEN) throw error
+    }
+  }
+}
+
+/** The first moment of a month, in UTC. */
+function monthOf(now: Date, ahead: number): string {
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1)).toISOString().slice(0, 19)
+}
+
+interface Month {
+  readonly name: string
+  readonly isOver: boolean
+}
+
+/**
+ * Drops the months of changes that are older than `changesRetention` days, and adds partitions for those ahead. It is done
+ * once an hour by processes that record changes, as far as their login may; else call it by a job of the table's owner.
+ * @returns how many months were dropped, and how many changes were deleted that are in none
+ */
+export async function sweepChanges(knex: Knex): Promise<{ readonly months: number; readonly changes: number }> {
+  await addMonths(knex)
+  const days = setting('changesRetention') ?? DEFAULT_RETENTION
+  const { rows } = await knex.raw<{ rows: readonly Month[] }>(
+    `select format('%I.%I', nspname, relname) as name,
+       (regexp_match(pg_get_expr(relpartbound, c.oid), 'TO \\(''([^'']+)''\\)'))[1]::timestamptz
+         <= now() - make_interval(days => :days) as "isOver"
+     from pg_inherits join pg_class c on c.oid = inhrelid join pg_namespace n on n.oid = relnamespace
+     where inhparent = :table::regclass and pg_get_expr(relpartbound, c.oid) <> 'DEFAULT'`,
+    { days, table: changesTable() },
+  )
+  let months = 0
+  for (const { name } of rows.filter(({ isOver }) => isOver)) {
+    await knex.transaction(async (trx) => {
+      // who waits for the lock has all others wait behind it
+      await trx.raw("set local lock_timeout = '1s'")
+      await trx.raw(`drop table if exists ${name}`)
+    })
+    months++
+  }
+  const { rowCount } = await knex.raw<{ rowCount: number }>(
+    `delete from ${partition('rest')} where made_at < now() - make_interval(days => ?)`,
+    [days],
+  )
+  return { months, changes: rowCount }
+}

@@ -1,0 +1,52 @@
+/** The action `history`: what has changed of an object, the last change first. */
+
+import type { Model } from 'objection'
+import { DateTimeField } from '../fields/date-time-fields.js'
+import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
+import { JSONField } from '../fields/json-field.js'
+import { StringField } from '../fields/string-field.js'
+import { described } from '../kernel/declarations.js'
+import type { DeclaredFields } from '../serializers/contract.js'
+import { Serializer } from '../serializers/serializer.js'
+import { action } from '../views/action.js'
+import type { ViewConstructor } from '../views/mixins/mixin.js'
+import { readHistory } from './read-history.js'
+
+/** A change, as a history shows it. */
+class ChangeSerializer extends Serializer {
+  static override schemaName = 'Change'
+  static override declaredFields: DeclaredFields = {
+    id: new BigIntegerField({ readOnly: true }),
+    action: new StringField({ readOnly: true }),
+    made_at: new DateTimeField({ readOnly: true }),
+    caller: new StringField({ readOnly: true, allowNull: true }),
+    request_id: new StringField({ readOnly: true, allowNull: true }),
+    before: new JSONField({ readOnly: true, allowNull: true }),
+    after: new JSONField({ readOnly: true, allowNull: true }),
+  }
+}
+
+/** What the query of a history may say. */
+const QUERY = {
+  before: new IntegerField({ required: false, minValue: 1, helpText: 'Changes before this one, by its id.' }),
+  limit: new IntegerField({ required: false, minValue: 1, maxValue: 100, default: 25, helpText: 'The most changes.' }),
+}
+
+/**
+ * Adds `GET /<prefix>/{id}/history`: the changes of an object that the caller sees now, the last first, 25 of them or
+ * `?limit=` up to 100; `?before=` goes on behind one. Of their values it shows those fields that the caller may read of the
+ * object now; what is masked, and keys of objects that rules keep from some callers, stands in no history.
+ * @see docs/reference/changes.md
+ * @example class BookViewSet extends HistoryMixin(ChangesMixin(ModelViewSet<Book>)) {}
+ */
+export function HistoryMixin<Base extends ViewConstructor>(base: Base) {
+  const mixed = class extends base {
+    /** Answers `GET /<prefix>/{id}/history`. */
+    @action({ methods: ['GET'], detail: true, queryParameters: QUERY, outputSerializer: [ChangeSerializer] })
+    async history(asked: { readonly before?: number; readonly limit?: number }): Promise<unknown> {
+      const object = (await this.getObject()) as Model
+      return readHistory(this, object, asked)
+    }
+  }
+  return described(mixed)
+}

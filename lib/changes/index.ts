@@ -1,0 +1,7 @@
+/** Changes of objects, each as it was committed: `koa-viewsets/changes`. */
+
+export { ChangesMixin } from './changes-mixin.js'
+export { ensureChangesTable, sweepChanges } from './changes-table.js'
+export { HistoryMixin } from './history-mixin.js'
+export { recordChange } from './record-change.js'
+export type { Changes } from './recording.js'

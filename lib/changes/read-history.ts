@@ -1,0 +1,81 @@
+/** The recorded changes of an object, as far as the caller may read its fields now. */
+
+import type { Model } from 'objection'
+import { copyNumerals } from '../kernel/json-numerals.js'
+import { parseJson } from '../kernel/parse-json.js'
+import { isRecord } from '../kernel/records.js'
+import { type ModelClass, modelOf } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { ownRows } from '../queryset/own-row.js'
+import { readExactly } from '../queryset/read-exactly.js'
+import { visibleRowsIn } from '../queryset/visible-rows.js'
+import { whereRows } from '../queryset/where-keys.js'
+import { findOwnReadable } from '../serializers/limited-fields.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { isReadableAt } from '../serializers/readable-at.js'
+import type { GenericView } from '../views/generic-view.js'
+import { keyText } from './change-log.js'
+import { type RecordedChange, selectChanges } from './changes-table.js'
+import { type RecordingViewClass, recordingOf } from './recording.js'
+
+/** Which changes of an object. */
+export interface HistoryPage {
+  /** Before the one with this id. @default the last */
+  readonly before?: number
+  /** The most of them. @default 25 */
+  readonly limit?: number
+}
+
+/** The changes of an object, the last first. */
+export async function readHistory(view: GenericView, object: Model, page: HistoryPage): Promise<readonly unknown[]> {
+  const model = modelOf(object)
+  const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
+  const names = await readableNames(view, object, knex)
+  const changes = await selectChanges(knex, {
+    model: model.tableName,
+    key: keyText(object, view.getSerializerContext()),
+    before: page.before,
+    limit: page.limit ?? 25,
+  })
+  return changes.map(({ before, after, ...change }) => ({
+    ...change,
+    before: only(names, before),
+    after: only(names, after),
+  }))
+}
+
+/** What is recorded of the object, and is neither kept from the caller nor masked. */
+async function readableNames(view: GenericView, object: Model, knex: Queryable): Promise<ReadonlySet<string>> {
+  const { plan } = view
+  const model = modelOf(object)
+  const recorded = recordingOf(plan.viewClass as RecordingViewClass & typeof plan.viewClass, plan.rules).of(
+    model,
+    undefined,
+  )
+  if (!recorded) return new Set()
+  const context = view.getSerializerContext()
+  const seen = serializerPlan(view.seenClass(recorded.shown))
+  const [row] = view.visibleFields
+    ? ((await readExactly(whereRows(ownRows(model, knex), [object]))) as Model[])
+    : [object]
+  if (!row) return new Set()
+  await findOwnReadable(seen, [row], { context })
+  const isShown = seen.readable.filter((bound) => {
+    const { access, relation } = bound
+    const isLimited = relation && visibleRowsIn(context)?.related(leading(model, relation)) !== undefined
+    return access?.mask === undefined && !isLimited && isReadableAt(bound, row, context)
+  })
+  return new Set(isShown.map(({ name }) => name))
+}
+
+function leading(owner: ModelClass, { name, model }: { readonly name: string; readonly model: ModelClass }) {
+  return { owner, relation: name, model }
+}
+
+function only(names: ReadonlySet<string>, text: RecordedChange['before']): unknown {
+  const image = text === null ? null : parseJson(text)
+  if (!isRecord(image)) return null
+  const shown = Object.fromEntries(Object.entries(image).filter(([name]) => names.has(name)))
+  copyNumerals(image, shown)
+  return shown
+}

@@ -1,0 +1,41 @@
+/** Records a change that code of the application makes by its own SQL. */
+
+import type { Context } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { writeJson } from '../kernel/json-numerals.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { insertChanges } from './changes-table.js'
+import { originOf } from './recording.js'
+
+/** A change that the application makes itself. */
+export interface OwnChange {
+  /** The table of the object's model. */
+  readonly model: string
+  /** The object's key as clients see it; of several columns as paths have it. */
+  readonly key: string | number | bigint
+  /** `create`, `update`, `delete`, or a word of its own. */
+  readonly action: string
+  /** What is shown of the object before. @default null: it was not there */
+  readonly before?: object | null
+  /** What is shown of it now. @default null: it is not there any more */
+  readonly after?: object | null
+  /** The request that makes it, for the caller and the request's id. @default none */
+  readonly ctx?: Context
+}
+
+/**
+ * Records a change, in the transaction that makes it: what rolls back has no record.
+ * @param trx a transaction of knex, such as `this.trx`
+ * @throws {ConfigurationError} it is no transaction, or there is no table (`ensureChangesTable()`)
+ * @example await recordChange(trx, { model: 'books', key: 7, action: 'update', before: { price: '9.00' }, after: { price: '8.00' } })
+ */
+export async function recordChange(
+  trx: Queryable,
+  { model, key, action, before = null, after = null, ctx }: OwnChange,
+): Promise<void> {
+  if (!trx.isTransaction)
+    throw new ConfigurationError('recordChange() needs the transaction of the change; give a knex transaction')
+  const origin = ctx ? originOf(ctx) : { caller: null, requestId: null }
+  const images = { before: before && (writeJson(before) as string), after: after && (writeJson(after) as string) }
+  await insertChanges(trx, origin, [{ model, key: String(key), action, ...images }])
+}

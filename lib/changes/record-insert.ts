@@ -1,0 +1,56 @@
+/** The record of a row that one statement inserts, made by the same statement. */
+
+import { externalIds } from '../ids/external-ids.js'
+import { describeModel } from '../models/describe-model.js'
+import { objectText } from '../rows/json-text.js'
+import { rowPlan } from '../rows/row-plan.js'
+import type { RowPlan } from '../rows/row-shape.js'
+import type { StatementBeside } from '../rows/write-sql.js'
+import type { GenericPlan } from '../views/action-plan.js'
+import type { GenericView } from '../views/generic-view.js'
+import { recordingClass } from '../views/request/log-writes.js'
+import { changesTable } from './changes-table.js'
+import { originOf, type RecordingViewClass, recordingOf } from './recording.js'
+
+/** Types of keys whose text is what clients have. */
+const PLAIN_KEYS: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'uuid', 'text', 'varchar'])
+
+/** Why what is recorded of a new row is not written by the INSERT; null where it is. */
+export function insertObstacle({ action, viewClass, rules, database }: GenericPlan): string | null {
+  const model = viewClass.modelClass()
+  const { primaryKey, columns } = describeModel(model)
+  const [key = '', ...others] = primaryKey
+  const { shown } = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules).of(model, undefined) ?? {}
+  const plan = shown && rowPlan(shown)
+  const isFlat = plan?.isNative === true && plan.joins.length + plan.lists.length === 0 && !plan.varies
+  if (action !== 'create') return 'its changes are recorded, of each object'
+  if (database) return 'its changes are recorded, and its statements run as a role'
+  if (!isFlat) return `its changes are recorded, which PostgreSQL cannot write of ${shown?.name ?? 'its objects'}`
+  const isPlain = others.length === 0 && PLAIN_KEYS.has(columns.get(key)?.type ?? '') && !externalIds(model)
+  return isPlain ? null : 'its changes are recorded by keys that PostgreSQL cannot write'
+}
+
+/** What records a row that is inserted; undefined where the INSERT cannot. */
+export function recordInsert({ ctx, plan }: GenericView): StatementBeside | undefined {
+  const { viewClass, rules } = plan
+  if (!recordingClass(viewClass) || plan.inserting.because !== null) return undefined
+  const model = viewClass.modelClass()
+  const { primaryKey, columns } = describeModel(model)
+  const recording = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules)
+  const { object, ...shape } = rowPlan(recording.of(model, undefined)?.shown as never) as RowPlan
+  const read = shape.columns.map(({ column }) => column)
+  const json = objectText(object, { object, ...shape })
+  const key = columns.get(primaryKey[0] as string) as (typeof read)[number]
+  const { caller, requestId } = originOf(ctx)
+  return {
+    shape: `|change ${changesTable()}`,
+    columns: [...read, key],
+    head: {
+      sql:
+        `insert into ${changesTable()} (model, key, action, caller, request_id, after) ` +
+        `select ?, c${read.length}::text, 'create', ?, ?::uuid, (${json.sql})::json`,
+      bindings: [model.tableName, null, null, ...json.bindings],
+    },
+    values: [model.tableName, caller, requestId],
+  }
+}

@@ -1,0 +1,109 @@
+/** What of an object is recorded: the fields of a serializer, but for what is masked, and for what stands in rows of its own. */
+
+import type { SerializerField } from '../fields/field.js'
+import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
+import type { ModelDescription } from '../models/model-description.js'
+import type { RuleSet } from '../rules/rule-set.js'
+import { type BoundField, type FieldsDescription, SEEN, type SerializerClass } from '../serializers/contract.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
+import { serializerPlan } from '../serializers/plan.js'
+import type { Serializer } from '../serializers/serializer.js'
+import { writesByPlan } from '../serializers/writes-by-plan.js'
+
+/** Which fields are recorded. */
+export interface RecordedChoice {
+  /** Their names. @default all that show the object's own row, and the keys of what it points to */
+  readonly only?: readonly string[] | undefined
+  /** Rules whose masks are never recorded. */
+  readonly rules: RuleSet | undefined
+}
+
+/**
+ * A serializer class of what is recorded of objects. Related objects stand in it by their keys: what changes in them is a
+ * change of theirs.
+ * @throws {ConfigurationError} it does not write field by field, or a name is no field that it shows
+ */
+export function recordedClass(serializer: SerializerClass, { only, rules }: RecordedChoice): SerializerClass {
+  const base = unseen(serializer)
+  if (!writesByPlan(base.prototype)) {
+    throw new ConfigurationError(
+      `changes: ${base.name} changes its output as a whole (toRepresentation, data), of which nobody knows what it hides; name another one: static changes = { serializer }`,
+    )
+  }
+  const { readable, model } = serializerPlan(base)
+  for (const name of only ?? []) {
+    if (readable.some((bound) => bound.name === name)) continue
+    const names = readable.map((bound) => bound.name)
+    throw new ConfigurationError(`changes: ${base.name} shows no field "${name}"${didYouMean(name, names)}`)
+  }
+  const fields = readable.flatMap((bound): [string, SerializerField][] => {
+    if (isMasked(bound, model, rules)) return []
+    if (only) return only.includes(bound.name) ? [[bound.name, bound.field]] : []
+    const field = recordedField(bound)
+    return field ? [[bound.name, field]] : []
+  })
+  return makeClass(base, new Map(fields))
+}
+
+/** A relation whose objects a serializer nests, and what shows them. */
+export interface NestedRows {
+  readonly relation: string
+  readonly shownBy: SerializerClass
+}
+
+/** Rows that may go with one that is deleted, as far as a serializer nests them. */
+export function nestedRows(serializer: SerializerClass): readonly NestedRows[] {
+  const { fields } = serializerPlan(unseen(serializer))
+  return fields.flatMap(({ field, relation, source }) => {
+    const isOwn = relation !== undefined && relation.kind !== 'belongs-to-one' && source.length === 1
+    return isOwn && field instanceof NestedSerializer
+      ? [{ relation: relation.name, shownBy: field.serializerClass }]
+      : []
+  })
+}
+
+/** The class as it was declared: whatever the caller of a request may see of it. */
+function unseen(serializer: SerializerClass): SerializerClass {
+  let own = serializer
+  while (SEEN in own) own = Object.getPrototypeOf(own) as SerializerClass
+  return own
+}
+
+function isMasked(
+  { column, relation, name }: BoundField,
+  model: ModelDescription | undefined,
+  rules: RuleSet | undefined,
+): boolean {
+  const fields = (model && rules?.ruleOf(model.model)?.options.fields) ?? {}
+  return [column?.property, relation?.name, name].some((one) => one !== undefined && fields[one]?.mask !== undefined)
+}
+
+/** Undefined for what is computed, counted, or made of rows of its own. */
+function recordedField({
+  field,
+  name,
+  column,
+  relation,
+  counted,
+  method,
+  source,
+}: BoundField): SerializerField | undefined {
+  if (counted || method !== undefined || source.length > 1) return undefined
+  if (!(field instanceof NestedSerializer)) return column || relation ? field : undefined
+  // which object it points to is the row's own
+  return relation?.kind === 'belongs-to-one'
+    ? new PrimaryKeyRelatedField({ readOnly: true, source: source[0] ?? name })
+    : undefined
+}
+
+function makeClass(serializer: SerializerClass, fields: ReadonlyMap<string, SerializerField>): SerializerClass {
+  const made = class extends (serializer as typeof Serializer) {
+    static override describeFields(): FieldsDescription {
+      return { fields: new Map(fields), model: super.describeFields().model }
+    }
+  }
+  Object.defineProperty(made, 'name', { value: serializer.name })
+  return made
+}

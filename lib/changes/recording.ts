@@ -1,0 +1,141 @@
+/** How a view set records what it changes: its statics, read once. */
+
+import type { Knex } from 'knex'
+import { userText } from '../http/caller.js'
+import { type Context, isDescribing } from '../http/context.js'
+import { requestIdOf } from '../http/problem.js'
+import { externalIds } from '../ids/external-ids.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { wrongKind } from '../kernel/kinds.js'
+import { oncePer } from '../kernel/once-per.js'
+import { setting } from '../kernel/settings.js'
+import { oncePerCatalogue } from '../models/describe-model.js'
+import type { ModelClass } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import type { RuleSet } from '../rules/rule-set.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
+import type { GenericView } from '../views/generic-view.js'
+import type { GenericViewClass } from '../views/generic-view-class.js'
+import { resourceOf } from '../views/resource.js'
+import { ChangeLog, clientKey, type Recorded } from './change-log.js'
+import { type ChangeOrigin, changesTable, hasChangesTable } from './changes-table.js'
+import { nestedRows, recordedClass } from './recorded-fields.js'
+
+/** What of a view set's objects is recorded. Annotate with this type to leave subclasses free. */
+export type Changes =
+  | boolean
+  | {
+      /** The serializer that shows what is recorded. @default that of the view set */
+      readonly serializer?: SerializerClass
+      /** Names of its fields. @default those that show the object's own row, and the keys of what it points to */
+      readonly fields?: readonly string[]
+    }
+
+/** A view set that records its changes. */
+export interface RecordingViewClass extends GenericViewClass {
+  readonly changes: Changes
+}
+
+/** How a view set records objects of models, under the rules of its router. */
+class Recording {
+  readonly #view: RecordingViewClass
+  readonly #rules: RuleSet | undefined
+  readonly #known = new Map<string, Recorded | undefined>()
+
+  constructor(view: RecordingViewClass, rules: RuleSet | undefined) {
+    this.#view = view
+    this.#rules = rules
+  }
+
+  /** Undefined for a model that nothing shows. @param shownBy the serializer that writes its objects */
+  of(model: ModelClass, shownBy: SerializerClass | undefined): Recorded | undefined {
+    const { tableName } = model
+    if (!this.#known.has(tableName)) this.#known.set(tableName, this.#decide(model, shownBy))
+    return this.#known.get(tableName)
+  }
+
+  #decide(model: ModelClass, shownBy: SerializerClass | undefined): Recorded | undefined {
+    const { changes, serializerClass, softDelete } = this.#view
+    const isOwn = model.tableName === this.#view.modelClass().tableName
+    const { serializer = serializerClass, fields } = typeof changes === 'object' ? changes : {}
+    const shown = isOwn ? serializer : shownBy
+    if (!shown) return undefined
+    const mark = isOwn && softDelete !== null ? resourceOf(this.#view).deletion?.column : undefined
+    return {
+      shown: recordedClass(shown, { only: isOwn ? fields : undefined, rules: this.#rules }),
+      mark,
+      nested: nestedRows((isOwn && serializerClass) || shown),
+    }
+  }
+}
+
+/** Views without rules. */
+const FREE = {}
+const recordings = oncePerCatalogue((view: RecordingViewClass) =>
+  oncePer((rules: object) => new Recording(view, rules === FREE ? undefined : (rules as RuleSet))),
+)
+
+/** How a view set records what it writes. @throws {ConfigurationError} its statics say what cannot be */
+export function recordingOf(view: RecordingViewClass, rules: RuleSet | undefined): Recording {
+  return recordings(view)(rules ?? FREE)
+}
+
+/** The names of what is recorded of the view set's own objects. */
+export function recordedFields(view: RecordingViewClass, rules: RuleSet | undefined): readonly string[] {
+  const { shown } = recordingOf(view, rules).of(view.modelClass(), undefined) ?? {}
+  return shown ? serializerPlan(shown).readable.map(({ name }) => name) : []
+}
+
+/** Who changes, and by which request. */
+export function originOf(ctx: Context): ChangeOrigin {
+  if (isDescribing(ctx)) return { caller: null, requestId: null }
+  return { caller: userText(ctx) ?? null, requestId: requestIdOf(ctx) ?? null }
+}
+
+/** The log of a request's transaction. */
+export function openLog(view: GenericView, trx: Queryable): ChangeLog {
+  const { ctx, plan } = view
+  const recording = recordingOf(plan.viewClass as RecordingViewClass & typeof plan.viewClass, plan.rules)
+  return new ChangeLog(trx, {
+    origin: originOf(ctx),
+    context: { ctx, user: ctx.state['user'] as unknown },
+    deletes: ctx.method === 'DELETE',
+    recorded: (model, shownBy) => recording.of(model, shownBy),
+  })
+}
+
+/** @throws {ConfigurationError} the view set cannot record its changes */
+export async function checkRecording(view: RecordingViewClass, knex: Queryable | undefined): Promise<void> {
+  try {
+    void setting('changesRetention')
+    checkStatic(view.changes)
+    const model = view.modelClass()
+    recordingOf(view, undefined).of(model, undefined)
+    clientKey(model)
+    if (externalIds(model)?.perUser) {
+      throw new ConfigurationError('changes: ids that differ from user to user name no object of a change')
+    }
+    if (knex && !(await hasChangesTable(knex as Knex))) {
+      throw new ConfigurationError(
+        `changes: the table ${changesTable()} is not there; await ensureChangesTable(knex), from 'koa-viewsets/changes', before prepare()`,
+      )
+    }
+  } catch (error) {
+    throw error instanceof ConfigurationError ? new ConfigurationError(`${view.name}: ${error.message}`) : error
+  }
+}
+
+function checkStatic(changes: unknown): void {
+  if (typeof changes === 'boolean') return
+  const wrong = wrongKind(changes, 'record')
+  if (wrong !== undefined) throw new ConfigurationError(`static changes ${wrong}`)
+  const { serializer, fields, ...others } = changes as Record<string, unknown>
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined)
+    throw new ConfigurationError(`static changes has no option "${unknown}"; take serializer or fields`)
+  const wrongFields = fields === undefined ? undefined : wrongKind(fields, 'names')
+  if (wrongFields !== undefined) throw new ConfigurationError(`static changes: fields ${wrongFields}`)
+  const wrongSerializer = serializer === undefined ? undefined : wrongKind(serializer, 'function')
+  if (wrongSerializer !== undefined) throw new ConfigurationError(`static changes: serializer ${wrongSerializer}`)
+}

@@ -1,0 +1,57 @@
+/** Hands what a request writes to whoever records changes, in the request's own transaction (`koa-viewsets/changes`). */
+
+import type { Queryable } from '../../postgres/pg-types.js'
+import type { StatementBeside } from '../../rows/write-sql.js'
+import { logWrites, type WriteLog, writeLogOf } from '../../serializers/write-log.js'
+import type { GenericPlan } from '../action-plan.js'
+import type { GenericView } from '../generic-view.js'
+import type { View } from '../view.js'
+
+/** @internal The log of one request's transaction. */
+export interface RequestLog extends WriteLog {
+  /** Records what was written. */
+  record(): Promise<void>
+}
+
+/** A view class whose writes are recorded. */
+export interface RecordingClass {
+  /** False where nothing is recorded. */
+  readonly recordsChanges: boolean
+  openLog(view: GenericView, trx: Queryable): RequestLog
+  /** Why an INSERT cannot record its row by the same statement; null where it can. */
+  insertObstacle(plan: GenericPlan): string | null
+  /** What records a row that is inserted, as a part of its INSERT; undefined where that cannot. */
+  recordInsert(view: GenericView): StatementBeside | undefined
+  /** The names of what is recorded of the view's own objects. */
+  recordedFields(plan: GenericPlan): readonly string[]
+  /** Checks what recording needs. @param knex the database of the view @throws {ConfigurationError} */
+  checkRecording(knex: Queryable | undefined): Promise<void>
+}
+
+/** The class, where its writes are recorded. */
+export function recordingClass(viewClass: object): RecordingClass | undefined {
+  const own = viewClass as Partial<RecordingClass>
+  return own.recordsChanges === true ? (own as RecordingClass) : undefined
+}
+
+/** The work, and then a record of what it wrote, unless it was refused. */
+export async function loggingWrites<Result>(
+  view: View,
+  trx: Queryable,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  const log = writeLogOf(trx) ? undefined : recordingClass(view.plan.viewClass)?.openLog(view as GenericView, trx)
+  if (!log) return work()
+  logWrites(trx, log)
+  openLogs.set(trx, log)
+  const result = await work()
+  await recordWrites(view, trx)
+  return result
+}
+
+const openLogs = new WeakMap<object, RequestLog>()
+
+/** Records what the transaction has written so far, while its statements still run as its caller; nothing where that was refused. */
+export async function recordWrites({ ctx }: View, trx: Queryable): Promise<void> {
+  if (ctx.status < 400) await openLogs.get(trx)?.record()
+}
