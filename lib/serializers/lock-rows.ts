@@ -1,7 +1,7 @@
 /** Holds the rows that nested objects change until the end of the transaction (promises A7 and I6). */
 
 import type { Model } from 'objection'
-import { Conflict } from '../kernel/errors.js'
+import { type ApiError, Conflict, PermissionDenied } from '../kernel/errors.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
@@ -51,7 +51,7 @@ export async function lockKeys(
   const model = modelOf(first)
   const stored = await lockRows(rows, knex)
   const now = stored.flatMap((row) => row ?? [])
-  if (now.length < rows.length) throw moved()
+  if (now.length < rows.length) throw await whyUnheld(rows, knex)
   const { columns } = describeModel(model)
   const names = await namesOfKeys(
     ownerProperties.map((property) => columns.get(property)),
@@ -84,7 +84,22 @@ export async function lockTargets(
   const found = [...new Set(related.flat())]
   const names = await namesOfRows(model, [...targets, ...found], knex ?? boundKnex(model))
   const byRow = new Map(found.map((row, index) => [row, names[targets.length + index]]))
-  if (targets.some((_, index) => !related[index]?.some((row) => byRow.get(row) === names[index]))) throw moved()
+  const missing = targets.filter((_, index) => !related[index]?.some((row) => byRow.get(row) === names[index]))
+  if (missing.length > 0) throw await whyUnheld(missing, knex)
+}
+
+/** Why rows that were read cannot be held: policies for updates hide them from locks, or another request has moved them. */
+async function whyUnheld(rows: readonly Model[], knex: Queryable | undefined): Promise<ApiError> {
+  if (!describeModel(modelOf(rows[0] as Model)).secured) return moved()
+  const held = await lockRows(rows, knex)
+  const hidden = rows.filter((_, index) => held[index] === undefined)
+  return (await areSeen(hidden, knex)) ? new PermissionDenied() : moved()
+}
+
+/** True where the caller still sees one of the rows. */
+export async function areSeen(rows: readonly Model[], knex: Queryable | undefined): Promise<boolean> {
+  const [first] = rows
+  return first !== undefined && (await whereRows(ownRows(modelOf(first), knex), rows).resultSize()) > 0
 }
 
 function moved(): Conflict {

@@ -6,7 +6,7 @@ import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type ModelClass, modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { isHeld } from '../queryset/held-rows.js'
 import { keyRows } from '../queryset/key-rows.js'
@@ -194,6 +194,7 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   if (removed.length > 0) {
     await checkLinks(serializer, relation, removed, 'delete')
     await unrelate(relation, removed, knex)
+    await checkUnrelated(relation, removed, knex)
   }
   await relate(serializer, relation, added)
 }
@@ -271,27 +272,42 @@ async function chosenKeys(
   return field.seen(keys, serializer.context, { column, leading: leadingOf(serializer, { relation }) })
 }
 
+/** A policy may keep links from being deleted. @throws PermissionDenied the caller still sees one of them */
+async function checkUnrelated(
+  relation: RelationDescription,
+  links: readonly KeyLink[],
+  knex: Queryable,
+): Promise<void> {
+  const { model } = relation.through ?? {}
+  if (!model || !describeModel(model).secured) return
+  for (const part of parts(links)) {
+    if ((await whereLinks(ownRows(model, knex), relation, part).resultSize()) > 0) throw new PermissionDenied()
+  }
+}
+
+/** Narrows a query of the join table to these links. */
+function whereLinks<Query extends AnyQueryBuilder>(
+  query: Query,
+  { through, ownerProperties }: RelationDescription,
+  links: readonly KeyLink[],
+): Query {
+  const { model, ...own } = through as JoinTable
+  const names = [...own.ownerProperties, ...own.relatedProperties].map((name) => model.propertyNameToColumnName(name))
+  const values = links.map(({ owner, key }) => [...ownerProperties.map((property) => exactAt(owner, property)), ...key])
+  return query.whereInComposite(names, values as never)
+}
+
 async function unrelate(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable): Promise<void> {
   const { through } = relation
   if (through?.isPlain) {
-    const { model, ownerProperties, relatedProperties } = through
+    const { model } = through
     const rows = linkRows(through, relation, links)
     if (rows) {
       const sql = `delete from ?? where (${marksOf(rows.names)}) in (select ${marksOf(rows.listed)} from ${rows.table})`
       await knex.raw(sql, [model.tableName, ...rows.names, ...rows.listed, ...rows.bindings] as never)
       return
     }
-    const names = [...ownerProperties, ...relatedProperties].map((name) => model.propertyNameToColumnName(name))
-    for (const part of parts(links)) {
-      const values = part.map(({ owner, key }) => [
-        ...relation.ownerProperties.map((property) => exactAt(owner, property)),
-        ...key,
-      ])
-      await model
-        .query(knex)
-        .delete()
-        .whereInComposite(names, values as never)
-    }
+    for (const part of parts(links)) await whereLinks(model.query(knex).delete() as AnyQueryBuilder, relation, part)
     return
   }
   const [property = ''] = relation.relatedProperties

@@ -1,7 +1,6 @@
 /** Writes the own rows of objects that are created and changed together: one statement for the new, and one for the stored. */
 
 import type { Model } from 'objection'
-import { NotFound } from '../kernel/errors.js'
 import { buildModel, databaseValues, isExpression, isLostOnUpdate } from '../models/build-model.js'
 import { describeModel } from '../models/describe-model.js'
 import { byExactKey } from '../models/exact-key.js'
@@ -22,7 +21,16 @@ import type { AnySerializer, WriteEntry } from './contract.js'
 import { prefixErrors, prefixed } from './prefix-errors.js'
 import { namesOfRows } from './row-keys.js'
 import type { Writes } from './split-writes.js'
-import { changeOf, insertRows, knexOf, leftRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
+import {
+  changeOf,
+  insertRows,
+  knexOf,
+  leftRows,
+  type RowChange,
+  updateRows,
+  updatesRows,
+  whyUnchanged,
+} from './write-rows.js'
 
 type Data = Record<string, unknown>
 
@@ -163,7 +171,7 @@ async function updateAll(serializer: AnySerializer, items: readonly WriteItem[],
   for (const [index, { own }] of changes.entries()) for (const item of own) item.row = rows[index]
 }
 
-/** @throws NotFound the row is gone */
+/** @throws NotFound, PermissionDenied the row is gone, or kept by a policy */
 async function updateOne({ plan, context }: AnySerializer, item: WriteItem, knex: Queryable): Promise<Model> {
   const instance = item.instance as Model
   const { columns, kept } = item.writes
@@ -191,9 +199,9 @@ async function updateOne({ plan, context }: AnySerializer, item: WriteItem, knex
   return row ? (row as Model) : leftRow(model, instance, knex)
 }
 
-/** @throws NotFound the row is gone */
+/** @throws NotFound, PermissionDenied the row is gone, or kept by a policy */
 async function leftRow(model: ModelClass, instance: Model, knex: Queryable): Promise<Model> {
   const [row] = await leftRows(model, [instance], knex)
-  if (!row) throw new NotFound()
+  if (!row) throw await whyUnchanged(model, [instance], knex)
   return row
 }

@@ -2,7 +2,7 @@
 
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
-import { NotFound, ValidationError } from '../kernel/errors.js'
+import { type ApiError, NotFound, PermissionDenied, ValidationError } from '../kernel/errors.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import { exactAt, exactTypes, keepJsonTexts, RememberingTypes } from '../models/exact-types.js'
@@ -18,6 +18,7 @@ import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { whereRows } from '../queryset/where-keys.js'
 import type { AnySerializer } from './contract.js'
+import { areSeen } from './lock-rows.js'
 import { findSame } from './row-keys.js'
 import type { Writes } from './split-writes.js'
 
@@ -104,7 +105,11 @@ export function updatesRows(model: ModelClass, knex: Queryable): boolean {
   return plainChanges && namedRows && readsRawRows(knex)
 }
 
-/** Changes rows, each of them once, and returns them in the order given. @throws NotFound one of them is gone */
+/**
+ * Changes rows, each of them once, and returns them in the order given.
+ * @throws NotFound one of them is gone
+ * @throws PermissionDenied a policy keeps one of them as it is
+ */
 export async function updateRows(model: ModelClass, changes: readonly RowChange[], knex: Queryable): Promise<Model[]> {
   const changed = changes.filter(({ values }) => values.size > 0)
   const names = new Set<string>()
@@ -119,11 +124,18 @@ export async function updateRows(model: ModelClass, changes: readonly RowChange[
     missing.map(({ instance }) => instance),
     knex,
   )
-  return changes.map((change) => {
-    const row = change.values.size > 0 ? (updated.get(change) ?? left[missing.indexOf(change)]) : change.instance
-    if (!row) throw new NotFound()
-    return row
-  })
+  const gone = missing.flatMap(({ instance }, index) => (left[index] ? [] : [instance]))
+  if (gone.length > 0) throw await whyUnchanged(model, gone, knex)
+  return changes.map(
+    (change) =>
+      (change.values.size > 0 ? (updated.get(change) ?? left[missing.indexOf(change)]) : change.instance) as Model,
+  )
+}
+
+/** Why an update has found no rows: a policy hides them from it, or they are gone. */
+export async function whyUnchanged(model: ModelClass, rows: readonly Model[], knex: Queryable): Promise<ApiError> {
+  const isHidden = describeModel(model).secured && (await areSeen(rows, knex))
+  return isHidden ? new PermissionDenied() : new NotFound()
 }
 
 /** Rows that an update has not changed: triggers and rules may leave them as they are. undefined for one that is gone. */

@@ -19,6 +19,7 @@ import {
   nestedViewSet,
   objectAction,
   PageNumberPagination,
+  PrimaryKeyRelatedField,
   readOnlyModelViewSet,
   SearchFilter,
   SerializerMethodField,
@@ -450,6 +451,80 @@ describe('what a role may not do', () => {
     expect((await client.send('DELETE', `/notes/${made}`, undefined, as('reader-2'))).status).toBe(404)
     expect((await client.send('DELETE', `/notes/${made}`, undefined, as('reader-1'))).status).toBe(204)
     expect(await database.knex('notes').where({ id: made })).toEqual([])
+  })
+})
+
+describe('what is related to an object', () => {
+  it('is not changed, nor unlinked, where a policy lets the caller only see it', async () => {
+    const owned = (name: string) => `
+      alter table ${name} enable row level security;
+      create policy seen on ${name} for select using (true);
+      create policy made on ${name} for insert with check (true);
+      create policy changed on ${name} for update using (owner = 'ann');
+      create policy deleted on ${name} for delete using (owner = 'ann');`
+    await database.knex.raw(`
+      create table leaves (id int primary key, owner text, text text);
+      create table trees (id int primary key, name text, leaf_id int references leaves);
+      alter table leaves add tree_id int references trees;
+      create table leaf_links (tree_id int references trees, leaf_id int references leaves, owner text,
+        primary key (tree_id, leaf_id));
+      ${['leaves', 'leaf_links'].map(owned).join('')}
+      grant select, insert, update, delete on trees, leaves, leaf_links to ${USER};
+      insert into leaves (id, owner, text) values (1, 'ann', 'a'), (2, 'ben', 'b');
+      insert into trees values (1, 'one', 1), (2, 'two', 2);
+      update leaves set tree_id = id;
+      insert into leaf_links values (1, 1, 'ann'), (2, 2, 'ben')`)
+    onTestFinished(() => database.knex.raw('drop table leaf_links, leaves, trees cascade'))
+    const Leaf = table('leaves')
+    class Tree extends Model {
+      static override tableName = 'trees'
+      static override relationMappings = () => ({
+        leaf: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Leaf,
+          join: { from: 'trees.leaf_id', to: 'leaves.id' },
+        },
+        leaves: { relation: Model.HasManyRelation, modelClass: Leaf, join: { from: 'trees.id', to: 'leaves.tree_id' } },
+        linked: {
+          relation: Model.ManyToManyRelation,
+          modelClass: Leaf,
+          join: {
+            from: 'trees.id',
+            through: { from: 'leaf_links.tree_id', to: 'leaf_links.leaf_id' },
+            to: 'leaves.id',
+          },
+        },
+      })
+    }
+    class LeafSerializer extends modelSerializer(Leaf, { fields: ['id', 'text'] }) {}
+    class TreeSerializer extends modelSerializer(Tree, {
+      fields: ['id'],
+      declaredFields: {
+        leaf: new NestedSerializer(LeafSerializer, { required: false }),
+        leaves: new NestedSerializer(LeafSerializer, { many: true, required: false }),
+        linked: new PrimaryKeyRelatedField({ many: true, queryset: Leaf, required: false }),
+      },
+    }) {}
+    for (const model of [Leaf, Tree]) model.knex(db)
+    class Trees extends bulkModelViewSet(Tree, { serializerClass: TreeSerializer, databaseRole: USER }) {}
+    const api = new APIRouter().register('trees', Trees)
+    await api.prepare()
+    const own = await serving(api.routes())
+    onTestFinished(() => own.close())
+    const text = 'x'
+    for (const [id, status] of [
+      [2, 403],
+      [1, 200],
+    ] as const) {
+      for (const body of [{ leaf: { id, text } }, { leaves: [{ id, text: 'y' }] }, { linked: [] }]) {
+        const alone = await own.send('PATCH', `/trees/${id}`, body)
+        expect([body, alone.status]).toEqual([body, status])
+      }
+    }
+    const both = [1, 2].map((id) => ({ id, leaves: [{ id, text: 'z' }] }))
+    expect((await own.send('PATCH', '/trees/bulk', both)).status).toBe(403)
+    expect(await database.knex('leaves').orderBy('id').pluck('text')).toEqual(['y', 'b'])
+    expect(await database.knex('leaf_links').pluck('tree_id')).toEqual([2])
   })
 })
 
