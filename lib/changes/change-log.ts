@@ -4,12 +4,13 @@ import type { Model } from 'objection'
 import { compositeKey } from '../fields/composite-key.js'
 import type { SerializerContext } from '../fields/field.js'
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
-import { ConfigurationError } from '../kernel/errors.js'
+import { externalIds } from '../ids/external-ids.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { describeModel } from '../models/describe-model.js'
+import { exactKey } from '../models/exact-key.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
-import { type ModelClass, modelName, modelOf } from '../models/objection.js'
+import { isModelClass, type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { spelling } from '../queryset/key-rows.js'
 import { loadRelations } from '../queryset/load-relations.js'
@@ -124,7 +125,9 @@ export class ChangeLog implements RequestLog {
   ): Generator<readonly [WrittenModel, readonly Model[]]> {
     const byModel = new Map<ModelClass, Model[]>()
     for (const row of rows) {
-      const model = modelOf(row)
+      const model: unknown = modelOf(row)
+      // code of the application may have chosen, or made, something else
+      if (!isModelClass(model) || [exactKey(row)].flat().some((value) => value == null)) continue
       const own = byModel.get(model)
       if (own) own.push(row)
       else byModel.set(model, [row])
@@ -187,18 +190,18 @@ function keyOf(row: Model): string {
   )
 }
 
-/** What clients call objects of a model. @throws {ConfigurationError} they have no primary key */
-export function clientKey(model: ModelClass): ObjectKey {
+/** What clients call objects of a model; undefined where they have no key, or one that differs from user to user. */
+export function clientKey(model: ModelClass): ObjectKey | undefined {
   const { primaryKey } = describeModel(model)
   const [only] = primaryKey
-  const key = primaryKey.length > 1 ? compositeKey(model) : only === undefined ? undefined : objectKey(model, only)
-  if (key?.problem === undefined && key) return key
-  throw new ConfigurationError(`changes: objects of ${modelName(model)} have no key that a change could name them by`)
+  if (only === undefined || externalIds(model)?.perUser) return undefined
+  const key = primaryKey.length > 1 ? compositeKey(model) : objectKey(model, only)
+  return key?.problem === undefined ? key : undefined
 }
 
 /** The object's key as clients see it. */
 export function keyText(row: Model, { ctx, user }: SerializerContext): string {
-  const key = clientKey(modelOf(row))
+  const key = clientKey(modelOf(row)) as ObjectKey
   return String(
     key.toText(
       key.columns.map(({ property }) => exactAt(row, property)),

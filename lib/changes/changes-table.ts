@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
 import { createTable } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
@@ -15,9 +16,18 @@ const DEFAULT_RETENTION = 90
 /** Months that have a partition before they begin. */
 const MONTHS_AHEAD = 2
 
-/** Its name in SQL, with its schema if there is one. */
+/** Its name in SQL, with its schema if the setting has one. */
 export function changesTable(): string {
   return quoted(setting('changesTable') ?? DEFAULT_TABLE)
+}
+
+/** By the configuration of the database: names with their schemas, by the names of the setting. */
+const found = oncePer<object, Map<string, string>>(() => new Map())
+
+/** The table in a database, with its schema once `findChangesTable()` has found it: a request may have a `search_path` of its own. */
+export function tableIn(knex: Queryable): string {
+  const name = changesTable()
+  return found(knex.client.config).get(name) ?? name
 }
 
 function quoted(name: string): string {
@@ -27,12 +37,18 @@ function quoted(name: string): string {
     .join('.')
 }
 
-/** Whether the table is there. */
-export async function hasChangesTable(knex: Knex): Promise<boolean> {
-  const { rows } = await knex.raw<{ rows: [{ found: boolean }] }>('select to_regclass(?) is not null as found', [
-    changesTable(),
-  ])
-  return rows[0].found
+/** Looks for the table. @returns false where there is none */
+export async function findChangesTable(knex: Queryable): Promise<boolean> {
+  const name = changesTable()
+  const { rows } = await runRaw<{ rows: readonly { readonly name: string }[] }>(
+    knex,
+    `select format('%I.%I', nspname, relname) as name from pg_class join pg_namespace n on n.oid = relnamespace
+     where pg_class.oid = to_regclass(?)`,
+    [name],
+  )
+  const [table] = rows
+  if (table) found(knex.client.config).set(name, table.name)
+  return table !== undefined
 }
 
 /** One change of one object. */
@@ -68,7 +84,7 @@ export async function insertChanges(
   changes: readonly Change[],
 ): Promise<void> {
   if (changes.length === 0) return
-  const sql = `insert into ${changesTable()} (model, key, action, caller, request_id, before, after)
+  const sql = `insert into ${tableIn(trx)} (model, key, action, caller, request_id, before, after)
     select model, key, action, ?, ?, before, after
     from json_to_recordset(?) as c(model text, key text, action text, before json, after json)`
   await asLogin(trx, (own) => send(own, sql, [caller, requestId, jsonOf(changes)]))
@@ -81,7 +97,7 @@ async function send<Answer>(knex: Queryable, sql: string, values: readonly unkno
   } catch (error) {
     if (!GONE.has(nativeError(error as Error).code)) throw error
     throw new ConfigurationError(
-      `changes: the table ${changesTable()} cannot be used; await ensureChangesTable(knex), and grant the login SELECT and INSERT on it`,
+      `changes: the table ${tableIn(knex)} cannot be used; await ensureChangesTable(knex), and grant the login SELECT and INSERT on it`,
       { cause: error },
     )
   }
@@ -115,7 +131,7 @@ export async function selectChanges(
 ): Promise<readonly RecordedChange[]> {
   const sql = `select id::text, action, to_char(made_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as made_at,
        caller, request_id::text, before::text, after::text
-     from ${changesTable()} where model = ? and key = ? and (?::bigint is null or id < ?) order by id desc limit ?`
+     from ${tableIn(knex)} where model = ? and key = ? and (?::bigint is null or id < ?) order by id desc limit ?`
   const values = [model, key, before ?? null, before ?? null, limit]
   const { rows } = await asLogin(knex, (own) => send<{ rows: readonly RecordedChange[] }>(own, sql, values))
   return rows

@@ -2,6 +2,7 @@
 
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { objectText } from '../rows/json-text.js'
 import { rowPlan } from '../rows/row-plan.js'
 import type { RowPlan } from '../rows/row-shape.js'
@@ -9,7 +10,7 @@ import type { StatementBeside } from '../rows/write-sql.js'
 import type { GenericPlan } from '../views/action-plan.js'
 import type { GenericView } from '../views/generic-view.js'
 import { recordingClass } from '../views/request/log-writes.js'
-import { changesTable } from './changes-table.js'
+import { tableIn } from './changes-table.js'
 import { originOf, type RecordingViewClass, recordingOf } from './recording.js'
 
 /** Types of keys whose text is what clients have. */
@@ -31,7 +32,7 @@ export function insertObstacle({ action, viewClass, rules, database }: GenericPl
 }
 
 /** What records a row that is inserted; undefined where the INSERT cannot. */
-export function recordInsert({ ctx, plan }: GenericView): StatementBeside | undefined {
+export function recordInsert({ ctx, plan, knex }: GenericView): StatementBeside | undefined {
   const { viewClass, rules } = plan
   if (!recordingClass(viewClass) || plan.inserting.because !== null) return undefined
   const model = viewClass.modelClass()
@@ -42,12 +43,13 @@ export function recordInsert({ ctx, plan }: GenericView): StatementBeside | unde
   const json = objectText(object, { object, ...shape })
   const key = columns.get(primaryKey[0] as string) as (typeof read)[number]
   const { caller, requestId } = originOf(ctx)
+  const table = tableIn((knex ?? model.knex()) as Queryable)
   return {
-    shape: `|change ${changesTable()}`,
+    shape: `|change ${table}`,
     columns: [...read, key],
     head: {
       sql:
-        `insert into ${changesTable()} (model, key, action, caller, request_id, after) ` +
+        `insert into ${table} (model, key, action, caller, request_id, after) ` +
         `select ?, c${read.length}::text, 'create', ?, ?::uuid, (${json.sql})::json`,
       bindings: [model.tableName, null, null, ...json.bindings],
     },

@@ -1,16 +1,14 @@
 /** How a view set records what it changes: its statics, read once. */
 
-import type { Knex } from 'knex'
 import { userText } from '../http/caller.js'
 import { type Context, isDescribing } from '../http/context.js'
 import { requestIdOf } from '../http/problem.js'
-import { externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { wrongKind } from '../kernel/kinds.js'
 import { oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
-import type { ModelClass } from '../models/objection.js'
+import { type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -19,7 +17,7 @@ import type { GenericView } from '../views/generic-view.js'
 import type { GenericViewClass } from '../views/generic-view-class.js'
 import { resourceOf } from '../views/resource.js'
 import { ChangeLog, clientKey, type Recorded } from './change-log.js'
-import { type ChangeOrigin, changesTable, hasChangesTable } from './changes-table.js'
+import { type ChangeOrigin, changesTable, findChangesTable } from './changes-table.js'
 import { nestedRows, recordedClass } from './recorded-fields.js'
 
 /** What of a view set's objects is recorded. Annotate with this type to leave subclasses free. */
@@ -60,7 +58,7 @@ class Recording {
     const isOwn = model.tableName === this.#view.modelClass().tableName
     const { serializer = serializerClass, fields } = typeof changes === 'object' ? changes : {}
     const shown = isOwn ? serializer : shownBy
-    if (!shown) return undefined
+    if (!shown || !clientKey(model)) return undefined
     const mark = isOwn && softDelete !== null ? resourceOf(this.#view).deletion?.column : undefined
     return {
       shown: recordedClass(shown, { only: isOwn ? fields : undefined, rules: this.#rules }),
@@ -111,12 +109,13 @@ export async function checkRecording(view: RecordingViewClass, knex: Queryable |
     void setting('changesRetention')
     checkStatic(view.changes)
     const model = view.modelClass()
-    recordingOf(view, undefined).of(model, undefined)
-    clientKey(model)
-    if (externalIds(model)?.perUser) {
-      throw new ConfigurationError('changes: ids that differ from user to user name no object of a change')
+    if (!clientKey(model)) {
+      throw new ConfigurationError(
+        `changes: objects of ${modelName(model)} have no primary key, or ids that differ from user to user: a change could not name them`,
+      )
     }
-    if (knex && !(await hasChangesTable(knex as Knex))) {
+    recordingOf(view, undefined).of(model, undefined)
+    if (knex && !(await findChangesTable(knex))) {
       throw new ConfigurationError(
         `changes: the table ${changesTable()} is not there; await ensureChangesTable(knex), from 'koa-viewsets/changes', before prepare()`,
       )
