@@ -97,9 +97,9 @@ function unordered(query: AnyQueryBuilder): AnyQueryBuilder {
   return query.clone().clear(without)
 }
 
-/** The query that counts, for a query without DISTINCT, grouping and the like. */
+/** The query that counts, and locks nothing, for a query without DISTINCT, grouping and the like. */
 export function countQuery(query: AnyQueryBuilder): AnyQueryBuilder {
-  const counting = query.clone().clear(/^(orderBy|select|column|eager)/)
+  const counting = query.clone().clear(/^(orderBy|select|column|eager|for\w*(Update|Share)$|skipLocked|noWait)/)
   return counting.count('* as count')
 }
 

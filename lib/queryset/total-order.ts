@@ -131,7 +131,8 @@ export function canOrderBy(query: AnyQueryBuilder, model: ModelDescription, term
   const table = query.tableRefFor(query.modelClass())
   // documented, but missing from Objection's types
   const selecting = query as AnyQueryBuilder & { hasSelection(column: string): boolean }
-  return terms.every(({ property }) => {
+  return terms.every(({ property, related }) => {
+    if (related && query.has('distinct')) return false
     const column = model.columns.get(property)?.column ?? property
     return selecting.hasSelection(`${table}.${column}`)
   })
@@ -160,8 +161,8 @@ export function orderBy(
   return query
 }
 
-/** What a join would be an error in: PostgreSQL locks no rows that may be missing, and a union has columns of its own. */
-const SHAPED = /^(for(NoKey)?Update|for(Key)?Share|union|intersect|except)/
+/** What a join would be an error in: PostgreSQL locks no rows that may be missing, groups are not by it, and a union has columns of its own. */
+const SHAPED = /^(for(NoKey)?Update|for(Key)?Share|groupBy|union|intersect|except)/
 
 /** True for a query that may be joined: its rows stay what they are. It stays true of a query that is joined. */
 export function isJoinable(query: AnyQueryBuilder): boolean {

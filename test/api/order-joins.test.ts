@@ -171,6 +171,10 @@ describe('a list that is ordered by a related column', () => {
     ['selects all', (query) => query.select('*').where('id', '>', 3)],
     // under a role lists are read in transactions that read only
     ['locks rows', (query) => (runsAsRole() ? query : query.forShare()).where('id', '>', 3)],
+    [
+      'groups its rows',
+      (query) => query.leftJoinRelated('loose').groupBy('tasks.id').select('tasks.*').where('tasks.id', '>', 3),
+    ],
     ['loads related objects', (query) => query.withGraphFetched('person').where('id', '>', 3)],
     ['reads from another query', (query) => query.from(Task.query().where('id', '>', 3).as('tasks'))],
   ])('is right where its queryset %s', async (what, change) => {
@@ -183,6 +187,27 @@ describe('a list that is ordered by a related column', () => {
     expect((await client.get('/tasks?ordering=person__name&size=1')).json.count).toBe(
       (await expected('tasks.id', `${where} and tasks.size = 1`)).length,
     )
+  })
+
+  it('keeps the order of the view where DISTINCT rows have no such value', async () => {
+    const distinct = (query: Queryset) => query.leftJoinRelated('loose').distinct('tasks.*').where('tasks.id', '>', 3)
+    const client = await served(narrowed(distinct))
+    expect(await shown(client, 'ordering=-person__name')).toEqual(await expected('tasks.id', 'tasks.id > 3'))
+    expect(await shown(client, 'ordering=-size')).toEqual(
+      await expected('tasks.size desc, tasks.id desc', 'tasks.id > 3'),
+    )
+    class Walked extends narrowed(distinct) {
+      static override paginationClass = new CursorPagination({ pageSize: 6, ordering: '-id' })
+    }
+    const walked = await served(Walked)
+    expect(await shown(walked, 'ordering=person__name')).toEqual((await expected('tasks.id desc')).slice(0, 6))
+  })
+
+  it.skipIf(runsAsRole())('is counted without the locks of its queryset', async () => {
+    class Short extends narrowed((query) => query.forUpdate()) {
+      static override paginationClass = new PageNumberPagination({ pageSize: 7 })
+    }
+    expect((await (await served(Short)).get('/tasks')).json).toMatchObject({ count: 40, next: '/tasks?page=2' })
   })
 
   it('gives instances no property more', async () => {

@@ -288,7 +288,8 @@ function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): read
     const asked = backend.ordering(listing.query, filterSettings)
     if (!asked) continue
     const order = resource.totalOf(asked)
-    if (query && canOrderBy(query, model, order)) query.clearOrder()
+    if (query && !canOrderBy(query, model, order)) continue
+    query?.clearOrder()
     return order
   }
   return query?.has(/^orderBy/) ? resource.totalOf(UNORDERED) : resource.defaultOrder
