@@ -73,7 +73,7 @@ describe('[P14] A related model with queries of its own', () => {
         join: {
           from: 'books.id',
           through: { modelClass: Tagged, from: 'tagged.book_id', to: 'tagged.tag_id' },
-          to: 'tags.id',
+          to: 'labels.id',
         },
       },
     })
