@@ -306,6 +306,44 @@ describe('functions that a request makes', () => {
   )
 })
 
+/** The files of tests with a table of books of their own, and why; all others take the library's, and add to it what they need. */
+const OWN_BOOKS: Record<string, string> = {
+  'test/support/library.ts': 'the library',
+  'test/support/typed-books.ts': 'compiled by itself: its models declare what is in its table',
+  'test/support/written-books.ts': 'what a write may break: constraints, keys that are always generated',
+  'test/lib/filters/books.ts': 'a column of each type',
+  'test/api/drop-in.test.ts': "another program's",
+  'test/api/row-level-security.test.ts': 'one in each of several schemas',
+  'test/api/table.test.ts': 'keyed by a text; relations of all its foreign keys',
+  'test/api/tenant-databases.test.ts': 'another one for each tenant',
+  'test/bench/rules.ts': 'measured',
+  'test/examples/existing-app.test.ts': "an example's",
+  'test/examples/known-clients.test.ts': "an example's",
+  'test/examples/quickstart.test.ts': "an example's",
+  'test/golden/examples.test.ts': "an example's, as in golden files",
+  'test/lib/cli/init-files.test.ts': 'read by init',
+  'test/lib/cli/row-types.test.ts': 'read for its types',
+  'test/lib/models/build-model.test.ts': 'read for its columns and constraints',
+  'test/lib/models/describe-model.test.ts': 'read for its columns and constraints',
+  'test/lib/postgres/database-errors.test.ts': 'its constraints refuse',
+  'test/trust/costs.test.ts': 'measured',
+  'test/trust/filter-groups.test.ts': 'drawn by chance',
+  'test/trust/serial-orders.test.ts': 'which locks its foreign keys take',
+  'test/trust/support/roads-api.ts': 'drawn by chance',
+  'test/trust/support/schema.sql': 'drawn by chance',
+}
+
+describe('tables of books', () => {
+  it('are those of the library, but where a test has a reason', () => {
+    const names = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    const found = names
+      .map((name) => `test/${name}`)
+      .filter((file) => /\.(?:ts|sql)$/.test(file))
+      .filter((file) => /create table (?:if not exists )?"?books\b/i.test(readFileSync(join(root, file), 'utf8')))
+    expect(found.sort()).toEqual(Object.keys(OWN_BOOKS).sort())
+  })
+})
+
 describe('what comments cite', () => {
   const cited = (pattern: RegExp) =>
     files.flatMap((file) =>

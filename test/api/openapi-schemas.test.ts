@@ -479,7 +479,7 @@ describe('the whole resource', () => {
       seen.push((await send(method, path, body)).status)
     }
     const book = { title: 'One', price: '1.00' }
-    await database.knex('tags').insert([{ name: 'a' }, { name: 'b' }])
+    await database.knex('genres').insert([{ name: 'a' }, { name: 'b' }])
     await ask('POST', '/api/books/bulk?fields=title&expand=tags', [book, { ...book, tags: [1] }])
     await ask('PATCH', '/api/books/bulk?fields=id,title', [{ id: 1, title: 'New' }])
     await ask('PATCH', '/api/books/bulk', [{ id: 2, tags: [2] }])
@@ -520,7 +520,7 @@ describe('the whole resource', () => {
 
 describe('external ids', () => {
   class Note extends IDMixin(Model) {
-    static override tableName = 'tags'
+    static override tableName = 'genres'
     static override idConfig: IDConfig = {
       mode: 'signed',
       alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8',

@@ -1,4 +1,5 @@
 /** The OpenAPI document of an API (wire format, section 13): operations, their parameters, bodies, answers and callers. */
+import { Model } from 'objection'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createAtlas } from '../../examples/atlas/atlas.js'
@@ -419,7 +420,6 @@ describe('what a client may keep and must name', () => {
     class HeldSerializer extends BookSerializer {
       static override model = HeldBook
     }
-    HeldBook.knex(database.knex)
     class Held extends Cached {
       static override model = HeldBook
       static override serializerClass = HeldSerializer
@@ -711,7 +711,7 @@ describe('who may use an operation', () => {
     }
     await database.knex('countries').insert({ code: 'PE' })
     await database.knex('authors').insert({ name: 'Ada', country_id: 1 })
-    await database.knex('tags').insert([{ name: 'a' }, { name: 'b' }])
+    await database.knex('genres').insert([{ name: 'a' }, { name: 'b' }])
     const whole = {
       ...{ title: 'One', price: '9.5', rating: 4.5, big: '9007199254740993', mood: 'wild', published: '2026-03-28' },
       ...{ marks: [1, null], meta: { a: [1] }, secret: 's', author_id: 1, tags: [2, 1] },
@@ -755,6 +755,7 @@ describe('redocly lint', { timeout: 60_000 }, () => {
       expect(await lint(api.getSchema({ title: 'Atlas', license }))).toEqual([])
       await api.close()
     } finally {
+      Model.knex(database.knex)
       await cities.drop()
     }
   })

@@ -32,7 +32,7 @@ export function poolMode(): PoolMode | undefined {
 /**
  * Creates an empty database and runs the schema in it.
  * @example
- * const database = await createDatabase({ schema: 'create table books (id int primary key)' })
+ * const database = await createDatabase({ schema: 'create table papers (id int primary key)' })
  * afterAll(() => database.drop())
  */
 export async function createDatabase({ schema, encoding }: DatabaseOptions = {}): Promise<TestDatabase> {

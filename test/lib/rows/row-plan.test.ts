@@ -1,5 +1,5 @@
 import { Model, type RelationMapping, type RelationMappings } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import {
   IntegerField,
   ModelSerializer,
@@ -12,10 +12,9 @@ import { prepareModels } from '../../../lib/models/describe-model.js'
 import { insertObstacle } from '../../../lib/rows/inserter.js'
 import { decideRows } from '../../../lib/rows/row-plan.js'
 import type { SerializerClass } from '../../../lib/serializers/contract.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { Author as LibraryAuthor, useLibrary } from '../../support/library.js'
 
-class Author extends Model {
-  static override tableName = 'authors'
+class Author extends LibraryAuthor {
   get shout(): string {
     return ''
   }
@@ -79,17 +78,8 @@ function belongsTo(modelClass: typeof Model) {
   return { relation: Model.BelongsToOneRelation, modelClass, join: { from: 'books.author_id', to: 'authors.id' } }
 }
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createDatabase({
-    schema: `create table authors (id int primary key, name text);
-      create table books (id int primary key, title text, author_id int references authors, prequel_id int references books, printed date)`,
-  })
-  for (const model of [Author, Watched, Queried, Book, Parsing, Accessed]) model.knex(database.knex)
-  await prepareModels([Author, Watched, Queried, Book, Parsing, Accessed])
-})
-afterAll(() => database.drop())
+useLibrary({ sql: 'alter table books add prequel_id int references books, add printed date', keep: true })
+beforeAll(() => prepareModels([Author, Watched, Queried, Book, Parsing, Accessed]))
 
 class AuthorSerializer extends ModelSerializer<Author> {
   static override model = Author
@@ -236,7 +226,6 @@ describe('objects are inserted by one statement', () => {
   })
 
   it('but not where hooks of the model run', async () => {
-    Hooked.knex(database.knex)
     await prepareModels([Hooked])
     expect(insertObstacle(showing({}, Hooked))).toBe('Hooked has hooks or formatting for its inserts')
   })
