@@ -11,7 +11,7 @@ import type { CountKind, ListPool, ListSource, Position, RowCursor, Rows, Slice 
 import { sqlStateOf } from '../postgres/database-errors.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement, type StatementClient } from '../postgres/run-statement.js'
-import { isShaped } from '../queryset/count-rows.js'
+import { isShaped, unordered } from '../queryset/count-rows.js'
 import { hasOwn } from '../queryset/group-conditions.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { readsBelow } from '../queryset/read-columns.js'
@@ -151,7 +151,7 @@ async function valuesOf(
   asked: AskedFigures,
   { page, client }: Omit<FigureReading, 'context'>,
 ): Promise<unknown[][]> {
-  const objects = query.clone().clear(/^(orderBy|eager)/)
+  const objects = unordered(query)
   const needsOwnRows = objects.hasSelects() || isShaped(objects) || hasOwn(objects, /^onBuild/)
   const knex = query.knex() as Queryable
   if (!readsBelow(objects)) {

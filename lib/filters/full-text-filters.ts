@@ -78,8 +78,9 @@ export class SearchRankOrderingFilter extends FullTextFilter {
 
 takesOptions(SearchRankOrderingFilter, {})
 
+/** PostgreSQL orders rows that are made distinct by nothing but what they show. */
 function orderByRank(query: AnyQueryBuilder, { sql, bindings }: SqlPart): void {
-  void query.orderBy(query.modelClass().raw(sql, bindings), 'desc')
+  if (!query.has(/^distinct/)) void query.orderBy(query.modelClass().raw(sql, bindings), 'desc')
 }
 
 function isAlone({ backends }: FilterSettings): boolean {

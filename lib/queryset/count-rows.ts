@@ -91,8 +91,8 @@ interface Counted {
   readonly rows: readonly { readonly count: string | number }[]
 }
 
-/** The list without what costs and counts nothing; DISTINCT ON needs its order. */
-function unordered(query: AnyQueryBuilder): AnyQueryBuilder {
+/** The list without what costs and counts nothing; DISTINCT ON needs its order, which chooses the rows. */
+export function unordered(query: AnyQueryBuilder): AnyQueryBuilder {
   const without = query.has('distinctOn') ? /^eager/ : /^(orderBy|eager)/
   return query.clone().clear(without)
 }

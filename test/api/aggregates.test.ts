@@ -125,6 +125,13 @@ class Selected extends Books {
   }
 }
 
+/** The book of each author with the highest n. */
+class Highest extends Books {
+  override getQueryset() {
+    return super.getQueryset().distinctOn('author_id').orderBy('author_id').orderBy('n', 'desc')
+  }
+}
+
 class Joined extends Books {
   override getQueryset() {
     return super.getQueryset().joinRelated('author').where('author.name', 'Ada')
@@ -161,6 +168,7 @@ const VIEWS = {
   masked: Masked,
   hooked: Hooked,
   selected: Selected,
+  highest: Highest,
   joined: Joined,
 }
 
@@ -366,6 +374,9 @@ describe('querysets of the application', () => {
     expect(await got('of_schema/aggregate?group_by=state&aggregate=total&n__gt=0')).toEqual(
       await got('books/aggregate?group_by=state&aggregate=total&n__gt=0'),
     )
+    const shown = (await got('highest?n__gt=0')) as { n: number }[]
+    const total = shown.map(({ n }) => n).reduce((one, other) => one + other)
+    expect(await got('highest/aggregate?aggregate=books,total&n__gt=0')).toEqual({ books: shown.length, total })
     expect(await got('joined/aggregate?aggregate=books,name')).toEqual({ books: 2, name: 'Ada' })
     expect(await got('joined/aggregate?group_by=author__name&aggregate=total')).toEqual([
       { author__name: 'Ada', total: 3 },

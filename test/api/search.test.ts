@@ -6,9 +6,11 @@ import {
   APIRouter,
   BaseFilter,
   type FilterSettings,
+  FullTextSearchFilter,
   ModelSerializer,
   ModelViewSet,
   SearchFilter,
+  SearchRankOrderingFilter,
 } from '../../lib/index.js'
 import { serving } from '../support/client.js'
 import { countQueries } from '../support/database.js'
@@ -433,6 +435,27 @@ describe('SearchRankOrderingFilter', () => {
     expect(await found('ftrelated?search=kenya')).toEqual([3, 6, 6_001, 6_004])
     expect(await found('ftrelated?search=kenya+pear')).toEqual([6_001])
     expect((await ids('ftrelated?search=kenya+or+plum'))[0]).toBe(6_004)
+  })
+
+  it('leaves distinct rows in the order of the view', async () => {
+    class TitleSerializer extends ModelSerializer {
+      static override model = Books.model
+      static override fields = ['id', 'title']
+    }
+    class Distinct extends ModelViewSet {
+      static override model = Books.model
+      static override serializerClass = TitleSerializer
+      static override filterBackends = [FullTextSearchFilter, SearchRankOrderingFilter]
+      static override searchFields = ['title']
+      override getQueryset() {
+        return super.getQueryset().distinct('books.id', 'books.title')
+      }
+    }
+    const router = new APIRouter().register('distinct', Distinct, 'distinct')
+    const distinct = await serving(router.routes())
+    const { status, json } = await distinct.get('/distinct?search=pear')
+    await distinct.close()
+    expect({ status, json }).toMatchObject({ status: 200, json: [{ id: 6_001 }, { id: 6_002 }, { id: 6_003 }] })
   })
 
   it('pages', async () => {
