@@ -2,52 +2,28 @@
  * I25: a write with an `Idempotency-Key` is done exactly once and answered always in the same way, whatever ends its
  * processes and connections meanwhile, and whoever else sends the key.
  */
-import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import pg, { type ClientConfig } from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
-import { findFreePort, toUrl } from '../support/program.js'
+import { toUrl } from '../support/program.js'
 import { runsAsRole } from '../support/roles.js'
 import { seededRandom } from '../support/seeded-random.js'
+import { type App, type Bundle, bundle, startApps } from './support/killed-apps.js'
 import { report, seed, size } from './support/size.js'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-
 let database: TestDatabase
-let folder: string
-let server: string
+let program: Bundle
 beforeAll(async () => {
-  // one file starts in a tenth of the time, and stays what it is while the run lasts
-  folder = mkdtempSync(join(ROOT, 'node_modules', '.once-'))
-  server = join(folder, 'server.mjs')
-  await build({
-    entryPoints: [join(ROOT, 'test/trust/support/once-server.ts')],
-    outfile: server,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    packages: 'external',
-    alias: {
-      'koa-viewsets': join(ROOT, 'lib/index.ts'),
-      'koa-viewsets/idempotency': join(ROOT, 'lib/idempotency/index.ts'),
-      'koa-viewsets/plugins': join(ROOT, 'plugins/index.ts'),
-    },
-    logLevel: 'silent',
-  })
+  program = await bundle('once-server', ['idempotency'])
   database = await createDatabase({
     schema: 'create table orders (id serial primary key, ref text not null, caller text not null)',
   })
 })
 afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
+  program.remove()
   await database.drop()
 })
 
@@ -55,51 +31,6 @@ afterAll(async () => {
 function urlOf(connection: ClientConfig): string {
   const { host, port, user, database: name } = new pg.Client(connection)
   return connection.connectionString ?? toUrl({ host, port, user: user ?? '', database: name ?? '' })
-}
-
-class App {
-  readonly port: number
-  readonly #url: string
-  #child: ChildProcess | undefined
-
-  constructor(port: number, url: string) {
-    this.port = port
-    this.#url = url
-  }
-
-  async start(): Promise<void> {
-    const env = { PATH: process.env['PATH'], PORT: String(this.port), DATABASE_URL: this.#url }
-    const child = fork(server, [], {
-      execArgv: [],
-      env,
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    })
-    this.#child = child
-    await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(() => Promise.reject(new Error('the app has ended at its start'))),
-    ])
-  }
-
-  async kill(): Promise<void> {
-    const child = this.#child
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
-    const exit = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exit
-  }
-}
-
-async function startApps(url: string, count: number): Promise<{ apps: App[]; stop(): Promise<void> }> {
-  const apps: App[] = []
-  for (let index = 0; index < count; index++) apps.push(new App(await findFreePort(), url))
-  await Promise.all(apps.map((app) => app.start()))
-  return {
-    apps,
-    async stop() {
-      await Promise.all(apps.map((app) => app.kill()))
-    },
-  }
 }
 
 interface Answer {
@@ -161,7 +92,7 @@ const WAYS: readonly ((ref: string, caller: string) => Pick<Write, 'path' | 'bod
 
 /** Sends writes from many clients, while processes are killed and start again. */
 async function underFire(url: string, kills: number): Promise<{ writes: number; wrong: string[] }> {
-  const { apps, stop } = await startApps(url, 2)
+  const { apps, stop } = await startApps(program.file, url, 2)
   const ports = apps.map(({ port }) => port)
   const random = seededRandom(seed)
   let isOver = false
@@ -200,7 +131,7 @@ async function underFire(url: string, kills: number): Promise<{ writes: number; 
 
 describe.skipIf(runsAsRole())('[I25] a write with a key', () => {
   it('is done once by two processes that get it 20 times at the same time', { timeout: 600_000 }, async () => {
-    const { apps, stop } = await startApps(urlOf(database.connection), 2)
+    const { apps, stop } = await startApps(program.file, urlOf(database.connection), 2)
     const ports = apps.map(({ port }) => port)
     const rounds = size(4, 200)
     try {
@@ -248,7 +179,7 @@ describe.skipIf(runsAsRole())('[I25] a write with a key', () => {
   })
 
   it("is answered to its caller only: the same keys of others are others' writes", { timeout: 600_000 }, async () => {
-    const { apps, stop } = await startApps(urlOf(database.connection), 1)
+    const { apps, stop } = await startApps(program.file, urlOf(database.connection), 1)
     const ports = apps.map(({ port }) => port)
     const random = seededRandom(seed)
     const seen = new Map<string, string>()
