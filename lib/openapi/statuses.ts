@@ -4,6 +4,7 @@ import { isSafeMethod } from '../http/context.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import { mayKeep } from '../models/model-description.js'
+import type { ModelClass } from '../models/objection.js'
 import { exposesTriggers } from '../postgres/failed-statement.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { isRelatedCount } from '../serializers/count-field.js'
@@ -62,7 +63,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (!(view instanceof GenericAPIView)) return statuses
   const { viewClass } = view
   if (hasModel(viewClass) && refuses(viewClass, operation.action)) statuses.add(403)
-  if (mayRefuseRows(view, operation.action)) statuses.add(403)
+  if (mayRefuseRows(view, operation.action) || refusesRelated(subject)) statuses.add(403)
   if (needsUser(viewClass, serializer)) statuses.add(401)
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
   if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)
@@ -157,6 +158,25 @@ function refuses(viewClass: typeof GenericAPIView, action: string | undefined): 
   const { writes, path } = actionNamed(action ?? '') ?? {}
   if (model.secured || (writes !== 'delete' && path !== 'restore')) return model.secured
   return mayKeep(model, viewClass.softDelete !== null && path !== 'purge' ? 'update' : 'delete')
+}
+
+/** True where a policy of another table may keep a row from its caller that is written with the object. */
+function refusesRelated({ taking, operation }: Subject): boolean {
+  const { writes } = actionNamed(operation.action) ?? {}
+  return taking !== undefined && (writes === 'insert' || writes === 'update') && writesSecured(taking)
+}
+
+function writesSecured(serializer: SerializerClass, around: readonly SerializerClass[] = []): boolean {
+  if (around.includes(serializer)) return false
+  const isSecured = (model: ModelClass | undefined) => model !== undefined && describeModel(model).secured
+  return serializerPlan(serializer).writable.some(({ field, relation, input }) => {
+    if (!relation || input === 'value') return false
+    if (isSecured(relation.through?.model)) return true
+    return (
+      field instanceof NestedSerializer &&
+      (isSecured(relation.model) || writesSecured(field.serializerClass, [...around, serializer]))
+    )
+  })
 }
 
 /** True for a write of rows that rules, or the view's own queryset, must allow. */

@@ -32,6 +32,7 @@ import { count, sum } from '../../lib/views/index.js'
 import { authentication, errors, idempotency, transaction } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+import { operationOf } from '../support/operation-of.js'
 
 const SUFFIX = Math.random().toString(36).slice(2, 10)
 const LOGIN = `login_${SUFFIX}`
@@ -507,8 +508,19 @@ describe('what is related to an object', () => {
     }) {}
     for (const model of [Leaf, Tree]) model.knex(db)
     class Trees extends bulkModelViewSet(Tree, { serializerClass: TreeSerializer, databaseRole: USER }) {}
-    const api = new APIRouter().register('trees', Trees)
+    class OpenTrees extends bulkModelViewSet(Tree, { serializerClass: TreeSerializer }) {}
+    const api = new APIRouter().register('trees', Trees).register('open', OpenTrees, 'open')
     await api.prepare()
+    for (const [path, method, isRefused] of [
+      ['/open', 'post', true],
+      ['/open/{id}', 'patch', true],
+      ['/open/bulk', 'patch', true],
+      ['/open/{id}', 'delete', false],
+      ['/open', 'get', false],
+    ] as const) {
+      const { responses } = operationOf(api.getSchema(), path, method)
+      expect([path, method, '403' in (responses ?? {})]).toEqual([path, method, isRefused])
+    }
     const own = await serving(api.routes())
     onTestFinished(() => own.close())
     const text = 'x'
