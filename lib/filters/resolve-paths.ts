@@ -5,7 +5,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { columnProblem } from '../models/build-model.js'
 import { describeModel } from '../models/describe-model.js'
-import { checkEnds, mappingOf } from '../models/describe-relations.js'
+import { checkEnds, isJoinedByColumns, mappingOf } from '../models/describe-relations.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import { isJoinable, type OrderTerm, parseOrderTerm, type RelatedTerm, VALUE } from '../queryset/total-order.js'
@@ -157,13 +157,12 @@ function leadsTooFar(where: string, name: string): ConfigurationError {
 export function stepThrough(where: string, description: ModelDescription, name: string): Step {
   const owner = description.model
   const relation = owner.getRelations()[name] as NonNullable<ReturnType<ModelClass['getRelations']>[string]>
-  const mapping = mappingOf(owner, name)
-  const ends = [mapping.join?.from, mapping.join?.to].flat()
-  if (ends.some((end) => typeof end !== 'string' || end.includes(':'))) {
+  if (!isJoinedByColumns(owner, name)) {
     throw new ConfigurationError(
       `${where} leads through "${name}" of ${modelName(owner)}, which is not joined by columns; override filterQueryset() for it`,
     )
   }
+  const mapping = mappingOf(owner, name)
   const { relatedModelClass: model, ownerProp, relatedProp } = relation
   const related = description.relations.get(name)
   const step = {

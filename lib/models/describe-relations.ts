@@ -101,6 +101,12 @@ export function mappingOf(model: ModelClass, name: string): Mapping {
   return (all as Readonly<Record<string, Mapping>> | undefined)?.[name] ?? {}
 }
 
+/** True for a relation from columns to columns, and not by what stands within JSON (`ref('books.meta:author')`). */
+export function isJoinedByColumns(model: ModelClass, name: string): boolean {
+  const { join } = mappingOf(model, name)
+  return [join?.from, join?.to].flat().every((end) => typeof end === 'string' && !end.includes(':'))
+}
+
 /** Whether the tables have the columns that a relation is joined by. @throws {ConfigurationError} naming the one that is missing */
 export function checkEnds(owner: ModelDescription, relation: RelationDescription, related: ModelDescription): void {
   const { ownerProp, relatedProp } = owner.model.getRelation(relation.name)

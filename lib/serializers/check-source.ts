@@ -3,7 +3,7 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
-import { checkEnds } from '../models/describe-relations.js'
+import { checkEnds, isJoinedByColumns, mappingOf } from '../models/describe-relations.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
 import { checkExtras } from './check-nested.js'
@@ -46,6 +46,11 @@ export function checkSource(
       throw new ConfigurationError(
         `${serializer.name}: field "${name}" asks a list for "${next}": ${modelName(model.model)}.${step} leads to many ` +
           'objects; nest a serializer with many: true, or declare a SerializerMethodField',
+      )
+    }
+    if (mappingOf(model.model, step).join && !isJoinedByColumns(model.model, step)) {
+      throw new ConfigurationError(
+        `${serializer.name}: field "${name}" shows what "${step}" of ${modelName(model.model)} leads to, which is not joined by columns; declare a SerializerMethodField for it`,
       )
     }
     const related = describeModel(relation.model)

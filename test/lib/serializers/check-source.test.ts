@@ -1,4 +1,4 @@
-import type { Model } from 'objection'
+import { type Model, ref } from 'objection'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ReadOnlyField } from '../../../lib/fields/own-value-fields.js'
 import { prepareModels } from '../../../lib/models/describe-model.js'
@@ -30,7 +30,9 @@ class Author extends LibraryAuthor {
 class Book extends LibraryBook {
   static override relationMappings = () => {
     const mappings = LibraryBook.relationMappings()
-    return { ...mappings, author: { ...mappings.author, modelClass: Author } }
+    const author = { ...mappings.author, modelClass: Author }
+    const join = { from: ref('books.meta:author').castInt() as never, to: 'authors.id' }
+    return { ...mappings, author, byMeta: { ...author, join } }
   }
 }
 
@@ -82,6 +84,7 @@ it.each([
   ['author.toString', 'Author has no column, relation or attribute "toString"'],
   ['author.__proto__', 'Author has no column, relation or attribute "__proto__"'],
   ['author.hasOwnProperty', 'no column, relation or attribute "hasOwnProperty"'],
+  ['byMeta.name', 'shows what "byMeta" of Book leads to, which is not joined by columns'],
   ['nothing', 'Book has no column, relation or attribute "nothing"'],
   ['constructor', '"constructor" is a method of Book'],
   ['__proto__', 'Book has no column, relation or attribute "__proto__"'],
