@@ -310,7 +310,6 @@ describe('functions that a request makes', () => {
 const OWN_BOOKS: Record<string, string> = {
   'test/support/library.ts': 'the library',
   'test/support/typed-books.ts': 'compiled by itself: its models declare what is in its table',
-  'test/support/written-books.ts': 'what a write may break: constraints, keys that are always generated',
   'test/lib/filters/books.ts': 'a column of each type',
   'test/api/drop-in.test.ts': "another program's",
   'test/api/row-level-security.test.ts': 'one in each of several schemas',

@@ -318,7 +318,9 @@ describe('a writable nested object', () => {
     } finally {
       await trx.rollback()
     }
-    expect([await rows('books'), await rows('authors'), await rows('tags')].map((all) => all.length)).toEqual([2, 2, 3])
+    expect([await rows('books'), await rows('authors'), await rows('genres')].map((all) => all.length)).toEqual([
+      2, 2, 3,
+    ])
   })
 
   it('may be any depth, and is loaded before it is compared', async () => {
@@ -519,7 +521,7 @@ describe('a related field', () => {
     expect(await tags({ tags: [2, 3] }, true)).toEqual([2, 3])
     expect(await tags({ title: 'x', tags: [2, 3] }, false)).toEqual([2, 3])
     expect(await tags({ tags: [] }, true)).toEqual([])
-    expect(await database.knex('books_tags').where({ book_id: 1 })).toEqual([])
+    expect(await database.knex('books_genres').where({ book_id: 1 })).toEqual([])
     expect(await refused(TaggedSerializer, { title: 'x', tags: [1, 98, 99] })).toEqual({
       tags: ['Invalid pk "98" - object does not exist.', 'Invalid pk "99" - object does not exist.'],
     })
@@ -540,7 +542,7 @@ describe('a related field', () => {
   })
 
   it('of many takes more keys than a statement takes parameters', async () => {
-    await database.knex.raw(`insert into tags (slug) select 't' || n from generate_series(1, 40000) n`)
+    await database.knex.raw(`insert into genres (slug) select 't' || n from generate_series(1, 40000) n`)
     const tags = Array.from({ length: 40_000 }, (_, index) => index + 4)
     const made = await saved(TaggedSerializer, { title: 'x', tags }, { context: { maxNestedObjects: 40_000 } })
     expect(made.tags).toHaveLength(40_000)
@@ -559,10 +561,10 @@ describe('a related field', () => {
   it('of many becomes one of the sets that two writers give, never a mixture', async () => {
     const write = async (tags: number[]) => saved(TaggedSerializer, { tags }, { obj: await book(), partial: true })
     for (let round = 0; round < 10; round++) {
-      await database.knex('books_tags').delete()
+      await database.knex('books_genres').delete()
       await Promise.all([write([1, 2]), write([3])])
-      const stored = (await database.knex('books_tags').where({ book_id: 1 }).orderBy('tag_id')).map(
-        ({ tag_id }) => tag_id,
+      const stored = (await database.knex('books_genres').where({ book_id: 1 }).orderBy('genre_id')).map(
+        ({ genre_id }) => genre_id,
       )
       expect([[1, 2], [3]]).toContainEqual(stored)
     }

@@ -684,7 +684,11 @@ describe('[I23] a mistake of the programmer is a ConfigurationError with class, 
     class Node extends Tag {
       static override get relationMappings(): RelationMappings {
         return {
-          self: { relation: Model.BelongsToOneRelation, modelClass: Node, join: { from: 'tags.id', to: 'tags.id' } },
+          self: {
+            relation: Model.BelongsToOneRelation,
+            modelClass: Node,
+            join: { from: 'genres.id', to: 'genres.id' },
+          },
         }
       }
     }

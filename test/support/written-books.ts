@@ -1,49 +1,42 @@
-/** Books with an author, a cover, reviews and tags, their serializers, and what validates and saves by them. */
+/** The library with all that a write may break, its serializers, and what validates and saves by them. */
 import { ModelSerializer, NestedSerializer, type Serializer, ValidationError } from 'koa-viewsets'
 import { prepareModels } from 'koa-viewsets/tools'
-import { Model, type RelationMappings } from 'objection'
-import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
-import { createDatabase, type TestDatabase } from './database.js'
+import { Model } from 'objection'
+import { beforeAll, beforeEach, expect } from 'vitest'
+import {
+  database,
+  Genre,
+  Author as LibraryAuthor,
+  Book as LibraryBook,
+  Review as LibraryReview,
+  useLibrary,
+} from './library.js'
 
-export let database: TestDatabase
+export { database }
 
-export const schema = `
+const SCHEMA = `
   create table countries (id int generated always as identity primary key, code char(4) not null unique, name text not null);
-  create table authors (
-    id int generated always as identity primary key,
-    name text not null unique,
-    bio text not null default '',
-    secret text not null default 'hush',
-    owner_id int,
-    country_id int references countries
-  );
-  create table books (
-    id int generated always as identity primary key,
-    title varchar(20) not null,
-    isbn text unique,
-    n int,
-    meta jsonb,
-    is_admin boolean not null default false,
-    owner_id int not null default 0,
-    secret text not null default 'hush',
-    author_id int references authors
-  );
+  alter table authors
+    add unique (name), add bio text not null default '', add secret text not null default 'hush', add owner_id int,
+    add country_id int references countries;
+  alter table books
+    alter title type varchar(20), alter n drop default, add meta jsonb, add is_admin boolean not null default false,
+    add owner_id int not null default 0, add secret text not null default 'hush';
   create table covers (id int generated always as identity primary key, color text not null, book_id int unique references books);
-  create table reviews (
-    id int generated always as identity primary key,
-    stars int not null constraint stars_range check (stars + 0 between 1 and 5),
-    text text not null default '',
-    book_id int not null references books,
-    critic_id int references authors,
-    unique (book_id, text)
-  );
+  alter table reviews
+    alter stars drop default, add constraint stars_range check (stars + 0 between 1 and 5),
+    alter text set not null, alter text set default '', add critic_id int references authors, add unique (book_id, text),
+    drop constraint reviews_book_id_fkey, add foreign key (book_id) references books;
+  alter table genres rename name to slug;
+  alter table genres alter slug set not null, add unique (slug);
+  alter table books_genres
+    drop constraint books_genres_book_id_fkey, add foreign key (book_id) references books,
+    drop constraint books_genres_genre_id_fkey, add foreign key (genre_id) references genres;
   create table sheets (id int primary key);
   create table lines (sheet_id int references sheets, position int, text text, primary key (sheet_id, position));
   create table notes (id uuid primary key default gen_random_uuid(), sheet_id int references sheets, text text);
   insert into sheets values (1), (2);
   insert into lines values (1, 1, 'one'), (1, 2, 'two'), (2, 1, 'other');
-  create table tags (id int generated always as identity primary key, slug text not null unique);
-  create table books_tags (book_id int not null references books, tag_id int not null references tags, primary key (book_id, tag_id));
 `
 
 export class Country extends Model {
@@ -52,17 +45,15 @@ export class Country extends Model {
   declare name: string
 }
 
-export class Author extends Model {
-  static override tableName = 'authors'
-  static override get relationMappings(): RelationMappings {
-    return {
-      country: {
-        relation: Model.BelongsToOneRelation,
-        modelClass: Country,
-        join: { from: 'authors.country_id', to: 'countries.id' },
-      },
-    }
-  }
+export class Author extends LibraryAuthor {
+  static override relationMappings = () => ({
+    ...LibraryAuthor.relationMappings(),
+    country: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Country,
+      join: { from: 'authors.country_id', to: 'countries.id' },
+    },
+  })
   // names every column, so that `secret` can be told to be write-only
   static override jsonSchema = {
     type: 'object',
@@ -74,46 +65,29 @@ export class Author extends Model {
       country_id: { type: ['integer', 'null'] },
     },
   }
-  declare id: number
-  declare name: string
   declare bio: string
   declare country?: Country | null
 }
 
-export class Book extends Model {
-  static override tableName = 'books'
+export class Book extends LibraryBook {
   static override get virtualAttributes() {
     return ['shout']
   }
-  static override get relationMappings(): RelationMappings {
+  static override relationMappings = () => {
+    const { author, reviews, genres, ...others } = LibraryBook.relationMappings()
     return {
-      author: {
-        relation: Model.BelongsToOneRelation,
-        modelClass: Author,
-        join: { from: 'books.author_id', to: 'authors.id' },
-      },
+      ...others,
+      author: { ...author, modelClass: Author },
       cover: { relation: Model.HasOneRelation, modelClass: Cover, join: { from: 'books.id', to: 'covers.book_id' } },
-      reviews: {
-        relation: Model.HasManyRelation,
-        modelClass: Review,
-        join: { from: 'books.id', to: 'reviews.book_id' },
-      },
-      tags: {
-        relation: Model.ManyToManyRelation,
-        modelClass: Tag,
-        join: { from: 'books.id', through: { from: 'books_tags.book_id', to: 'books_tags.tag_id' }, to: 'tags.id' },
-      },
+      reviews: { ...reviews, modelClass: Review },
+      genres,
+      tags: { ...genres, modelClass: Tag },
     }
   }
   get shout() {
     return this.title.toUpperCase()
   }
-  declare id: number
-  declare title: string
-  declare isbn: string | null
-  declare n: number | null
   declare meta: unknown
-  declare author_id: number | null
   declare author?: Author | null
   declare reviews?: Review[]
   declare tags?: Tag[]
@@ -125,20 +99,15 @@ export class Cover extends Model {
   declare color: string
 }
 
-export class Review extends Model {
-  static override tableName = 'reviews'
-  static override get relationMappings(): RelationMappings {
-    return {
-      critic: {
-        relation: Model.BelongsToOneRelation,
-        modelClass: Author,
-        join: { from: 'reviews.critic_id', to: 'authors.id' },
-      },
-    }
-  }
-  declare id: number
-  declare stars: number
-  declare text: string
+export class Review extends LibraryReview {
+  static override relationMappings = () => ({
+    ...LibraryReview.relationMappings(),
+    critic: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'reviews.critic_id', to: 'authors.id' },
+    },
+  })
 }
 
 export class SheetLine extends Model {
@@ -152,7 +121,7 @@ export class Note extends Model {
 
 export class Sheet extends Model {
   static override tableName = 'sheets'
-  static override get relationMappings(): RelationMappings {
+  static override get relationMappings() {
     return {
       lines: {
         relation: Model.HasManyRelation,
@@ -164,9 +133,7 @@ export class Sheet extends Model {
   }
 }
 
-export class Tag extends Model {
-  static override tableName = 'tags'
-  declare id: number
+export class Tag extends Genre {
   declare slug: string
 }
 
@@ -285,22 +252,18 @@ export function variant<S extends new (...args: any[]) => object>(base: S, stati
 
 /** Makes the database of a test file, and fills it before each test. */
 export function useBooks(): void {
-  beforeAll(async () => {
-    database = await createDatabase({ schema })
-    for (const model of MODELS) model.knex(database.knex)
-    await prepareModels(MODELS)
-  })
-  afterAll(() => database.drop())
+  useLibrary({ sql: SCHEMA, keep: true })
+  beforeAll(() => prepareModels(MODELS))
   beforeEach(async () => {
     await database.knex.raw(
-      'truncate countries, authors, books, covers, reviews, tags, books_tags restart identity cascade',
+      'truncate countries, authors, books, covers, reviews, genres, books_genres restart identity cascade',
     )
     await database.knex.raw(`
       insert into countries (code, name) values ('de', 'Germany'), ('fr', 'France');
       insert into authors (name, bio, owner_id, country_id) values ('Ann', 'a', 1, 1), ('Bob', 'b', 2, null);
       insert into books (title, isbn, author_id) values ('One', '111', 1), ('Two', '222', 2);
-      insert into tags (slug) values ('red'), ('green'), ('blue');
-      insert into books_tags values (1, 1), (1, 2);
+      insert into genres (slug) values ('red'), ('green'), ('blue');
+      insert into books_genres values (1, 1), (1, 2);
       insert into reviews (stars, text, book_id, critic_id) values (5, 'good', 1, 2), (1, 'bad', 1, null), (3, 'other', 2, 1);
       insert into covers (color, book_id) values ('black', 1)`)
   })
