@@ -214,6 +214,8 @@ describe('[P7] mixed traffic', () => {
       const steps = size(4, 60)
       for (let step = 1; step <= steps; step++) {
         await run(begin + seconds * (200 + (800 * step) / steps))
+        // the server keeps what it reports until somebody asks
+        await server.failures()
         points.push({ minutes: (performance.now() - begin) / 60_000, megabytes: (await server.state()).memory / MB })
       }
       client.close()
