@@ -33,8 +33,9 @@ import { runsAsRole } from '../support/roles.js'
 import { serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
-  alter table authors add books_count int not null default 0;
-  insert into authors (name) values ('Cleo');
+  -- whose keys clients give
+  alter table authors alter id drop identity, add books_count int not null default 0;
+  insert into authors (id, name) values (3, 'Cleo');
   alter table books add deleted bool not null default false;
   insert into books (title, author_id, deleted) select 'title ' || n, 1 + n % 3, n = 3 from generate_series(1, 6) n;
   create function count_books() returns trigger language plpgsql as
