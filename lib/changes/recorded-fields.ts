@@ -92,10 +92,10 @@ function recordedField({
 }: BoundField): SerializerField | undefined {
   if (counted || method !== undefined || source.length > 1) return undefined
   if (!(field instanceof NestedSerializer)) return column || relation ? field : undefined
-  // which object it points to is the row's own
-  return relation?.kind === 'belongs-to-one'
-    ? new PrimaryKeyRelatedField({ readOnly: true, source: source[0] ?? name })
-    : undefined
+  // which objects it points to, or is linked to, is the row's own
+  const isOwn = relation?.kind === 'belongs-to-one' || relation?.through !== undefined
+  if (!relation || !isOwn) return undefined
+  return new PrimaryKeyRelatedField({ readOnly: true, many: !relation.single, source: source[0] ?? name })
 }
 
 function makeClass(serializer: SerializerClass, fields: ReadonlyMap<string, SerializerField>): SerializerClass {

@@ -436,6 +436,39 @@ describe('a change', () => {
     expect((await send('GET', '/seats/1,2/history')).json).toHaveLength(2)
   })
 
+  it('tells which objects are nested by links, and which one by a key', async () => {
+    class GenreSerializer extends ModelSerializer<Genre> {
+      static override model = Genre
+      static override fields = ['id', 'name']
+    }
+    class LinkedSerializer extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['id', 'title']
+      static override declaredFields: DeclaredFields = {
+        author: new PrimaryKeyRelatedField({ queryset: Author, required: false, shownBy: AuthorSerializer }),
+        genres: new NestedSerializer(GenreSerializer, { many: true, required: false }),
+      }
+    }
+    class Linked extends BookViewSet {
+      static override serializerClass: SerializerClass = LinkedSerializer
+    }
+    const { send } = await serveBooks(Linked)
+    const made = await send('POST', '/books', { title: 'Emma', author: 1, genres: [{ name: 'x' }] })
+    const [genre] = made.json.genres
+    await send('PATCH', '/books/1', { author: 2, genres: [{ id: genre.id, name: 'y' }, { name: 'z' }] })
+    const books = (await recorded()).filter(({ model }) => model === 'books')
+    expect(books.map(({ after }) => after)).toEqual([
+      { id: 1, title: 'Emma', author: 1, genres: [genre.id] },
+      { id: 1, title: 'Emma', author: 2, genres: [genre.id, expect.any(Number)] },
+    ])
+    const genres = (await recorded()).filter(({ model }) => model === 'genres')
+    expect(genres.map(({ action: word, after }) => [word, after.name])).toEqual([
+      ['create', 'x'],
+      ['update', 'y'],
+      ['create', 'z'],
+    ])
+  })
+
   it('names objects by their external ids', async () => {
     configure({ secretKey: 'a secret of the changes, long enough' })
     onTestFinished(() => configure({}))
