@@ -3,5 +3,6 @@
 export { ChangesMixin } from './changes-mixin.js'
 export { ensureChangesTable, sweepChanges } from './changes-table.js'
 export { HistoryMixin } from './history-mixin.js'
+export { type ChangesPage, type ReadChange, type ReadChangesOptions, readChanges } from './read-changes.js'
 export { recordChange } from './record-change.js'
 export type { Changes } from './recording.js'

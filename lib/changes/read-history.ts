@@ -37,8 +37,12 @@ export async function readHistory(view: GenericView, object: Model, page: Histor
     before: page.before,
     limit: page.limit ?? 25,
   })
-  return changes.map(({ before, after, ...change }) => ({
-    ...change,
+  return changes.map(({ id, action, madeAt, caller, requestId, before, after }) => ({
+    id,
+    action,
+    made_at: madeAt,
+    caller,
+    request_id: requestId,
     before: only(names, before),
     after: only(names, after),
   }))

@@ -1,4 +1,5 @@
 /** Recorded changes: what the tables show before and after each request, for each object, and nothing else. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import type Koa from 'koa'
 import { knexSnakeCaseMappers, Model } from 'objection'
@@ -8,6 +9,8 @@ import {
   ChangesMixin,
   ensureChangesTable,
   HistoryMixin,
+  type ReadChange,
+  readChanges,
   recordChange,
   sweepChanges,
 } from '../../lib/changes/index.js'
@@ -588,7 +591,93 @@ describe('many writers at once', () => {
   })
 })
 
+describe('readChanges()', () => {
+  it('reads each change once, those of an object in their order, whatever is running meanwhile', {
+    timeout: 600_000,
+  }, async () => {
+    const { knex } = database
+    for (let id = 0; id < 4; id++) await client.send('POST', '/flat', { title: `Book ${id}` })
+    const random = new Random(seed)
+    let isOver = false
+    const seen: ReadChange[] = []
+    const follow = async () => {
+      let position: string | undefined
+      for (;;) {
+        const wasOver = isOver
+        const limit = 1 + random.below(8)
+        const page = await readChanges(knex, { position, limit })
+        expect(page.changes.length).toBeLessThanOrEqual(limit)
+        position = page.position
+        seen.push(...page.changes)
+        if (wasOver && page.changes.length === 0) return
+      }
+    }
+    const following = follow()
+    // transactions that stay open over those of others
+    const slow = Array.from({ length: 3 }, async (_, writer) => {
+      for (let step = 0; step < size(6, 100); step++) {
+        const trx = await knex.transaction()
+        await recordChange(trx, { model: 'slow', key: writer, action: 'update', after: { step } })
+        await sleep(20 + random.below(60))
+        await (random.chance(0.3) ? trx.rollback() : trx.commit())
+      }
+    })
+    const writers = Array.from({ length: 6 }, async (_, writer) => {
+      for (let step = 0; step < size(12, 300); step++)
+        await client.send('PATCH', `/flat/${1 + random.below(4)}`, { title: `${writer} ${step}` })
+    })
+    await Promise.all([...slow, ...writers])
+    isOver = true
+    await following
+    const { rows } = await knex.raw('select id::text from koa_viewsets_changes order by koa_viewsets_changes.id')
+    const ids = seen.map(({ id }) => Number(id))
+    expect([...ids].sort((one, other) => one - other)).toEqual(rows.map(({ id }: { id: string }) => Number(id)))
+    // some were committed behind others with larger ids
+    expect(ids).not.toEqual([...ids].sort((one, other) => one - other))
+    const last = new Map<string, number>()
+    for (const { model, key, id } of seen) {
+      expect(Number(id)).toBeGreaterThan(last.get(`${model} ${key}`) ?? 0)
+      last.set(`${model} ${key}`, Number(id))
+    }
+  })
+
+  it('waits for no transaction, and goes on where one began that was told of nothing', async () => {
+    const { knex } = database
+    const { position: start } = await readChanges(knex, { position: 'now' })
+    const open = await knex.transaction()
+    await recordChange(open, { model: 'books', key: 1, action: 'first' })
+    await knex.transaction((trx) => recordChange(trx, { model: 'books', key: 2, action: 'second' }))
+    const page = await readChanges(knex, { position: start })
+    expect(page.changes.map(({ action: word }) => word)).toEqual(['second'])
+    await open.commit()
+    const rest = await readChanges(knex, { position: page.position })
+    expect(rest.changes.map(({ action: word }) => word)).toEqual(['first'])
+    expect((await readChanges(knex, { position: rest.position })).changes).toEqual([])
+    expect((await readChanges(knex)).changes.map(({ action: word }) => word)).toEqual(['first', 'second'])
+    await knex.transaction(async (trx) => {
+      await recordChange(trx, { model: 'books', key: 3, action: 'own' })
+      expect((await readChanges(trx, { position: rest.position })).changes).toEqual([])
+    })
+  })
+
+  it.each([
+    [{ position: 'x' }, 'position is "x"'],
+    [{ position: '1:1:;2' }, 'position is "1:1:;2"'],
+    [{ limit: 0 }, 'limit is 0; give a whole number of at least 1'],
+  ])('refuses %o', async (options, message) => {
+    await expect(readChanges(database.knex, options)).rejects.toThrow(message)
+  })
+})
+
 describe('a history', () => {
+  it('has its changes in their order, however many there were', async () => {
+    const { send } = await serveBooks(class extends HistoryMixin(BookViewSet) {})
+    await send('POST', '/books', { title: '0' })
+    for (let n = 1; n < 15; n++) await send('PATCH', '/books/1', { title: `${n}` })
+    const titles = (await send('GET', '/books/1/history')).json.map((one: any) => one.after.title)
+    expect(titles).toEqual(Array.from({ length: 15 }, (_, index) => `${14 - index}`))
+  })
+
   class Historic extends HistoryMixin(BookViewSet) {}
 
   it('is the changes of one object, the last first, in pages', async () => {

@@ -1,10 +1,10 @@
 /** Recorded changes are those that were committed: PostgreSQL's own log is the record, whatever ends the processes that write. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import knexLibrary from 'knex'
+import knexLibrary, { type Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Postgres, startPostgres } from '../../examples/support/postgres.js'
-import { ensureChangesTable } from '../../lib/changes/index.js'
+import { ensureChangesTable, type ReadChange, readChanges } from '../../lib/changes/index.js'
 import { LIBRARY } from '../support/library.js'
 import { toUrl } from '../support/program.js'
 import { type App, type Bundle, bundle, startApps } from './support/killed-apps.js'
@@ -16,6 +16,7 @@ const WRITERS = 12
 let postgres: Postgres
 let program: Bundle
 let client: pg.Client
+let knex: Knex
 beforeAll(async () => {
   program = await bundle('changes-server', ['changes'])
   postgres = await startPostgres({
@@ -27,10 +28,10 @@ beforeAll(async () => {
     ${LIBRARY}
     alter table books add check (title <> 'refused');
     alter table books replica identity full; alter table reviews replica identity full;`)
-  const knex = knexLibrary({ client: 'pg', connection: postgres.connection })
+  knex = knexLibrary({ client: 'pg', connection: postgres.connection })
   await ensureChangesTable(knex)
-  await knex.destroy()
 })
+afterAll(() => knex.destroy())
 afterAll(async () => {
   await client.end()
   await postgres.stop()
@@ -141,7 +142,23 @@ async function write(apps: readonly App[], random: Random, isOver: () => boolean
   return answered
 }
 
-describe('[C1] recorded changes', () => {
+/** Reads on until the writers have ended. */
+async function follow(isOver: () => boolean): Promise<readonly ReadChange[]> {
+  const read: ReadChange[] = []
+  let position: string | undefined
+  let quiet = 0
+  // backends of killed processes may still commit for a moment
+  while (quiet < 10) {
+    const page = await readChanges(knex, { position, limit: 20 })
+    position = page.position
+    read.push(...page.changes)
+    quiet = isOver() && page.changes.length === 0 ? quiet + 1 : 0
+    if (page.changes.length === 0) await sleep(50)
+  }
+  return read
+}
+
+describe('recorded changes', () => {
   const kills = size(2, 200)
 
   it(`are the committed ones, though processes are killed ${kills} times`, { timeout: 3_600_000 }, async () => {
@@ -149,6 +166,7 @@ describe('[C1] recorded changes', () => {
     const { host, port, user, database } = postgres.connection
     const { apps, stop } = await startApps(program.file, toUrl({ host, port, user, database }), 2)
     let isOver = false
+    const followed = follow(() => isOver)
     const writers = Array.from({ length: WRITERS }, (_, writer) => write(apps, new Random(seed + writer), () => isOver))
     const random = new Random(seed)
     try {
@@ -166,10 +184,8 @@ describe('[C1] recorded changes', () => {
     }
     const answers = await Promise.all(writers)
     // a backend whose process is gone ends what it does
-    await client.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
-    )
-    await sleep(200)
+    await sleep(500)
+    const read = await followed
     const { rows } = await client.query(
       `select data from pg_logical_slot_get_changes('changes', null, null, 'include-xids', '1', 'skip-empty-xacts', '1')`,
     )
@@ -193,8 +209,17 @@ describe('[C1] recorded changes', () => {
     }
     // of one object, ids are in the order of the commits
     expect(orderOf(found)).toEqual(orderOf(expected))
+    // who reads on from its position has read the same, and those of one object in the same order
+    expect(new Set(read.map(({ id }) => id)).size).toBe(read.length)
+    const names = read.map(({ model, key, id }) => [`${model} ${key}`, Number(id)] as const)
+    expect(names.length).toBe(found.length)
+    const last = new Map<string, number>()
+    for (const [name, id] of names) {
+      expect(id).toBeGreaterThan(last.get(name) ?? 0)
+      last.set(name, id)
+    }
     expect(found.length).toBeGreaterThan(50)
     const answered = answers.reduce((sum, one) => sum + one, 0)
-    report('C1 changes', { kills, writers: WRITERS, answered, changes: found.length, seed })
+    report('changes', { kills, writers: WRITERS, answered, changes: found.length, seed })
   })
 })
