@@ -41,7 +41,7 @@ const STEPS: readonly StepPlaces[] = [
   },
   { step: 'pool', packages: 'knex tarn', node: PG },
   { step: PG, folders: 'postgres', packages: 'pg pg-protocol pg-types pg-pool' },
-  { step: 'validate, write JSON', folders: 'serializers fields rows' },
+  { step: 'validate, write JSON', folders: 'serializers fields rows changes' },
   { step: 'respond, ETag', folders: 'renderers caching assets' },
   { step: 'kernel: errors, signing, context', folders: 'lib kernel http' },
   { step: APPLICATION, folders: 'test examples' },
