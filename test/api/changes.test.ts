@@ -7,9 +7,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import {
   type Changes,
   ChangesMixin,
+  type ChangesPage,
   ensureChangesTable,
   HistoryMixin,
   type ReadChange,
+  type ReadChangesOptions,
   readChanges,
   recordChange,
   sweepChanges,
@@ -605,7 +607,8 @@ describe('readChanges()', () => {
       for (;;) {
         const wasOver = isOver
         const limit = 1 + random.below(8)
-        const page = await readChanges(knex, { position, limit })
+        const options: ReadChangesOptions = { position, limit }
+        const page: ChangesPage = await readChanges(knex, options)
         expect(page.changes.length).toBeLessThanOrEqual(limit)
         position = page.position
         seen.push(...page.changes)
