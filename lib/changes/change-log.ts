@@ -22,6 +22,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { RequestLog } from '../views/request/log-writes.js'
 import { type Change, type ChangeOrigin, insertChanges } from './changes-table.js'
+import { readImages } from './read-images.js'
 import type { NestedRows } from './recorded-fields.js'
 
 /** How objects of a model are recorded. */
@@ -151,6 +152,8 @@ export class ChangeLog implements RequestLog {
   /** The rows as they are now, whatever a queryset or a hook has made of their objects. */
   async #read({ model, shown, mark }: WrittenModel, rows: readonly Model[]): Promise<readonly Image[]> {
     if (rows.length === 0) return []
+    const images = await readImages({ model, shown, mark }, rows, this.#trx)
+    if (images) return images.map(({ place, ...image }) => ({ row: rows[place] as Model, ...image }))
     const found = (await readExactly(whereRows(ownRows(model, this.#trx), rows))) as Model[]
     const { relations } = serializerPlan(shown)
     if (Object.keys(relations).length > 0) await loadRelations(model, found, { relations, knex: this.#trx })

@@ -7,6 +7,7 @@ import { setting } from '../kernel/settings.js'
 import { createTable } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { runStatement, statementOf } from '../postgres/run-statement.js'
 import { runsAsRole, scopeOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
 
@@ -84,16 +85,23 @@ export async function insertChanges(
   changes: readonly Change[],
 ): Promise<void> {
   if (changes.length === 0) return
-  const sql = `insert into ${tableIn(trx)} (model, key, action, caller, request_id, before, after)
-    select model, key, action, ?, ?, before, after
-    from json_to_recordset(?) as c(model text, key text, action text, before json, after json)`
-  await asLogin(trx, (own) => send(own, sql, [caller, requestId, jsonOf(changes)]))
+  const statement = statementOf(
+    `insert into ${tableIn(trx)} (model, key, action, caller, request_id, before, after) ` +
+      'select model, key, action, $1, $2, before, after ' +
+      'from json_to_recordset($3) as c(model text, key text, action text, before json, after json)',
+  )
+  const values = [caller, requestId, jsonOf(changes)]
+  await asLogin(trx, (own) => told(own, () => runStatement(own, statement, values)))
 }
 
 /** @throws {ConfigurationError} there is no table, or not for the login: nothing for a client */
-async function send<Answer>(knex: Queryable, sql: string, values: readonly unknown[]): Promise<Answer> {
+function send<Answer>(knex: Queryable, sql: string, values: readonly unknown[]): Promise<Answer> {
+  return told(knex, () => runRaw<Answer>(knex, sql, values))
+}
+
+async function told<Answer>(knex: Queryable, work: () => Promise<Answer>): Promise<Answer> {
   try {
-    return await runRaw<Answer>(knex, sql, values)
+    return await work()
   } catch (error) {
     if (!GONE.has(nativeError(error as Error).code)) throw error
     throw new ConfigurationError(
@@ -261,8 +269,25 @@ function partition(end: string): string {
   return quoted(`${setting('changesTable') ?? DEFAULT_TABLE}_${end}`)
 }
 
-/** The value of a range that a partition cannot have, as rows of it are in another. */
-const TAKEN = '23514'
+/** Rows of the month are in another partition already; and somebody holds the table: it is for the next time then. */
+const LEFT: ReadonlySet<unknown> = new Set(['23514', '55P03'])
+
+/** Changes of the table's parts wait for its lock, and whoever writes waits behind them: not for long. */
+async function changeTable(trx: Knex.Transaction, sql: string): Promise<void> {
+  await trx.raw("set local lock_timeout = '1s'")
+  await trx.raw(sql)
+}
+
+/** @returns false where it is for the next time */
+async function unlessLeft(work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    if (LEFT.has(nativeError(error as Error).code)) return false
+    throw error
+  }
+}
 
 /** Adds the partitions of this month and those ahead. */
 async function addMonths(knex: Knex): Promise<void> {
@@ -270,16 +295,8 @@ async function addMonths(knex: Knex): Promise<void> {
   for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
     const [begin, end] = [ahead, ahead + 1].map((months) => monthOf(now, months)) as [string, string]
     const name = partition(begin.slice(0, 7).replace('-', '_'))
-    try {
-      await createTable(knex, name, (trx) =>
-        trx.raw(
-          `create table if not exists ${name} partition of ${changesTable()} for values from ('${begin}+00') to ('${end}+00')`,
-        ),
-      )
-    } catch (error) {
-      // a month that has begun without one stays where it is
-      if (nativeError(error as Error).code !== TAKEN) throw error
-    }
+    const sql = `create table if not exists ${name} partition of ${changesTable()} for values from ('${begin}+00') to ('${end}+00')`
+    await unlessLeft(() => createTable(knex, name, (trx) => changeTable(trx, sql)))
   }
 }
 
@@ -311,12 +328,8 @@ export async function sweepChanges(knex: Knex): Promise<{ readonly months: numbe
   )
   let months = 0
   for (const { name } of rows.filter(({ isOver }) => isOver)) {
-    await knex.transaction(async (trx) => {
-      // who waits for the lock has all others wait behind it
-      await trx.raw("set local lock_timeout = '1s'")
-      await trx.raw(`drop table if exists ${name}`)
-    })
-    months++
+    const drop = () => knex.transaction((trx) => changeTable(trx, `drop table if exists ${name}`))
+    if (await unlessLeft(drop)) months++
   }
   const { rowCount } = await knex.raw<{ rowCount: number }>(
     `delete from ${partition('rest')} where made_at < now() - make_interval(days => ?)`,

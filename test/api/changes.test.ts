@@ -809,6 +809,24 @@ describe('prepare() refuses', () => {
 })
 
 describe('the table', () => {
+  it('gets its months another time, where somebody writes to it for long', async () => {
+    const { knex } = database
+    const months = async () =>
+      (await knex.raw(`select count(*) from pg_inherits where inhparent = 'koa_viewsets_changes'::regclass`)).rows[0]
+        .count
+    const { rows } = await knex.raw(
+      `select max(inhrelid::regclass::text) as name from pg_inherits where inhparent = 'koa_viewsets_changes'::regclass and inhrelid::regclass::text like '%_20%'`,
+    )
+    await knex.raw(`drop table ${rows[0].name}`)
+    await knex.transaction(async (trx) => {
+      await recordChange(trx, { model: 'books', key: 1, action: 'update' })
+      await ensureChangesTable(knex)
+      expect(await months()).toBe('3')
+    })
+    await ensureChangesTable(knex)
+    expect(await months()).toBe('4')
+  })
+
   it('is made once, by whoever begins, with months ahead, and forgets months', async () => {
     await Promise.all(Array.from({ length: 4 }, () => ensureChangesTable(database.knex)))
     const months = async () =>
