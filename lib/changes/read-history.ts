@@ -1,6 +1,7 @@
 /** The recorded changes of an object, as far as the caller may read its fields now. */
 
 import type { Model } from 'objection'
+import { ConfigurationError } from '../kernel/errors.js'
 import { copyNumerals } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { isRecord } from '../kernel/records.js'
@@ -8,12 +9,14 @@ import { type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
+import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { findOwnReadable } from '../serializers/limited-fields.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { isReadableAt } from '../serializers/readable-at.js'
 import type { GenericView } from '../views/generic-view.js'
+import { querysetOf } from '../views/steps/visible-query.js'
 import { keyText } from './change-log.js'
 import { type RecordedChange, selectChanges } from './changes-table.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
@@ -26,9 +29,17 @@ export interface HistoryPage {
   readonly limit?: number
 }
 
-/** The changes of an object, the last first. */
+/**
+ * The changes of an object, the last first.
+ * @throws {ConfigurationError} the view's queryset makes something else of columns, which are recorded as they are
+ */
 export async function readHistory(view: GenericView, object: Model, page: HistoryPage): Promise<readonly unknown[]> {
   const model = modelOf(object)
+  if (!view.plan.resource.isWholeTable && makesColumns(view)) {
+    throw new ConfigurationError(
+      `${view.plan.viewClass.name}: a history shows columns as they are recorded, and getQueryset() makes something else of them; mask them by rules, or give them to a view set without history`,
+    )
+  }
   const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
   const names = await readableNames(view, object, knex)
   const changes = await selectChanges(knex, {
@@ -46,6 +57,15 @@ export async function readHistory(view: GenericView, object: Model, page: Histor
     before: only(names, before),
     after: only(names, after),
   }))
+}
+
+/** True where the view's queryset may show something else than its rows have; what it loads with them is none of that. */
+function makesColumns(view: GenericView): boolean {
+  return !readsWholeRows(
+    querysetOf(view)
+      .clone()
+      .clear(/^(eager|modifyGraph)/),
+  )
 }
 
 /** What is recorded of the object, and is neither kept from the caller nor masked. */

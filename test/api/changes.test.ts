@@ -704,6 +704,28 @@ describe('a history', () => {
     expect((await send('POST', '/books/1/history')).status).toBe(405)
   })
 
+  it('is refused where the queryset masks columns, and stays where it chooses rows', async () => {
+    class Masked extends Historic {
+      override getQueryset() {
+        return Book.query().select('id', Book.raw("'***' as title"), 'price', 'total', 'author_id') as never
+      }
+    }
+    class Chosen extends Historic {
+      override getQueryset() {
+        return Book.query().where('title', 'Emma').withGraphFetched('author') as never
+      }
+    }
+    await database.knex('books').insert({ title: 'Emma' })
+    const masked = await serveBooks(Masked)
+    const refused = await masked.send('GET', '/books/1/history')
+    expect(refused.status).toBe(500)
+    expect(String(masked.reported[0])).toContain('a history shows columns as they are recorded')
+    const chosen = await serveBooks(Chosen)
+    expect((await chosen.send('GET', '/books/1/history')).json).toEqual([])
+    await database.knex('books').update({ title: 'Other' })
+    expect((await chosen.send('GET', '/books/1/history')).status).toBe(404)
+  })
+
   it('shows what the caller may read of the object now', async () => {
     const rules = [
       rule(Book, {
