@@ -24,7 +24,7 @@ import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serve, type TestRequest, type TestResponse, type TestServer } from '../support/server.js'
-import { size } from '../trust/support/size.js'
+import { seed, size } from '../trust/support/size.js'
 
 const SCHEMA = `
   create table shelves (id serial primary key, name text);
@@ -406,10 +406,12 @@ describe('writes', () => {
 })
 
 describe('the spelling of JSON', () => {
+  /** Stand for numbers of this spelling. */
+  const spellings = ['1.0', '12345678901234567890.10', '0.0000000001', '100']
   const scalar = fc.oneof(
     fc.string({ unit: 'grapheme' }),
     fc.integer(),
-    fc.constantFrom('1.0', '12345678901234567890.10', '0.0000000001', '100'),
+    fc.constantFrom(...spellings),
     fc.boolean(),
     fc.constant(null),
   )
@@ -419,7 +421,7 @@ describe('the spelling of JSON', () => {
       return `{${Object.entries(value)
         .map(([name, item]) => `${JSON.stringify(name)}:  ${textOf(item)}`)
         .join(',')}}`
-    return typeof value === 'string' && /^[\d.]+$/.test(value) ? value : JSON.stringify(value)
+    return typeof value === 'string' && spellings.includes(value) ? value : JSON.stringify(value)
   }
   const name = fc
     .oneof(fc.string({ unit: 'grapheme', maxLength: 4 }), fc.constantFrom('10', '9', 'b', 'toString'))
@@ -494,7 +496,7 @@ describe('the spelling of JSON', () => {
         expect(new Set(shown).size).toBe(1)
         await send('DELETE', `/rows/${id}`)
       }),
-      { numRuns: size(8, 3000) },
+      { numRuns: size(8, 3000), seed },
     )
   })
 })
