@@ -193,11 +193,12 @@ function keyOf(row: Model): string {
   )
 }
 
-/** What clients call objects of a model; undefined where they have no key, or one that differs from user to user. */
+/** What clients call objects of a model; undefined where they have no key, or one that differs from user to user, or from time to time. */
 export function clientKey(model: ModelClass): ObjectKey | undefined {
   const { primaryKey } = describeModel(model)
   const [only] = primaryKey
-  if (only === undefined || externalIds(model)?.perUser) return undefined
+  const ids = externalIds(model)
+  if (only === undefined || ids?.perUser || ids?.expire) return undefined
   const key = primaryKey.length > 1 ? compositeKey(model) : objectKey(model, only)
   return key?.problem === undefined ? key : undefined
 }

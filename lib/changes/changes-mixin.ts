@@ -16,7 +16,7 @@ exclusiveTo('ChangesMixin', 'view', KINDS)
 /**
  * Records each change that requests to the view set make, in the transaction that makes it: objects that are created, changed,
  * deleted, restored and purged, one by one or in bulk, and those that are nested in them. What rolls back records nothing.
- * Such writes are never one statement (`explain()`).
+ * But for a plain create, such writes are never one statement (`explain()`).
  * @see docs/reference/changes.md
  * @example
  * class BookViewSet extends ChangesMixin(ModelViewSet<Book>) {

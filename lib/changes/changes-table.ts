@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
-import { createTable } from '../postgres/create-table.js'
+import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
@@ -19,7 +19,7 @@ const MONTHS_AHEAD = 2
 
 /** Its name in SQL, with its schema if the setting has one. */
 export function changesTable(): string {
-  return quoted(setting('changesTable') ?? DEFAULT_TABLE)
+  return quotedName(setting('changesTable') ?? DEFAULT_TABLE)
 }
 
 /** By the configuration of the database: names with their schemas, by the names of the setting. */
@@ -29,13 +29,6 @@ const found = oncePer<object, Map<string, string>>(() => new Map())
 export function tableIn(knex: Queryable): string {
   const name = changesTable()
   return found(knex.client.config).get(name) ?? name
-}
-
-function quoted(name: string): string {
-  return name
-    .split('.')
-    .map((part) => `"${part}"`)
-    .join('.')
 }
 
 /** Looks for the table. @returns false where there is none */
@@ -260,13 +253,14 @@ export async function ensureChangesTable(knex: Knex): Promise<void> {
     await trx.raw(`create index on ${table} (id)`)
     // changes stand nearly in the order of their transactions: for such an index each costs next to nothing
     await trx.raw(`create index on ${table} using brin ((${NUMBER})) with (pages_per_range = 8)`)
-    await trx.raw(`revoke all on ${table} from public`)
+    await revokeAll(trx, table)
+    await revokeAll(trx, partition('rest'))
   })
   await addMonths(knex)
 }
 
 function partition(end: string): string {
-  return quoted(`${setting('changesTable') ?? DEFAULT_TABLE}_${end}`)
+  return quotedName(`${setting('changesTable') ?? DEFAULT_TABLE}_${end}`)
 }
 
 /** Rows of the month are in another partition already; and somebody holds the table: it is for the next time then. */
@@ -296,7 +290,11 @@ async function addMonths(knex: Knex): Promise<void> {
     const [begin, end] = [ahead, ahead + 1].map((months) => monthOf(now, months)) as [string, string]
     const name = partition(begin.slice(0, 7).replace('-', '_'))
     const sql = `create table if not exists ${name} partition of ${changesTable()} for values from ('${begin}+00') to ('${end}+00')`
-    await unlessLeft(() => createTable(knex, name, (trx) => changeTable(trx, sql)))
+    const create = async (trx: Knex.Transaction) => {
+      await changeTable(trx, sql)
+      await revokeAll(trx, name)
+    }
+    await unlessLeft(() => createTable(knex, name, create))
   }
 }
 
@@ -311,8 +309,8 @@ interface Month {
 }
 
 /**
- * Drops the months of changes that are older than `changesRetention` days, and adds partitions for those ahead. It is done
- * once an hour by processes that record changes, as far as their login may; else call it by a job of the table's owner.
+ * Drops the months of changes that are older than `changesRetention` days, and adds partitions for those ahead: for a job of
+ * the table's owner that runs once a day.
  * @returns how many months were dropped, and how many changes were deleted that are in none
  */
 export async function sweepChanges(knex: Knex): Promise<{ readonly months: number; readonly changes: number }> {

@@ -65,7 +65,7 @@ export function nestedRows(serializer: SerializerClass): readonly NestedRows[] {
 }
 
 /** The class as it was declared: whatever the caller of a request may see of it. */
-function unseen(serializer: SerializerClass): SerializerClass {
+export function unseen(serializer: SerializerClass): SerializerClass {
   let own = serializer
   while (SEEN in own) own = Object.getPrototypeOf(own) as SerializerClass
   return own

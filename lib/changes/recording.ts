@@ -12,13 +12,15 @@ import { type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView } from '../views/generic-view.js'
 import type { GenericViewClass } from '../views/generic-view-class.js'
+import { declaredInput } from '../views/input-class.js'
 import { resourceOf } from '../views/resource.js'
 import { ChangeLog, clientKey, type Recorded } from './change-log.js'
 import { type ChangeOrigin, changesTable, findChangesTable } from './changes-table.js'
-import { nestedRows, recordedClass } from './recorded-fields.js'
+import { nestedRows, recordedClass, unseen } from './recorded-fields.js'
 
 /** What of a view set's objects is recorded. Annotate with this type to leave subclasses free. */
 export type Changes =
@@ -39,7 +41,15 @@ export interface RecordingViewClass extends GenericViewClass {
 class Recording {
   readonly #view: RecordingViewClass
   readonly #rules: RuleSet | undefined
-  readonly #known = new Map<string, Recorded | undefined>()
+  #own: { readonly recorded: Recorded | undefined } | undefined
+  /** By the serializers that nest them: a model may be nested by several. */
+  readonly #nested = oncePer((shownBy: SerializerClass): Recorded => {
+    return {
+      shown: recordedClass(shownBy, { rules: this.#rules }),
+      mark: undefined,
+      nested: nestedRows(shownBy),
+    }
+  })
 
   constructor(view: RecordingViewClass, rules: RuleSet | undefined) {
     this.#view = view
@@ -47,23 +57,22 @@ class Recording {
   }
 
   /** Undefined for a model that nothing shows. @param shownBy the serializer that writes its objects */
-  of(model: ModelClass, shownBy: SerializerClass | undefined): Recorded | undefined {
-    const { tableName } = model
-    if (!this.#known.has(tableName)) this.#known.set(tableName, this.#decide(model, shownBy))
-    return this.#known.get(tableName)
+  of(model: ModelClass, shownBy?: SerializerClass): Recorded | undefined {
+    if (model.tableName === this.#view.modelClass().tableName) {
+      this.#own ??= { recorded: this.#decideOwn() }
+      return this.#own.recorded
+    }
+    return shownBy && clientKey(model) ? this.#nested(unseen(shownBy)) : undefined
   }
 
-  #decide(model: ModelClass, shownBy: SerializerClass | undefined): Recorded | undefined {
+  #decideOwn(): Recorded | undefined {
     const { changes, serializerClass, softDelete } = this.#view
-    const isOwn = model.tableName === this.#view.modelClass().tableName
-    const { serializer = serializerClass, fields } = typeof changes === 'object' ? changes : {}
-    const shown = isOwn ? serializer : shownBy
-    if (!shown || !clientKey(model)) return undefined
-    const mark = isOwn && softDelete !== null ? resourceOf(this.#view).deletion?.column : undefined
+    const { serializer = serializerClass, fields: only } = typeof changes === 'object' ? changes : {}
+    if (!serializer || !clientKey(this.#view.modelClass())) return undefined
     return {
-      shown: recordedClass(shown, { only: isOwn ? fields : undefined, rules: this.#rules }),
-      mark,
-      nested: nestedRows((isOwn && serializerClass) || shown),
+      shown: recordedClass(serializer, { only, rules: this.#rules }),
+      mark: softDelete === null ? undefined : resourceOf(this.#view).deletion?.column,
+      nested: nestedRows(serializerClass ?? serializer),
     }
   }
 }
@@ -81,7 +90,7 @@ export function recordingOf(view: RecordingViewClass, rules: RuleSet | undefined
 
 /** The names of what is recorded of the view set's own objects. */
 export function recordedFields(view: RecordingViewClass, rules: RuleSet | undefined): readonly string[] {
-  const { shown } = recordingOf(view, rules).of(view.modelClass(), undefined) ?? {}
+  const { shown } = recordingOf(view, rules).of(view.modelClass()) ?? {}
   return shown ? serializerPlan(shown).readable.map(({ name }) => name) : []
 }
 
@@ -111,10 +120,13 @@ export async function checkRecording(view: RecordingViewClass, knex: Queryable |
     const model = view.modelClass()
     if (!clientKey(model)) {
       throw new ConfigurationError(
-        `changes: objects of ${modelName(model)} have no primary key, or ids that differ from user to user: a change could not name them`,
+        `changes: objects of ${modelName(model)} have no primary key, or ids that differ from user to user, or expire: a change could not name them`,
       )
     }
-    recordingOf(view, undefined).of(model, undefined)
+    const recording = recordingOf(view, undefined)
+    recording.of(model)
+    const taking = declaredInput(view)
+    if (taking) checkNested(recording, taking, new Set())
     if (knex && !(await findChangesTable(knex))) {
       throw new ConfigurationError(
         `changes: the table ${changesTable()} is not there; await ensureChangesTable(knex), from 'koa-viewsets/changes', before prepare()`,
@@ -122,6 +134,17 @@ export async function checkRecording(view: RecordingViewClass, knex: Queryable |
     }
   } catch (error) {
     throw error instanceof ConfigurationError ? new ConfigurationError(`${view.name}: ${error.message}`) : error
+  }
+}
+
+/** What a serializer nests, at any depth, can be recorded. @throws {ConfigurationError} */
+function checkNested(recording: Recording, serializer: SerializerClass, seen: Set<SerializerClass>): void {
+  if (seen.has(serializer)) return
+  seen.add(serializer)
+  for (const { field, relation, writable } of serializerPlan(serializer).fields) {
+    if (!(writable && relation && field instanceof NestedSerializer)) continue
+    recording.of(relation.model, field.serializerClass)
+    checkNested(recording, field.serializerClass, seen)
   }
 }
 

@@ -5,7 +5,7 @@ import { renderPending } from '../http/response-end.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
-import { createTable } from '../postgres/create-table.js'
+import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { Sweeper } from '../postgres/sweeper.js'
@@ -21,14 +21,6 @@ const LARGE = 4_096
 /** Its name, with its schema if there is one. */
 export function tableName(): string {
   return setting('idempotencyTable') ?? DEFAULT_TABLE
-}
-
-/** The name as `to_regclass()` reads it. */
-export function quotedName(name: string): string {
-  return name
-    .split('.')
-    .map((part) => `"${part}"`)
-    .join('.')
 }
 
 /** An answer, as it is kept. */
@@ -225,16 +217,6 @@ export async function ensureIdempotencyTable(knex: Knex): Promise<void> {
     )
     await revokeAll(trx, name)
   })
-}
-
-/** What `ALTER DEFAULT PRIVILEGES` has granted, to roles of callers most of all. */
-async function revokeAll(trx: Knex.Transaction, name: string): Promise<void> {
-  const { rows } = await trx.raw<{ rows: readonly { grantee: string }[] }>(
-    `select distinct case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as grantee
-     from pg_class, aclexplode(relacl) where pg_class.oid = ?::regclass and grantee <> relowner`,
-    [name],
-  )
-  for (const { grantee } of rows) await trx.raw(`revoke all on ${name} from ${grantee}`)
 }
 
 /** Bytes of the largest body that is kept. */

@@ -49,6 +49,8 @@ export class ExternalIds {
   readonly stored: boolean
   /** Ids differ from user to user. */
   readonly perUser: boolean
+  /** An object has another id later: they expire. */
+  readonly expire: boolean
   /** Clients never see the primary key; else ids are its decimal digits. */
   readonly hidesKeys: boolean
   readonly #codec: IDCodec
@@ -61,6 +63,7 @@ export class ExternalIds {
     this.hidesKeys = settings.kind !== 'raw'
     this.#codec = this.#codecOf(settings)
     this.perUser = this.#codec.perUser
+    this.expire = settings.kind === 'signed' && settings.expiresIn !== undefined
     this.#make = this.#makerOf(settings)
   }
 

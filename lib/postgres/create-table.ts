@@ -20,3 +20,21 @@ export async function createTable(
     await create(trx)
   })
 }
+
+/** The name as `to_regclass()` reads it. */
+export function quotedName(name: string): string {
+  return name
+    .split('.')
+    .map((part) => `"${part}"`)
+    .join('.')
+}
+
+/** What `ALTER DEFAULT PRIVILEGES` has granted, to roles of callers most of all. */
+export async function revokeAll(trx: Knex.Transaction, name: string): Promise<void> {
+  const { rows } = await trx.raw<{ rows: readonly { grantee: string }[] }>(
+    `select distinct case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as grantee
+     from pg_class, aclexplode(relacl) where pg_class.oid = ?::regclass and grantee <> relowner`,
+    [name],
+  )
+  for (const { grantee } of rows) await trx.raw(`revoke all on ${name} from ${grantee}`)
+}

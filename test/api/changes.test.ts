@@ -823,6 +823,34 @@ describe('prepare() refuses', () => {
     expect(await refusal({ serializerClass: Whole, changes: { serializer: BookSerializer } })).toBeUndefined()
   })
 
+  it('a nested serializer that does so, and ids that expire', async () => {
+    class WholeReview extends ReviewSerializer {
+      override toRepresentation(review: Review) {
+        return super.toRepresentation(review)
+      }
+    }
+    class Nesting extends BookSerializer {
+      static override declaredFields: DeclaredFields = {
+        reviews: new NestedSerializer(WholeReview, { many: true, required: false }),
+      }
+    }
+    expect(await refusal({ serializerClass: Nesting })).toContain('WholeReview changes its output as a whole')
+    class Expiring extends IDMixin(Book) {
+      static override idConfig = {
+        mode: 'signed',
+        alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8',
+        hmacKeys: ['a key of the changes, long enough'],
+        expiresIn: 60,
+      } as const
+    }
+    class ExpiringSerializer extends ModelSerializer<Expiring> {
+      static override model = Expiring
+      static override fields = ['id', 'title']
+    }
+    const failure = await refusal({ model: Expiring, serializerClass: ExpiringSerializer })
+    expect(failure).toContain('changes: objects of Expiring have no primary key, or ids that differ')
+  })
+
   it('a database without the table', async () => {
     configure({ changesTable: 'elsewhere.changes' })
     onTestFinished(() => configure({}))
@@ -831,6 +859,23 @@ describe('prepare() refuses', () => {
 })
 
 describe('the table', () => {
+  it.skipIf(runsAsRole())('and its months are for their owner, whatever default privileges say', async () => {
+    const { knex } = database
+    const role = `reader_${process.pid}`
+    await knex.raw(`create role ${role} nologin; alter default privileges grant select on tables to ${role}`)
+    configure({ changesTable: 'kept_changes' })
+    onTestFinished(async () => {
+      configure({})
+      await knex.raw(`drop table if exists kept_changes; drop owned by ${role}; drop role ${role}`)
+    })
+    await ensureChangesTable(knex)
+    const { rows } = await knex.raw(
+      `select relname, has_table_privilege('${role}', oid, 'select') as reads from pg_class where relname like 'kept_changes%' and relkind in ('r', 'p')`,
+    )
+    expect(rows).toHaveLength(5)
+    expect(rows.filter(({ reads }: { reads: boolean }) => reads)).toEqual([])
+  })
+
   it('gets its months another time, where somebody writes to it for long', async () => {
     const { knex } = database
     const months = async () =>
