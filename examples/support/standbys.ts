@@ -26,10 +26,12 @@ const SETTINGS = {
  * Starts a primary and its standbys, each with a copy of the same empty data.
  * @param folder of the data, which stays there: an own one that others may enter, since PostgreSQL does not run as root
  * @param settings of each standby, such as `{ recovery_min_apply_delay: '300ms' }`
+ * @param shared of all servers, such as `{ wal_level: 'logical' }`
  */
 export async function startReplication(
   folder: string,
   settings: readonly Record<string, string>[],
+  shared: Record<string, string> = {},
 ): Promise<Replication> {
   await chmod(folder, 0o755)
   const dataOf = (name: string | number) => join(folder, `data-${name}`)
@@ -37,10 +39,11 @@ export async function startReplication(
   // a server that has stopped leaves data that may be copied
   await (await startPostgres({ dataDir: source })).stop()
   for (const index of settings.keys()) await copyAsStandby(source, dataOf(index))
-  const primary = await startPostgres({ dataDir: source, settings: SETTINGS })
+  const primary = await startPostgres({ dataDir: source, settings: { ...SETTINGS, ...shared } })
   const { host, port, user } = primary.connection
   const follow = {
     ...SETTINGS,
+    ...shared,
     primary_conninfo: `host=${host} port=${port} user=${user}`,
     wal_retrieve_retry_interval: '100ms',
   }

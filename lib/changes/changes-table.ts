@@ -159,13 +159,24 @@ export interface Position {
 /** Before any transaction. */
 export const BEGINNING: Position = { last: '1:1:' }
 
-/** Where a reading begins that wants only what is committed from now on. */
+/**
+ * What a statement sees. A standby does not tell which transactions are running: there it is what has ended before the oldest
+ * of them.
+ */
+const SNAPSHOT = `case when pg_is_in_recovery()
+    then format('%1$s:%1$s:', pg_snapshot_xmin(pg_current_snapshot()))::pg_snapshot else pg_current_snapshot() end`
+
+/**
+ * Where a reading begins that wants only what is committed from now on. The message has no meaning: once it is committed, so is
+ * on the disk what the snapshot has seen; see `endOf()`.
+ */
 export async function currentPosition(knex: Queryable): Promise<Position> {
   const { rows } = await runRaw<{ rows: readonly [{ last: string }] }>(
     knex,
-    'select pg_current_snapshot()::text as last',
+    `select (${SNAPSHOT})::text as last,
+       case when not pg_is_in_recovery() then pg_logical_emit_message(true, 'koa-viewsets', '') end`,
   )
-  return rows[0]
+  return { last: rows[0].last }
 }
 
 /**
@@ -179,25 +190,45 @@ export async function selectNew(knex: Queryable, { last, next }: Position, limit
     ? `select ?::text as snapshot, ${COLUMNS} from ${table} as c
        where c.id > ?::bigint and pg_visible_in_snapshot(transaction, ?::pg_snapshot)
          and not pg_visible_in_snapshot(transaction, ?::pg_snapshot) order by c.id limit ?`
-    : `with now as materialized (select pg_current_snapshot() as snapshot),
+    : `with now as materialized (select ${SNAPSHOT} as snapshot),
        fresh as materialized (
-         select id from ${table}, now where (${NUMBER}) >= pg_snapshot_xmin(?::pg_snapshot)::text::bigint
+         select id, ${NUMBER} as number from ${table}, now where (${NUMBER}) >= pg_snapshot_xmin(?::pg_snapshot)::text::bigint
            and pg_visible_in_snapshot(transaction, snapshot) and not pg_visible_in_snapshot(transaction, ?::pg_snapshot)
        )
-       select now.snapshot::text, found.* from now left join lateral (
+       select now.snapshot::text, (select max(number)::text from fresh) as newest, found.* from now left join lateral (
          select ${COLUMNS}, c.id as place from ${table} as c where c.id in (select id from fresh) order by c.id limit ?
        ) as found on true order by found.place`
   const values = next ? [next.snapshot, next.id, next.snapshot, last, limit] : [last, last, limit]
   const { rows } = await asLogin(knex, (own) => send<{ rows: readonly NewRow[] }>(own, sql, values))
   const changes = rows.filter(({ id }) => id !== null)
-  const snapshot = next?.snapshot ?? (rows[0] as NewRow).snapshot
+  const snapshot = next?.snapshot ?? endOf(last, rows[0] as NewRow)
   const isEnd = changes.length < limit
   const id = changes.at(-1)?.id ?? '0'
   return { changes, position: isEnd ? { last: snapshot } : { last, next: { snapshot, id } } }
 }
 
-interface NewRow extends RecordedChange {
+interface Seen {
   readonly snapshot: string
+  /** The largest transaction of the changes that are shown; null where there are none. */
+  readonly newest: string | null
+}
+
+interface NewRow extends RecordedChange, Seen {}
+
+/**
+ * The snapshot, up to the newest change. What is behind that has ended without one, and no position counts it as seen: the
+ * number of a transaction that was rolled back is given to another one, where a server crashes, or a standby takes its place,
+ * before that is on its disk.
+ */
+function endOf(last: string, { snapshot, newest }: Seen): string {
+  if (newest === null) return last
+  const [xmin = '', xmax = '', running = ''] = snapshot.split(':')
+  const [, before = ''] = last.split(':')
+  const seen = BigInt(newest) + 1n
+  const end = seen > BigInt(before) ? seen : BigInt(before)
+  if (end >= BigInt(xmax)) return snapshot
+  const isBelow = (number: string) => number !== '' && BigInt(number) < end
+  return `${isBelow(xmin) ? xmin : end}:${end}:${running.split(',').filter(isBelow).join()}`
 }
 
 /** Their own JSON stands in it as it is, with the digits of all numbers. */

@@ -21,10 +21,14 @@ export interface Cluster {
 /**
  * Starts a primary and standbys that follow it.
  * @param settings of each standby, such as `{ recovery_min_apply_delay: '300ms' }`
+ * @param shared of all servers, such as `{ wal_level: 'logical' }`
  */
-export async function startCluster(settings: readonly Record<string, string>[]): Promise<Cluster> {
+export async function startCluster(
+  settings: readonly Record<string, string>[],
+  shared?: Record<string, string>,
+): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), 'kv-cluster-'))
-  const started = await startReplication(folder, settings)
+  const started = await startReplication(folder, settings, shared)
   const primary = open(started.primary)
   const standbys = started.standbys.map(open)
   // the role of all statements, of a server that other tests do not use

@@ -1,44 +1,34 @@
 /** Recorded changes are those that were committed: PostgreSQL's own log is the record, whatever ends the processes that write. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
-import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Postgres, startPostgres } from '../../examples/support/postgres.js'
-import { ensureChangesTable, type ReadChange, readChanges } from '../../lib/changes/index.js'
+import { ensureChangesTable, type ReadChange, readChanges, recordChange } from '../../lib/changes/index.js'
 import { LIBRARY } from '../support/library.js'
+import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
 import { toUrl } from '../support/program.js'
+import { type ServerProxy, startProxy } from '../support/proxy.js'
+import { type Cluster, type Server, startCluster } from '../support/standbys.js'
+import { committedRows, createSlot, type Decoder, findDecoder, type Row, readSlot } from './support/committed-rows.js'
 import { type App, type Bundle, bundle, startApps } from './support/killed-apps.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 
 const WRITERS = 12
+const SCHEMA = `
+  ${LIBRARY}
+  alter table books add check (title <> 'refused');
+  alter table books replica identity full; alter table reviews replica identity full;`
 
-let postgres: Postgres
 let program: Bundle
-let client: pg.Client
-let knex: Knex
 beforeAll(async () => {
   program = await bundle('changes-server', ['changes'])
-  postgres = await startPostgres({
-    settings: { wal_level: 'logical', max_replication_slots: '4', max_wal_senders: '4' },
-  })
-  client = new pg.Client(postgres.connection)
-  await client.connect()
-  await client.query(`
-    ${LIBRARY}
-    alter table books add check (title <> 'refused');
-    alter table books replica identity full; alter table reviews replica identity full;`)
-  knex = knexLibrary({ client: 'pg', connection: postgres.connection })
-  await ensureChangesTable(knex)
 })
-afterAll(() => knex.destroy())
-afterAll(async () => {
-  await client.end()
-  await postgres.stop()
-  program.remove()
-})
+afterAll(() => program.remove())
 
-/** A change of a row: what it was, and what it is. */
+/** A change of an object: what was shown of it, and what is. */
 interface Change {
   readonly transaction: string
   /** `books 7`. */
@@ -47,73 +37,45 @@ interface Change {
   readonly after: unknown
 }
 
-interface Tuple {
-  readonly id?: string
-  readonly [column: string]: string | null | undefined
-}
-
-/** Columns as `test_decoding` writes them: `id[integer]:1 title[text]:'Emma'`. */
-function tupleOf(text: string): Tuple {
-  const cells = text.matchAll(/(\w+)\[[^\]]*\]:('(?:[^']|'')*'|\S+)/g)
-  return Object.fromEntries(
-    [...cells].map(([, name = '', value = '']) => [
-      name,
-      value === 'null' ? null : value.startsWith("'") ? value.slice(1, -1).replaceAll("''", "'") : value,
-    ]),
-  )
-}
-
 /** What a serializer shows of a row. */
-function imageOf(table: string, tuple: Tuple | undefined): unknown {
-  if (!tuple) return null
-  // columns of an old row that are null are left out
-  const { id, title, price = null, text } = tuple
+function imageOf(table: string, row: Row | null): unknown {
+  if (!row) return null
+  const { id, title, price = null, text } = row
   return table === 'books' ? { id: Number(id), title, price } : { id: Number(id), text }
 }
 
-/** The changes of the log, each object of a transaction once, in the order of their commits. */
-function committed(lines: readonly string[]): Change[] {
-  const all: Change[] = []
-  let transaction = ''
-  let open = new Map<string, { before: unknown; after: unknown }>()
-  for (const line of lines) {
-    const [, begun] = /^BEGIN (\d+)$/.exec(line) ?? []
-    if (begun !== undefined) {
-      transaction = begun
-      open = new Map()
-      continue
-    }
-    if (line.startsWith('COMMIT')) {
-      for (const [name, { before, after }] of open)
-        if (JSON.stringify(before) !== JSON.stringify(after)) all.push({ transaction, name, before, after })
-      continue
-    }
-    const [, table = '', event = '', rest = ''] = /^table public\."?(\w+)"?: (\w+): (.*)$/.exec(line) ?? []
-    if (table !== 'books' && table !== 'reviews') continue
-    const [old = '', fresh] = event === 'UPDATE' ? rest.split(' new-tuple: ') : [rest]
-    const was = event === 'INSERT' ? undefined : tupleOf(old)
-    const is = event === 'DELETE' ? undefined : tupleOf(fresh ?? rest)
-    const name = `${table} ${(is ?? was)?.id}`
-    open.set(name, { before: open.has(name) ? open.get(name)?.before : imageOf(table, was), after: imageOf(table, is) })
-  }
-  return all
+/** What the log says was committed. */
+async function committed(knex: Knex, decoder: Decoder): Promise<Change[]> {
+  const { rows } = await knex.raw<{ rows: readonly { data: string }[] }>(readSlot(decoder))
+  const lines = rows.map(({ data }) => data)
+  return committedRows(decoder, lines).flatMap(({ transaction, table, ...row }): Change[] => {
+    if (table !== 'books' && table !== 'reviews') return []
+    const [before, after] = [imageOf(table, row.before), imageOf(table, row.after)]
+    const name = `${table} ${(row.after ?? row.before)?.['id']}`
+    return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ transaction, name, before, after }]
+  })
 }
 
-async function recorded(): Promise<Change[]> {
-  const { rows } = await client.query(
+async function recorded(knex: Knex): Promise<Change[]> {
+  const { rows } = await knex.raw(
     `select transaction::text, model || ' ' || key as name, before, after from koa_viewsets_changes order by id`,
   )
   return rows
 }
 
+/** What writers were told. */
+interface Told {
+  answered: number
+  /** The books that were created. */
+  readonly created: Set<number>
+}
+
 /** Writes until it is told to stop; a process that is gone is no matter. */
-async function write(apps: readonly App[], random: Random, isOver: () => boolean): Promise<number> {
-  let answered = 0
-  let step = 0
-  while (!isOver()) {
+async function write(apps: readonly App[], random: Random, told: Told, isOver: () => boolean): Promise<void> {
+  for (let step = 0; !isOver(); step++) {
     const app = random.pick(apps)
     const id = 1 + random.below(40)
-    const title = random.chance(0.05) ? 'refused' : `title ${seed} ${step++} '${random.below(1_000)}'`
+    const title = random.chance(0.05) ? 'refused' : `title ${seed} ${step} '${random.below(1_000)}' "é\\`
     const reviews = random.some([{ text: 'good' }, { text: "it's fine" }])
     const [method, path, body] = random.pick<[string, string, unknown?]>([
       ['POST', '/flat', { title, price: '1.5' }],
@@ -131,95 +93,329 @@ async function write(apps: readonly App[], random: Random, isOver: () => boolean
         headers: { 'content-type': 'application/json' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
-      await response.text()
+      const text = await response.text()
       expect([200, 201, 204, 400, 404, 503]).toContain(response.status)
-      answered++
+      told.answered++
+      if (response.status === 201) for (const one of [JSON.parse(text)].flat()) told.created.add(one.id)
+      if (response.status === 503) await sleep(20)
     } catch (error) {
       if ((error as Error).name === 'AssertionError') throw error
       await sleep(20)
     }
   }
-  return answered
 }
 
-/** Reads on until the writers have ended. */
-async function follow(isOver: () => boolean): Promise<readonly ReadChange[]> {
+/** Reads on until the writers have ended, over whatever ends its connections. */
+async function follow(knex: Knex, isOver: () => boolean): Promise<readonly ReadChange[]> {
   const read: ReadChange[] = []
   let position: string | undefined
   let quiet = 0
   // backends of killed processes may still commit for a moment
   while (quiet < 10) {
-    const page = await readChanges(knex, { position, limit: 20 })
-    position = page.position
-    read.push(...page.changes)
-    quiet = isOver() && page.changes.length === 0 ? quiet + 1 : 0
-    if (page.changes.length === 0) await sleep(50)
+    const page = await readChanges(knex, { position, limit: 20 }).catch(() => undefined)
+    if (page) {
+      position = page.position
+      read.push(...page.changes)
+    }
+    quiet = isOver() && page?.changes.length === 0 ? quiet + 1 : 0
+    if (!page || page.changes.length === 0) await sleep(50)
   }
   return read
 }
 
-describe('recorded changes', () => {
-  const kills = size(2, 200)
+interface Fire {
+  readonly knex: Knex
+  /** Where the apps find the database. */
+  readonly url: string
+  readonly env?: Readonly<Record<string, string>>
+  /** What its random data comes from. @default that of the run */
+  readonly random?: number
+}
 
-  it(`are the committed ones, though processes are killed ${kills} times`, { timeout: 3_600_000 }, async () => {
-    await client.query(`select pg_create_logical_replication_slot('changes', 'test_decoding')`)
-    const { host, port, user, database } = postgres.connection
-    const { apps, stop } = await startApps(program.file, toUrl({ host, port, user, database }), 2)
-    let isOver = false
-    const followed = follow(() => isOver)
-    const writers = Array.from({ length: WRITERS }, (_, writer) => write(apps, new Random(seed + writer), () => isOver))
-    const random = new Random(seed)
-    try {
-      for (let kill = 0; kill < kills; kill++) {
-        await sleep(200 + random.below(400))
-        const app = apps[kill % apps.length] as App
-        await app.kill()
-        await app.start()
-      }
-      await sleep(500)
-    } finally {
-      isOver = true
-      await Promise.allSettled(writers)
-      await stop()
-    }
-    const answers = await Promise.all(writers)
-    // a backend whose process is gone ends what it does
+interface Survived extends Told {
+  readonly read: readonly ReadChange[]
+}
+
+/** Many writers and a reader, while something ends what they work with. */
+async function underFire(
+  { knex, url, env, random = seed }: Fire,
+  strike: (apps: readonly App[], random: Random) => Promise<void>,
+): Promise<Survived> {
+  const { apps, stop } = await startApps(program.file, url, 2, env)
+  const told: Told = { answered: 0, created: new Set() }
+  let isOver = false
+  const followed = follow(knex, () => isOver)
+  const writers = Array.from({ length: WRITERS }, (_, writer) =>
+    write(apps, new Random(random + writer), told, () => isOver),
+  )
+  try {
+    await strike(apps, new Random(random))
     await sleep(500)
-    const read = await followed
-    const { rows } = await client.query(
-      `select data from pg_logical_slot_get_changes('changes', null, null, 'include-xids', '1', 'skip-empty-xacts', '1')`,
-    )
-    const expected = committed(rows.map(({ data }) => data as string))
-    const found = await recorded()
-    const byTransaction = (changes: readonly Change[]) =>
-      Object.fromEntries(
-        changes.map(({ transaction, name, before, after }) => [
-          `${transaction} ${name}`,
-          JSON.stringify([before, after]),
-        ]),
-      )
-    expect(byTransaction(found)).toEqual(byTransaction(expected))
-    expect(found).toHaveLength(expected.length)
-    const orderOf = (changes: readonly Change[]) => {
-      const names = [...new Set(changes.map(({ name }) => name))].sort()
-      return names.map((name) => [
-        name,
-        changes.filter((one) => one.name === name).map(({ transaction }) => transaction),
-      ])
+  } finally {
+    isOver = true
+    await Promise.allSettled(writers)
+    await stop()
+  }
+  await Promise.all(writers)
+  // a backend whose process is gone ends what it does
+  await sleep(500)
+  return { ...told, read: await followed }
+}
+
+/** The app's processes are killed, one after the other, and start again. */
+const killing = (kills: number) => async (apps: readonly App[], random: Random) => {
+  for (let kill = 0; kill < kills; kill++) {
+    await sleep(200 + random.below(400))
+    const app = apps[kill % apps.length] as App
+    await app.kill()
+    await app.start()
+  }
+}
+
+const byTransaction = (changes: readonly Change[]) =>
+  Object.fromEntries(
+    changes.map(({ transaction, name, before, after }) => [`${transaction} ${name}`, JSON.stringify([before, after])]),
+  )
+
+/** The transactions of each object, in their order. */
+const ordersOf = (changes: readonly Change[]) => {
+  const orders = new Map<string, string[]>()
+  for (const { name, transaction } of changes) orders.set(name, [...(orders.get(name) ?? []), transaction])
+  return [...orders].sort(([one], [other]) => (one < other ? -1 : 1))
+}
+
+/** Committed = recorded = read, each once, those of one object in their order; and what was answered is there. */
+function expectSame(expected: readonly Change[], found: readonly Change[], { read, created }: Survived): void {
+  expect(byTransaction(found)).toEqual(byTransaction(expected))
+  expect(found).toHaveLength(expected.length)
+  // of one object, ids are in the order of the commits
+  expect(ordersOf(found)).toEqual(ordersOf(expected))
+  // who reads on from its position has read the same, and those of one object in the same order
+  expect(new Set(read.map(({ id }) => id)).size).toBe(read.length)
+  expect(read).toHaveLength(found.length)
+  const last = new Map<string, number>()
+  for (const { model, key, id } of read) {
+    const name = `${model} ${key}`
+    expect(Number(id)).toBeGreaterThan(last.get(name) ?? 0)
+    last.set(name, Number(id))
+  }
+  const there = new Set(found.filter(({ before }) => before === null).map(({ name }) => name))
+  expect([...created].filter((id) => !there.has(`books ${id}`))).toEqual([])
+  expect(found.length).toBeGreaterThan(50)
+}
+
+describe('recorded changes are the committed ones', () => {
+  const decoder = findDecoder()
+  if (decoder.plugin !== 'wal2json') console.warn('wal2json is not installed: test_decoding is the record')
+  let postgres: Postgres
+  let knex: Knex
+  beforeEach(async () => {
+    const given = process.env['POSTGRES_BINARIES']
+    if (decoder.binaries !== undefined) process.env['POSTGRES_BINARIES'] = decoder.binaries
+    try {
+      postgres = await startPostgres({ settings: { wal_level: 'logical' } })
+    } finally {
+      if (given === undefined) delete process.env['POSTGRES_BINARIES']
+      else process.env['POSTGRES_BINARIES'] = given
     }
-    // of one object, ids are in the order of the commits
-    expect(orderOf(found)).toEqual(orderOf(expected))
-    // who reads on from its position has read the same, and those of one object in the same order
-    expect(new Set(read.map(({ id }) => id)).size).toBe(read.length)
-    const names = read.map(({ model, key, id }) => [`${model} ${key}`, Number(id)] as const)
-    expect(names.length).toBe(found.length)
-    const last = new Map<string, number>()
-    for (const [name, id] of names) {
-      expect(id).toBeGreaterThan(last.get(name) ?? 0)
-      last.set(name, id)
+    knex = knexLibrary({ client: 'pg', connection: { ...postgres.connection } })
+    await knex.raw(SCHEMA)
+    await ensureChangesTable(knex)
+    await knex.raw(createSlot(decoder))
+  })
+  afterEach(async () => {
+    await knex.destroy()
+    await postgres.stop()
+  })
+
+  const kills = size(2, 200)
+  it(`though processes are killed ${kills} times`, { timeout: 3_600_000 }, async () => {
+    const survived = await underFire({ knex, url: toUrl(postgres.connection) }, killing(kills))
+    const found = await recorded(knex)
+    expectSame(await committed(knex, decoder), found, survived)
+    const { answered } = survived
+    report('changes', { record: decoder.plugin, kills, writers: WRITERS, answered, changes: found.length, seed })
+  })
+
+  const pgbouncer = findPgBouncer()
+  if (!pgbouncer) warnWithoutPgBouncer()
+  it.skipIf(!pgbouncer)(`behind PgBouncer by transaction`, { timeout: 3_600_000 }, async () => {
+    const bouncer = await startPgBouncer({
+      mode: 'transaction',
+      server: { ...postgres.connection },
+      settings: { default_pool_size: 6 },
+    })
+    const connection = { ...bouncer.connection, database: postgres.connection.database }
+    // who reads on does so through it, too
+    const pooled = knexLibrary({ client: 'pg', connection })
+    try {
+      const fire = { knex: pooled, url: toUrl(connection), env: { PREPARED_STATEMENTS: 'false' } }
+      const survived = await underFire(fire, killing(kills))
+      const found = await recorded(knex)
+      expectSame(await committed(knex, decoder), found, survived)
+      const { answered } = survived
+      report('changes, PgBouncer', { record: decoder.plugin, kills, answered, changes: found.length, seed })
+    } finally {
+      await pooled.destroy()
+      await bouncer.stop()
     }
-    expect(found.length).toBeGreaterThan(50)
-    const answered = answers.reduce((sum, one) => sum + one, 0)
-    report('changes', { kills, writers: WRITERS, answered, changes: found.length, seed })
+  })
+})
+
+/** Ends a server and all its processes at once, as a power cut does. */
+function killServer({ pid }: Postgres): void {
+  process.kill(pid, 'SIGSTOP')
+  for (const child of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    if (parentOf(child) === pid) process.kill(Number(child), 'SIGKILL')
+  }
+  process.kill(pid, 'SIGKILL')
+}
+
+function parentOf(process: string): number | undefined {
+  try {
+    return Number(/\) \S (\d+)/.exec(readFileSync(join('/proc', process, 'stat'), 'utf8'))?.[1])
+  } catch {
+    return undefined
+  }
+}
+
+// processes of a server are found where Linux has them
+describe.skipIf(process.platform !== 'linux')('a standby that takes the place of its primary', () => {
+  const decoder: Decoder = { plugin: 'test_decoding', binaries: undefined }
+  let cluster: Cluster
+  let standby: Server
+  let proxy: ServerProxy
+  let knex: Knex
+  const target = { path: '' }
+  beforeEach(async () => {
+    cluster = await startCluster([{ hot_standby_feedback: 'on' }], { wal_level: 'logical' })
+    standby = cluster.standbys[0] as Server
+    const { connection } = cluster.primary.postgres
+    target.path = socketOf(cluster.primary)
+    proxy = await startProxy(target, `.s.PGSQL.${connection.port}`)
+    knex = knexLibrary({
+      client: 'pg',
+      connection: { ...connection, host: proxy.folder },
+      pool: { min: 0, max: 4 },
+      log: { error() {}, warn() {} },
+    })
+    await cluster.primary.knex.raw(SCHEMA)
+    await ensureChangesTable(cluster.primary.knex)
+    await cluster.primary.knex.raw(`alter system set synchronous_standby_names = '*'`)
+    await cluster.primary.knex.raw('select pg_reload_conf()')
+    await caughtUp()
+  })
+  afterEach(async () => {
+    await knex.destroy()
+    await proxy.remove()
+    await cluster.stop()
+  })
+
+  const socketOf = ({ postgres }: Server) => join(postgres.connection.host, `.s.PGSQL.${postgres.connection.port}`)
+
+  async function caughtUp(): Promise<void> {
+    const { rows } = await cluster.primary.knex.raw('select pg_current_wal_lsn() as lsn')
+    const isThere = async () => {
+      const state = await standby.knex.raw('select pg_last_wal_replay_lsn() >= ?::pg_lsn as there', [rows[0].lsn])
+      return state.rows[0].there === true
+    }
+    while (!(await isThere())) await sleep(20)
+  }
+
+  /** From now on the standby is what everybody finds. */
+  async function takeOver(): Promise<void> {
+    killServer(cluster.primary.postgres)
+    await proxy.cut()
+    await standby.knex.raw('select pg_promote()')
+    target.path = socketOf(standby)
+    await proxy.restore()
+  }
+
+  const change = (trx: Knex.Transaction, key: number) => recordChange(trx, { model: 'books', key, action: 'update' })
+  const keysOf = (changes: readonly ReadChange[]) => changes.map(({ key }) => key)
+
+  it('tells no more than it knows: what is running on the primary comes when it has ended', async () => {
+    const { primary } = cluster
+    const running = await primary.knex.transaction()
+    await change(running, 1)
+    await primary.knex.transaction((trx) => change(trx, 2))
+    await caughtUp()
+    const page = await readChanges(standby.knex)
+    const { position: now } = await readChanges(standby.knex, { position: 'now' })
+    await running.commit()
+    await caughtUp()
+    const rest = await readChanges(standby.knex, { position: page.position })
+    expect([...keysOf(page.changes), ...keysOf(rest.changes)].sort()).toEqual(['1', '2'])
+    expect(keysOf((await readChanges(standby.knex, { position: now })).changes)).toContain('1')
+    expect((await readChanges(primary.knex, { position: rest.position })).changes).toEqual([])
+  })
+
+  /** The standby does not hear of anything, until it goes on. */
+  async function deafen(): Promise<{ goOn(): void }> {
+    const { rows } = await standby.knex.raw(`select pid from pg_stat_activity where backend_type = 'walreceiver'`)
+    const { pid } = rows[0]
+    process.kill(pid, 'SIGSTOP')
+    return { goOn: () => void process.kill(pid, 'SIGCONT') }
+  }
+
+  async function rollBack(times: number): Promise<void> {
+    for (let n = 0; n < times; n++) {
+      const trx = await knex.transaction()
+      await change(trx, n)
+      await trx.rollback()
+    }
+  }
+
+  it('gives numbers of transactions again, which no position has seen', async () => {
+    await knex.transaction((trx) => change(trx, 1))
+    const { goOn } = await deafen()
+    await rollBack(5)
+    const { changes, position } = await readChanges(knex)
+    expect(keysOf(changes)).toEqual(['1'])
+    killServer(cluster.primary.postgres)
+    goOn()
+    await takeOver()
+    for (let n = 0; n < 8; n++) await knex.transaction((trx) => change(trx, 200 + n))
+    const rest = await readChanges(knex, { position })
+    expect(keysOf(rest.changes)).toEqual(Array.from({ length: 8 }, (_, n) => String(200 + n)))
+  })
+
+  it('has heard of what "now" has seen', async () => {
+    const { goOn } = await deafen()
+    await rollBack(5)
+    let isAnswered = false
+    const now = readChanges(knex, { position: 'now' }).finally(() => {
+      isAnswered = true
+    })
+    await sleep(300)
+    expect(isAnswered).toBe(false)
+    goOn()
+    const { position } = await now
+    await takeOver()
+    await knex.transaction((trx) => change(trx, 1))
+    expect(keysOf((await readChanges(knex, { position })).changes)).toEqual(['1'])
+  })
+
+  const failovers = Array.from({ length: size(1, 10) }, (_, index) => seed + index)
+  it.each(failovers)('has all recorded changes, and readers read on [%i]', { timeout: 600_000 }, async (own) => {
+    await Promise.all([
+      standby.knex.raw(createSlot(decoder)),
+      // a slot of a standby begins with what its primary says is running
+      sleep(200).then(() => cluster.primary.knex.raw('select pg_log_standby_snapshot()')),
+    ])
+    const url = toUrl({ ...cluster.primary.postgres.connection, host: proxy.folder })
+    const survived = await underFire({ knex, url, random: own }, async (_, random) => {
+      await sleep(1_000 + random.below(1_000))
+      await takeOver()
+      await sleep(1_500)
+    })
+    const found = await recorded(standby.knex)
+    expectSame(await committed(standby.knex, decoder), found, survived)
+    report('changes, failover', {
+      record: decoder.plugin,
+      changes: found.length,
+      answered: survived.answered,
+      seed: own,
+    })
   })
 })

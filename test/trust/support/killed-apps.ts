@@ -36,21 +36,21 @@ export async function bundle(name: string, doors: readonly string[]): Promise<Bu
   return { file, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
-/** A process of the app, which tells its parent when it is ready. PORT and DATABASE_URL say where. */
+/** A process of the app, which tells its parent when it is ready. PORT and DATABASE_URL say where; it has no other environment. */
 export class App {
   readonly port: number
   readonly #file: string
-  readonly #url: string
+  readonly #env: Readonly<Record<string, string>>
   #child: ChildProcess | undefined
 
-  constructor(file: string, port: number, url: string) {
+  constructor(file: string, port: number, env: Readonly<Record<string, string>>) {
     this.#file = file
     this.port = port
-    this.#url = url
+    this.#env = env
   }
 
   async start(): Promise<void> {
-    const env = { PATH: process.env['PATH'], PORT: String(this.port), DATABASE_URL: this.#url }
+    const env = { PATH: process.env['PATH'], PORT: String(this.port), ...this.#env }
     const child = fork(this.#file, [], { execArgv: [], env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     this.#child = child
     await Promise.race([
@@ -68,14 +68,16 @@ export class App {
   }
 }
 
-/** Several processes of the app. */
+/** Several processes of the app. @param env further variables, such as `{ PREPARED_STATEMENTS: 'false' }` */
 export async function startApps(
   file: string,
   url: string,
   count: number,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly apps: readonly App[]; stop(): Promise<void> }> {
   const apps: App[] = []
-  for (let index = 0; index < count; index++) apps.push(new App(file, await findFreePort(), url))
+  for (let index = 0; index < count; index++)
+    apps.push(new App(file, await findFreePort(), { DATABASE_URL: url, ...env }))
   await Promise.all(apps.map((app) => app.start()))
   return {
     apps,
