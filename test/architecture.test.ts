@@ -38,7 +38,7 @@ const layers = [
   ['explain'],
   ['router'],
   ['mcp'],
-  ['storage', 'cli', 'testing', 'client', 'tracing'],
+  ['storage', 'cli', 'testing', 'client', 'tracing', 'webhooks'],
   ['plugins'],
 ]
 

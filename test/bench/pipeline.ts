@@ -30,7 +30,7 @@ const STEPS: readonly StepPlaces[] = [
   },
   {
     step: 'view: dispatch, action',
-    folders: 'views factories client plugins metadata openapi explain tools health mcp tracing timing',
+    folders: 'views factories client plugins metadata openapi explain tools health mcp tracing timing webhooks',
   },
   { step: 'parse the body', folders: 'parsers patches', packages: 'raw-body secure-json-parse content-type koa-body' },
   {
