@@ -30,6 +30,7 @@ const BY_NODE = [
   'test/examples/quickstart.test.ts',
   'test/lib/parsers/parse-body.test.ts',
   'test/lib/postgres/{cancel-statement,row-contract,row-stream,run-statement,scoped-knex}.test.ts',
+  'test/lib/webhooks/{post-webhook,resolve-host}.test.ts',
 ]
 /** And of what differs from one PostgreSQL to the next, in less than a minute: `npm run test:quick`. */
 const QUICK = [

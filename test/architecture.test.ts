@@ -271,7 +271,7 @@ describe('[D11] signatures', () => {
 
 describe('[I13] timers', () => {
   /** Each ends with the call that it is made for, which somebody waits for. */
-  const waitedFor = ['lib/client/send.ts', 'lib/metering/meter-request.ts']
+  const waitedFor = ['lib/client/send.ts', 'lib/metering/meter-request.ts', 'lib/webhooks/post-webhook.ts']
 
   it('keep no process alive', () => {
     const held = files.flatMap((file) =>
