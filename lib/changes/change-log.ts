@@ -47,11 +47,15 @@ export interface ChangeLogOptions {
 /** An object at one time. */
 interface Image {
   readonly row: Model
+  /** The spelling of its primary key. */
+  readonly key: string
+  /** What clients call it. */
+  readonly name: string
   readonly text: string
   readonly isDeleted: boolean
 }
 
-/** Objects of one model that the transaction writes. */
+/** Objects of one model that the transaction writes, and one serializer shows. */
 interface WrittenModel extends Recorded {
   readonly model: ModelClass
   /** By the spelling of their primary keys; null for those that were not there. */
@@ -63,7 +67,9 @@ interface WrittenModel extends Recorded {
 export class ChangeLog implements RequestLog {
   readonly #trx: Queryable
   readonly #options: ChangeLogOptions
-  readonly #written = new Map<string, WrittenModel>()
+  readonly #written = new Map<Recorded, WrittenModel>()
+  /** Objects that are known, by their tables and keys: each is shown by the first serializer that writes it. */
+  readonly #known = new Set<string>()
 
   constructor(trx: Queryable, options: ChangeLogOptions) {
     this.#trx = trx
@@ -72,14 +78,10 @@ export class ChangeLog implements RequestLog {
 
   async keep(rows: readonly Model[], shownBy?: SerializerClass): Promise<void> {
     for (const [written, own] of this.#byModel(rows, shownBy)) {
-      const unknown = own.filter((row) => !written.before.has(keyOf(row)))
+      const unknown = this.#note(written, own)
       if (unknown.length === 0) continue
-      for (const row of unknown) {
-        written.before.set(keyOf(row), null)
-        written.rows.set(keyOf(row), row)
-      }
       const images = await this.#read(written, unknown)
-      for (const image of images) written.before.set(keyOf(image.row), image)
+      for (const image of images) written.before.set(image.key, image)
       if (this.#options.deletes) await this.#keepNested(written, images)
     }
   }
@@ -96,27 +98,35 @@ export class ChangeLog implements RequestLog {
   }
 
   add(rows: readonly Model[], shownBy?: SerializerClass): void {
-    for (const [written, own] of this.#byModel(rows, shownBy)) {
-      for (const row of own) {
-        const key = keyOf(row)
-        if (written.before.has(key)) continue
-        written.before.set(key, null)
-        written.rows.set(key, row)
-      }
-    }
+    for (const [written, own] of this.#byModel(rows, shownBy)) this.#note(written, own)
+  }
+
+  /** Notes objects that were not there, as far as nothing else is known of them. @returns those that were not known */
+  #note({ model, before, rows }: WrittenModel, own: readonly Model[]): readonly Model[] {
+    return own.filter((row) => {
+      const key = keyOf(row)
+      const name = `${model.tableName} ${key}`
+      if (this.#known.has(name)) return false
+      this.#known.add(name)
+      before.set(key, null)
+      rows.set(key, row)
+      return true
+    })
   }
 
   async record(): Promise<void> {
     const changes: Change[] = []
     for (const written of this.#written.values()) {
-      const images = await this.#read(written, [...written.rows.values()])
-      const after = new Map(images.map((image) => [keyOf(image.row), image]))
+      const rows = [...written.rows].map(([key, row]) => withKey(row, key))
+      const images = await this.#read(written, rows)
+      const after = new Map(images.map((image) => [image.key, image]))
       for (const [key, before] of written.before) {
         const change = this.#change(written.model, before, after.get(key) ?? null)
         if (change) changes.push(change)
       }
     }
     this.#written.clear()
+    this.#known.clear()
     await insertChanges(this.#trx, this.#options.origin, changes)
   }
 
@@ -140,12 +150,12 @@ export class ChangeLog implements RequestLog {
   }
 
   #writtenOf(model: ModelClass, shownBy: SerializerClass | undefined): WrittenModel | undefined {
-    const known = this.#written.get(model.tableName)
-    if (known) return known
     const recorded = this.#options.recorded(model, shownBy)
     if (!recorded) return undefined
+    const known = this.#written.get(recorded)
+    if (known) return known
     const written = { ...recorded, model, before: new Map(), rows: new Map() }
-    this.#written.set(model.tableName, written)
+    this.#written.set(recorded, written)
     return written
   }
 
@@ -153,35 +163,39 @@ export class ChangeLog implements RequestLog {
   async #read({ model, shown, mark }: WrittenModel, rows: readonly Model[]): Promise<readonly Image[]> {
     if (rows.length === 0) return []
     const images = await readImages({ model, shown, mark }, rows, this.#trx)
-    if (images) return images.map(({ place, ...image }) => ({ row: rows[place] as Model, ...image }))
+    if (images) return images.map(({ place, ...image }) => this.#image(rows[place] as Model, image))
     const found = (await readExactly(whereRows(ownRows(model, this.#trx), rows))) as Model[]
     const { relations } = serializerPlan(shown)
     if (Object.keys(relations).length > 0) await loadRelations(model, found, { relations, knex: this.#trx })
     const context = { ...this.#options.context, knex: this.#trx }
     const { data } = new shown({ obj: found, many: true, context }) as Serializer<Model, readonly unknown[]>
-    return found.map((row, index) => ({
-      row,
-      text: writeJson(data[index]) as string,
-      isDeleted: mark !== undefined && (row as Loose)[mark.property] != null,
-    }))
+    return found.map((row, index) =>
+      this.#image(row, {
+        text: writeJson(data[index]) as string,
+        isDeleted: mark !== undefined && (row as Loose)[mark.property] != null,
+      }),
+    )
+  }
+
+  /** Its key and name are those of now: a write may change them in the object. */
+  #image(row: Model, shown: Pick<Image, 'text' | 'isDeleted'>): Image {
+    return { row, key: keyOf(row), name: keyText(row, this.#options.context), ...shown }
   }
 
   /** Undefined where nothing is shown of it. */
-  #change(model: ModelClass, was: Image | null, is: Image | null): Change | undefined {
-    const [before, after] = [was, is].map((one) => (one && !one.isDeleted ? one.text : null))
+  #change({ tableName: model }: ModelClass, was: Image | null, is: Image | null): Change | undefined {
+    const [before, after] = [was, is].map((one) => (one && !one.isDeleted ? one.text : null)) as [Text, Text]
+    const key = (was ?? is)?.name ?? ''
     if (before === after) {
       // what is purged was deleted before
-      return was && !is ? this.#named(model, was, { action: 'purge', before: was.text, after: null }) : undefined
+      return was && !is ? { model, key, action: 'purge', before: was.text, after: null } : undefined
     }
-    const row = (is ?? was) as Image
     const action = before === null ? (was ? 'restore' : 'create') : after === null ? 'delete' : 'update'
-    return this.#named(model, row, { action, before: before as string | null, after: after as string | null })
-  }
-
-  #named(model: ModelClass, { row }: Image, change: Omit<Change, 'model' | 'key'>): Change {
-    return { model: model.tableName, key: keyText(row, this.#options.context), ...change }
+    return { model, key, action, before, after }
   }
 }
+
+type Text = string | null
 
 type Loose = Model & Record<string, unknown>
 
@@ -191,6 +205,15 @@ function keyOf(row: Model): string {
     primaryKey.map((property) => exactAt(row, property)),
     primaryKey.map((property) => columns.get(property)),
   )
+}
+
+/** An object that has the key, which a write may have changed in the one that was noted. */
+function withKey(row: Model, key: string): Model {
+  if (keyOf(row) === key) return row
+  const values = JSON.parse(key) as readonly unknown[]
+  const { primaryKey } = describeModel(modelOf(row))
+  const other = Object.create(modelOf(row).prototype) as Model
+  return Object.assign(other, Object.fromEntries(primaryKey.map((property, index) => [property, values[index]])))
 }
 
 /** What clients call objects of a model; undefined where they have no key, or one that differs from user to user, or from time to time. */

@@ -2,13 +2,14 @@
 
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
-import { oncePer } from '../kernel/once-per.js'
+import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
+import { toReference } from '../models/table-reference.js'
 import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
-import { runsAsRole, scopeOf } from '../postgres/scoped-knex.js'
+import { runsAsRole, scopeOf, searchPathOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
 
 const DEFAULT_TABLE = 'koa_viewsets_changes'
@@ -80,10 +81,12 @@ export async function insertChanges(
   if (changes.length === 0) return
   const statement = statementOf(
     `insert into ${tableIn(trx)} (model, key, action, caller, request_id, before, after) ` +
-      'select model, key, action, $1, $2, before, after ' +
-      'from json_to_recordset($3) as c(model text, key text, action text, before json, after json)',
+      'select model, key, action, $1, $2, before::json, after::json ' +
+      'from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) as c(model, key, action, before, after)',
   )
-  const values = [caller, requestId, jsonOf(changes)]
+  const names = await namesIn(trx, changes)
+  const lists = CELLS.map((cell) => changes.map((change) => change[cell]))
+  const values = [caller, requestId, names, ...lists]
   await asLogin(trx, (own) => told(own, () => runStatement(own, statement, values)))
 }
 
@@ -121,19 +124,28 @@ const COLUMNS = `c.id::text, model, key, action, caller, request_id::text as "re
 export interface AskedChanges {
   readonly model: string
   readonly key: string
+  /** What is deleted may come back. */
+  readonly isSoft: boolean
   /** Only those with a smaller id. */
   readonly before: number | undefined
   readonly limit: number
 }
 
-/** The changes of an object, the last first. */
+/** The changes of the object that is there now, the last first: what had its key before was another one. */
 export async function selectChanges(
   knex: Queryable,
-  { model, key, before, limit }: AskedChanges,
+  { model, key, isSoft, before, limit }: AskedChanges,
 ): Promise<readonly RecordedChange[]> {
-  const sql = `select ${COLUMNS} from ${tableIn(knex)} as c
-    where model = ? and key = ? and (?::bigint is null or c.id < ?) order by c.id desc limit ?`
-  const values = [model, key, before ?? null, before ?? null, limit]
+  const table = tableIn(knex)
+  const sql = `select ${COLUMNS} from ${table} as c
+    where model = ? and key = ? and (?::bigint is null or c.id < ?)
+      and c.id > coalesce((
+        select case action when 'create' then id - 1 else id end from ${table}
+        where model = ? and key = ? and action = any(?::text[]) order by id desc limit 1), 0)
+    order by c.id desc limit ?`
+  const name = await nameIn(knex, model)
+  const ends = ['create', 'purge', ...(isSoft ? [] : ['delete'])]
+  const values = [name, key, before ?? null, before ?? null, name, key, ends, limit]
   const { rows } = await asLogin(knex, (own) => send<{ rows: readonly RecordedChange[] }>(own, sql, values))
   return rows
 }
@@ -231,13 +243,41 @@ function endOf(last: string, { snapshot, newest }: Seen): string {
   return `${isBelow(xmin) ? xmin : end}:${end}:${running.split(',').filter(isBelow).join()}`
 }
 
-/** Their own JSON stands in it as it is, with the digits of all numbers. */
-function jsonOf(changes: readonly Change[]): string {
-  const rows = changes.map(({ model, key, action, before, after }) => {
-    const words = JSON.stringify({ model, key, action }).slice(0, -1)
-    return `${words},"before":${before},"after":${after}}`
-  })
-  return `[${rows.join()}]`
+/** What stands in the statement besides the names of models; texts of JSON as they are, which hold what a JSON of them could not. */
+const CELLS = ['key', 'action', 'before', 'after'] as const
+
+/** How many models of schemas that requests choose are known by their names. */
+const MOST_NAMES = 10_000
+
+/** Schemas of tables by the configuration of the database, and by where a request looks for them. */
+const schemas = oncePer<object, RecentMap<string | undefined>>(() => new RecentMap(MOST_NAMES))
+
+/**
+ * What a model is called in the table: by its own, and where a request looks for that in schemas that it chooses, as with one
+ * for each tenant, with the schema.
+ */
+export async function nameIn(knex: Queryable, table: string): Promise<string> {
+  const path = searchPathOf(knex)
+  if (path === undefined) return table
+  const known = schemas(knex.client.config)
+  const place = JSON.stringify([path, table])
+  let schema = known.get(place)
+  if (schema === undefined) {
+    const { rows } = await runRaw<{ rows: readonly { readonly schema: string }[] }>(
+      knex,
+      'select nspname as schema from pg_class join pg_namespace n on n.oid = relnamespace where pg_class.oid = to_regclass(?)',
+      [toReference(knex, table)],
+    )
+    schema = rows[0]?.schema
+    if (schema !== undefined) known.set(place, schema)
+  }
+  return schema === undefined || table.includes('.') ? table : `${schema}.${table}`
+}
+
+async function namesIn(knex: Queryable, changes: readonly Change[]): Promise<readonly string[]> {
+  const names = new Map<string, string>()
+  for (const { model } of changes) if (!names.has(model)) names.set(model, await nameIn(knex, model))
+  return changes.map(({ model }) => names.get(model) as string)
 }
 
 /** Work on the table, to which the roles of callers have no right. */

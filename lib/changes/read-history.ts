@@ -45,6 +45,7 @@ export async function readHistory(view: GenericView, object: Model, page: Histor
   const changes = await selectChanges(knex, {
     model: model.tableName,
     key: keyText(object, view.getSerializerContext()),
+    isSoft: view.plan.viewClass.softDelete !== null,
     before: page.before,
     limit: page.limit ?? 25,
   })

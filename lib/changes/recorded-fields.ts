@@ -5,6 +5,7 @@ import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import type { ModelDescription } from '../models/model-description.js'
+import { type ModelClass, modelName } from '../models/objection.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import { type BoundField, type FieldsDescription, SEEN, type SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -14,6 +15,8 @@ import { writesByPlan } from '../serializers/writes-by-plan.js'
 
 /** Which fields are recorded. */
 export interface RecordedChoice {
+  /** The model whose objects are recorded. @default that of the serializer */
+  readonly of?: ModelClass
   /** Their names. @default all that show the object's own row, and the keys of what it points to */
   readonly only?: readonly string[] | undefined
   /** Rules whose masks are never recorded. */
@@ -25,7 +28,7 @@ export interface RecordedChoice {
  * change of theirs.
  * @throws {ConfigurationError} it does not write field by field, or a name is no field that it shows
  */
-export function recordedClass(serializer: SerializerClass, { only, rules }: RecordedChoice): SerializerClass {
+export function recordedClass(serializer: SerializerClass, { of, only, rules }: RecordedChoice): SerializerClass {
   const base = unseen(serializer)
   if (!writesByPlan(base.prototype)) {
     throw new ConfigurationError(
@@ -33,6 +36,11 @@ export function recordedClass(serializer: SerializerClass, { only, rules }: Reco
     )
   }
   const { readable, model } = serializerPlan(base)
+  if (of && model && model.model.tableName !== of.tableName) {
+    throw new ConfigurationError(
+      `changes: ${base.name} shows objects of ${modelName(model.model)}; name a serializer of ${modelName(of)}`,
+    )
+  }
   for (const name of only ?? []) {
     if (readable.some((bound) => bound.name === name)) continue
     const names = readable.map((bound) => bound.name)

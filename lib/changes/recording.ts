@@ -70,7 +70,7 @@ class Recording {
     const { serializer = serializerClass, fields: only } = typeof changes === 'object' ? changes : {}
     if (!serializer || !clientKey(this.#view.modelClass())) return undefined
     return {
-      shown: recordedClass(serializer, { only, rules: this.#rules }),
+      shown: recordedClass(serializer, { of: this.#view.modelClass(), only, rules: this.#rules }),
       mark: softDelete === null ? undefined : resourceOf(this.#view).deletion?.column,
       nested: nestedRows(serializerClass ?? serializer),
     }
@@ -124,7 +124,11 @@ export async function checkRecording(view: RecordingViewClass, knex: Queryable |
       )
     }
     const recording = recordingOf(view, undefined)
-    recording.of(model)
+    if (view.changes !== false && !recording.of(model)) {
+      throw new ConfigurationError(
+        'changes: getSerializerClass() chooses for each request what shows objects; name what shows changes: static changes = { serializer }',
+      )
+    }
     const taking = declaredInput(view)
     if (taking) checkNested(recording, taking, new Set())
     if (knex && !(await findChangesTable(knex))) {

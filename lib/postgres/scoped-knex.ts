@@ -128,17 +128,28 @@ async function begin({ base, settings }: KnexScope, container?: unknown, config?
 }
 
 /** Sets them for what is left of a transaction. @throws {SettingsRefused} PostgreSQL does not let the login do so */
-export async function applySettings(trx: Knex.Transaction, { text, values, hasRole }: LocalSettings): Promise<void> {
-  await sendSettings(await clientOf(trx).acquireConnection(), { text, values })
-  if (hasRole) Object.assign(trx, { [HAS_ROLE]: true })
+export async function applySettings(trx: Knex.Transaction, settings: LocalSettings): Promise<void> {
+  await sendSettings(await clientOf(trx).acquireConnection(), settings)
+  const { hasRole, searchPath } = settings
+  Object.assign(trx, { ...(hasRole && { [HAS_ROLE]: true }), ...(searchPath !== undefined && { [PATH]: searchPath }) })
 }
 
 const HAS_ROLE = Symbol('statements run as a role')
+const PATH = Symbol('where tables are looked for')
 
 interface Begun {
   readonly [HAS_ROLE]?: boolean
+  readonly [PATH]?: string
   /** Of a savepoint, what it stands in. */
   readonly parentTransaction?: Knex.Transaction
+}
+
+/** Where a request has its tables looked for, in transactions too; undefined where the connection says so. */
+export function searchPathOf(knex: Queryable): string | undefined {
+  const scope = scopeOf(knex)
+  if (scope) return scope.settings.searchPath
+  const { [PATH]: path, parentTransaction } = knex as Begun
+  return path ?? (parentTransaction && searchPathOf(parentTransaction))
 }
 
 /** True where statements run as the role of a caller, in transactions too. */

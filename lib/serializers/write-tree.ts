@@ -56,16 +56,13 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
   }
   const rows: Model[] = []
   for (const { row } of items) rows.push(row as Model)
-  if (log) log.add(addedOf(items), classOf(serializer))
+  // one whose key has changed is another one, too
+  if (log) log.add(rows, classOf(serializer))
   return rows
 }
 
 function storedOf(items: readonly WriteItem[]): Model[] {
   return items.flatMap(({ instance }) => instance ?? [])
-}
-
-function addedOf(items: readonly WriteItem[]): Model[] {
-  return items.flatMap(({ instance, row }) => (instance ? [] : (row as Model)))
 }
 
 function classOf(serializer: AnySerializer): SerializerClass {

@@ -428,15 +428,21 @@ describe('a change', () => {
     expect((await send('PATCH', '/seats/1,2', { heldBy: 'b' })).status).toBe(200)
     expect((await send('POST', '/notes', { noteText: 'a' })).status).toBe(201)
     expect(await recorded()).toEqual([
-      { model: 'seats', key: '1,2', action: 'create', before: null, after: { rowNo: 1, seatNo: 2, heldBy: 'a' } },
       {
-        model: 'seats',
+        model: 'tenant.seats',
+        key: '1,2',
+        action: 'create',
+        before: null,
+        after: { rowNo: 1, seatNo: 2, heldBy: 'a' },
+      },
+      {
+        model: 'tenant.seats',
         key: '1,2',
         action: 'update',
         before: { rowNo: 1, seatNo: 2, heldBy: 'a' },
         after: { rowNo: 1, seatNo: 2, heldBy: 'b' },
       },
-      { model: 'notes', key: '1', action: 'create', before: null, after: { id: 1, noteText: 'a' } },
+      { model: 'tenant.notes', key: '1', action: 'create', before: null, after: { id: 1, noteText: 'a' } },
     ])
     expect((await send('GET', '/seats/1,2/history')).json).toHaveLength(2)
   })
@@ -495,6 +501,163 @@ describe('a change', () => {
       { model: 'books', key: json.id, action: 'create', before: null, after: { id: json.id, title: 'Emma' } },
     ])
     expect((await send('GET', `/books/${json.id}/history`)).json).toMatchObject([{ after: json }])
+  })
+
+  class Tag extends Model {
+    static override tableName = 'tags'
+    static override idColumn = 'slug'
+  }
+  class TagSerializer extends ModelSerializer<Tag> {
+    static override model = Tag
+    static override fields = ['slug', 'label']
+    static override extraKwargs = { slug: { readOnly: false } }
+  }
+  class Tags extends HistoryMixin(ChangesMixin(BulkModelViewSet<Tag>)) {
+    static override model = Tag
+    static override serializerClass: SerializerClass = TagSerializer
+  }
+
+  it('of the key is the end of one object, and the beginning of another', async () => {
+    Tag.knex(database.knex)
+    await database.knex('tags').delete()
+    const { send } = await serveBooks(Tags)
+    await send('POST', '/books', { slug: 'a', label: 'A' })
+    await send('PATCH', '/books/a', { slug: 'b' })
+    await send('PUT', '/books/b', { slug: 'b', label: 'B' })
+    expect(await recorded()).toEqual([
+      { model: 'tags', key: 'a', action: 'create', before: null, after: { slug: 'a', label: 'A' } },
+      { model: 'tags', key: 'a', action: 'delete', before: { slug: 'a', label: 'A' }, after: null },
+      { model: 'tags', key: 'b', action: 'create', before: null, after: { slug: 'b', label: 'A' } },
+      {
+        model: 'tags',
+        key: 'b',
+        action: 'update',
+        before: { slug: 'b', label: 'A' },
+        after: { slug: 'b', label: 'B' },
+      },
+    ])
+  })
+
+  it('of an object that had the same key is not shown', async () => {
+    Tag.knex(database.knex)
+    await database.knex('tags').delete()
+    const { send } = await serveBooks(Tags)
+    await send('POST', '/books', { slug: 'a', label: 'of somebody else' })
+    await send('DELETE', '/books/a')
+    await send('POST', '/books', { slug: 'a', label: 'own' })
+    await send('PATCH', '/books/a', { label: 'own, too' })
+    const labels = async () => (await send('GET', '/books/a/history')).json.map((one: any) => one.after.label)
+    expect(await labels()).toEqual(['own, too', 'own'])
+    await send('DELETE', '/books/a')
+    await database.knex('tags').insert({ slug: 'a', label: 'by SQL' })
+    expect(await labels()).toEqual([])
+  })
+
+  it('of JSON that PostgreSQL keeps as a text is recorded as it is', async () => {
+    await database.knex.raw(`create table drafts (id int primary key, facts json, title text);
+      insert into drafts values (1, '{"a":"\\u0000"}', 'a'), (2, '"\\ud800"', 'a')`)
+    class Draft extends Model {
+      static override tableName = 'drafts'
+    }
+    Draft.knex(database.knex)
+    class DraftSerializer extends ModelSerializer<Draft> {
+      static override model = Draft
+      static override fields = '__all__' as const
+    }
+    class Drafts extends HistoryMixin(ChangesMixin(BulkModelViewSet<Draft>)) {
+      static override model = Draft
+      static override serializerClass: SerializerClass = DraftSerializer
+    }
+    const { send } = await serveBooks(Drafts)
+    for (const [id, facts] of [
+      [1, { a: '\u0000' }],
+      [2, '\ud800'],
+    ] as const) {
+      expect((await send('PATCH', `/books/${id}`, { title: 'b' })).status).toBe(200)
+      expect((await send('GET', `/books/${id}/history`)).json).toMatchObject([{ after: { facts, title: 'b' } }])
+    }
+  })
+
+  it('is shown by the serializer that nests the object, though another one nests others of its model', async () => {
+    class Rated extends Book {
+      static override relationMappings = () => {
+        const join = { from: 'books.id', to: 'reviews.book_id' }
+        const some = (sign: string) => ({
+          relation: Model.HasManyRelation,
+          modelClass: Review,
+          join,
+          filter: (query: any) => query.where('stars', sign, 2),
+        })
+        return { ...Book.relationMappings(), good: some('>'), bad: some('<=') } as any
+      }
+    }
+    Rated.knex(database.knex)
+    class StarsSerializer extends ModelSerializer<Review> {
+      static override model = Review
+      static override fields = ['id', 'stars']
+    }
+    class RatedSerializer extends ModelSerializer<Rated> {
+      static override model = Rated
+      static override fields = ['id', 'title']
+      static override declaredFields: DeclaredFields = {
+        good: new NestedSerializer(ReviewSerializer, { many: true, required: false }),
+        bad: new NestedSerializer(StarsSerializer, { many: true, required: false }),
+      }
+    }
+    class RatedBooks extends BookViewSet {
+      static override model: any = Rated
+      static override serializerClass: SerializerClass = RatedSerializer
+    }
+    const { send } = await serveBooks(RatedBooks)
+    await send('POST', '/books', { title: 'Emma', good: [{ text: 'good' }], bad: [{ stars: 1 }] })
+    await send('PATCH', '/books/1', { good: [{ id: 1, text: 'very' }], bad: [{ id: 2, stars: 2 }] })
+    const reviews = (await recorded()).filter(({ model }) => model === 'reviews')
+    expect(reviews.map(({ key, before, after }) => [key, before, after])).toEqual([
+      ['1', null, { id: 1, text: 'good' }],
+      ['2', null, { id: 2, stars: 1 }],
+      ['1', { id: 1, text: 'good' }, { id: 1, text: 'very' }],
+      ['2', { id: 2, stars: 1 }, { id: 2, stars: 2 }],
+    ])
+  })
+
+  it('in the schema of one tenant is not shown to another', async () => {
+    await database.knex.raw(`
+      create table memos (id int generated always as identity primary key, text text);
+      create schema one; create table one.memos (like memos including all);
+      create schema other; create table other.memos (like memos including all)`)
+    class Memo extends Model {
+      static override tableName = 'memos'
+    }
+    Memo.knex(database.knex)
+    class MemoSerializer extends ModelSerializer<Memo> {
+      static override model = Memo
+      static override fields = '__all__' as const
+    }
+    class Memos extends HistoryMixin(ChangesMixin(BulkModelViewSet<Memo>)) {
+      static override model = Memo
+      static override serializerClass: SerializerClass = MemoSerializer
+      static override databaseSettings = (ctx: any) => ({ search_path: ctx.get('tenant') })
+
+      @action({ methods: ['POST'], detail: true })
+      async tell() {
+        const trx = this.trx as Knex.Transaction
+        await recordChange(trx, { model: 'memos', key: 1, action: 'told', after: { text: 'own' }, ctx: this.ctx })
+      }
+    }
+    const { send } = await serveBooks(Memos)
+    const tenants = ['one', 'other']
+    for (const tenant of tenants) await send('POST', '/books', { text: `of ${tenant}` }, { tenant })
+    await send('POST', '/books/1/tell', undefined, { tenant: 'one' })
+    expect((await recorded()).map(({ model, after }) => [model, after.text])).toEqual([
+      ['one.memos', 'of one'],
+      ['other.memos', 'of other'],
+      ['one.memos', 'own'],
+    ])
+    for (const tenant of tenants) {
+      const { json } = await send('GET', '/books/1/history', undefined, { tenant })
+      expect(json.at(-1).after).toEqual({ id: 1, text: `of ${tenant}` })
+      expect(json).toHaveLength(tenant === 'one' ? 2 : 1)
+    }
   })
 
   it('by SQL of the application is recorded by recordChange(), in its transaction', async () => {
@@ -821,6 +984,20 @@ describe('prepare() refuses', () => {
     }
     expect(await refusal({ serializerClass: Whole })).toContain('Whole changes its output as a whole')
     expect(await refusal({ serializerClass: Whole, changes: { serializer: BookSerializer } })).toBeUndefined()
+  })
+
+  it('a serializer that is chosen for each request, and one of another model', async () => {
+    class Choosing extends BookViewSet {
+      static override serializerClass: any = null
+      override getSerializerClass() {
+        return BookSerializer
+      }
+    }
+    expect(await refusal({}, Choosing)).toContain('name what shows changes: static changes = { serializer }')
+    expect(await refusal({ changes: { serializer: FlatSerializer } }, Choosing)).toBeUndefined()
+    expect(await refusal({ changes: { serializer: ReviewSerializer } })).toContain(
+      'changes: ReviewSerializer shows objects of Review; name a serializer of Book',
+    )
   })
 
   it('a nested serializer that does so, and ids that expire', async () => {
