@@ -59,7 +59,7 @@ export async function postWebhook(message: WebhookRequest, options: PostOptions 
   const { timeoutSeconds = 15, signal } = options
   const ending = new AbortController()
   const stop = () => ending.abort(new Undeliverable('the attempt was stopped'))
-  const late = () => ending.abort(new Undeliverable(`there was no answer within ${timeoutSeconds} seconds`))
+  const late = () => ending.abort(new Undeliverable(`there was no answer within ${timeoutSeconds} s`))
   const timer = setTimeout(late, timeoutSeconds * 1000)
   signal?.addEventListener('abort', stop)
   if (signal?.aborted) stop()

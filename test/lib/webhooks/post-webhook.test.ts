@@ -17,7 +17,7 @@ import { serveNames } from '../../support/name-server.js'
 import { startProgram } from '../../support/program.js'
 
 const NOT_PUBLIC = { status: undefined, problem: 'the host has an address that is not public' }
-const LATE = { status: undefined, problem: 'there was no answer within 0.2 seconds' }
+const LATE = { status: undefined, problem: 'there was no answer within 0.2 s' }
 const STOPPED = { status: undefined, problem: 'the attempt was stopped' }
 const CLOSED = { status: undefined, problem: 'the connection failed' }
 const LOST = { status: undefined, problem: 'the connection failed (ECONNRESET)' }
