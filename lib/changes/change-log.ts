@@ -11,13 +11,17 @@ import { exactKey } from '../models/exact-key.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelOf } from '../models/objection.js'
+import { toReference } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { runsAsRole } from '../postgres/scoped-knex.js'
+import { runRaw } from '../postgres/type-parsers.js'
 import { spelling } from '../queryset/key-rows.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { whereRows } from '../queryset/where-keys.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { lockRows } from '../serializers/lock-rows.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { RequestLog } from '../views/request/log-writes.js'
@@ -90,11 +94,23 @@ export class ChangeLog implements RequestLog {
     const rows = images.map(({ row }) => row as Loose)
     for (const { relation, shownBy } of nested) {
       await loadRelations(model, rows, { relations: { [relation]: {} }, knex: this.#trx })
-      await this.keep(
-        rows.flatMap((row) => (row[relation] ?? []) as Model | Model[]),
-        shownBy,
-      )
+      const related = rows.flatMap((row) => (row[relation] ?? []) as Model | Model[])
+      // nobody changes them any more until they are gone
+      if (await this.#mayLock(related)) await lockRows(related, this.#trx)
+      await this.keep(related, shownBy)
     }
+  }
+
+  /** A role that may see and delete rows may still have no right to lock them. */
+  async #mayLock([row]: readonly Model[]): Promise<boolean> {
+    if (!row || !describeModel(modelOf(row)).lockable) return false
+    if (!runsAsRole(this.#trx)) return true
+    const { rows } = await runRaw<{ rows: readonly { readonly may: boolean | null }[] }>(
+      this.#trx,
+      "select has_any_column_privilege(to_regclass(?), 'update') as may",
+      [toReference(this.#trx, modelOf(row).tableName)],
+    )
+    return rows[0]?.may === true
   }
 
   add(rows: readonly Model[], shownBy?: SerializerClass): void {

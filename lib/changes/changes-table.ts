@@ -330,8 +330,10 @@ export async function ensureChangesTable(knex: Knex): Promise<void> {
   await addMonths(knex)
 }
 
+/** Names of 63 characters are all that PostgreSQL keeps, and months must differ. */
 function partition(end: string): string {
-  return quotedName(`${setting('changesTable') ?? DEFAULT_TABLE}_${end}`)
+  const table = setting('changesTable') ?? DEFAULT_TABLE
+  return quotedName(`${table.replace(/(?<=^|\.)(\w{55})\w+$/, '$1')}_${end}`)
 }
 
 /** Rows of the month are in another partition already; and somebody holds the table: it is for the next time then. */

@@ -6,6 +6,7 @@ import { copyNumerals } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { isRecord } from '../kernel/records.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
+import { deletionOf } from '../models/soft-deletes.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
@@ -45,7 +46,7 @@ export async function readHistory(view: GenericView, object: Model, page: Histor
   const changes = await selectChanges(knex, {
     model: model.tableName,
     key: keyText(object, view.getSerializerContext()),
-    isSoft: view.plan.viewClass.softDelete !== null,
+    isSoft: deletionOf(model) !== undefined,
     before: page.before,
     limit: page.limit ?? 25,
   })

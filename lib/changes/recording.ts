@@ -107,7 +107,8 @@ export function openLog(view: GenericView, trx: Queryable): ChangeLog {
   return new ChangeLog(trx, {
     origin: originOf(ctx),
     context: { ctx, user: ctx.state['user'] as unknown },
-    deletes: ctx.method === 'DELETE',
+    // what is marked leaves what is nested where it is
+    deletes: ctx.method === 'DELETE' && (plan.viewClass.softDelete === null || plan.action === 'purgeDeleted'),
     recorded: (model, shownBy) => recording.of(model, shownBy),
   })
 }

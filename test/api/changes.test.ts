@@ -756,6 +756,51 @@ describe('many writers at once', () => {
   })
 })
 
+describe('what is deleted together with an object', () => {
+  it('is recorded as it was at the last, though others change it at the same time', async () => {
+    const { knex } = database
+    await client.send('POST', '/books', { title: 'Emma', reviews: [{ text: 'old' }, { text: 'gone' }] })
+    const other = await knex.transaction()
+    await other('reviews').where({ id: 1 }).update({ text: 'new' })
+    await other('reviews').where({ id: 2 }).delete()
+    const deleting = client.send('DELETE', '/books/1')
+    const waits = async () => {
+      const { rows } = await knex.raw(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return rows.length > 0
+    }
+    while (!(await waits())) await sleep(10)
+    await other.commit()
+    expect((await deleting).status).toBe(204)
+    const deleted = (await recorded()).filter(({ action: word }) => word === 'delete')
+    expect(deleted.map(({ model, key, before }) => [model, key, before.text ?? before.title])).toEqual([
+      ['books', '1', 'Emma'],
+      ['reviews', '1', 'new'],
+    ])
+  })
+
+  it.skipIf(runsAsRole())('is recorded for a role that may not change it', async () => {
+    const { knex } = database
+    const role = `deleter_${process.pid}`
+    await knex.raw(`create role ${role} nologin; grant select, update, delete on books to ${role};
+      grant select on reviews, authors, genres, books_genres to ${role}`)
+    onTestFinished(async () => void (await knex.raw(`drop owned by ${role}; drop role ${role}`)))
+    class AsCaller extends BookViewSet {
+      static override databaseRole = role
+    }
+    await client.send('POST', '/books', { title: 'Emma', reviews: [{ text: 'r' }] })
+    const { send } = await serveBooks(AsCaller)
+    expect((await send('DELETE', '/books/1')).status).toBe(204)
+    expect((await recorded()).map(({ model, action: word }) => `${word} ${model}`)).toEqual([
+      'create reviews',
+      'create books',
+      'delete books',
+      'delete reviews',
+    ])
+  })
+})
+
 describe('readChanges()', () => {
   it('reads each change once, those of an object in their order, whatever is running meanwhile', {
     timeout: 600_000,
@@ -845,6 +890,14 @@ describe('a history', () => {
   })
 
   class Historic extends HistoryMixin(BookViewSet) {}
+
+  it('of an object that is marked as deleted goes on, where that is shown', async () => {
+    const { send } = await serveBooks(Historic)
+    await client.send('POST', '/kept', { title: 'Emma' })
+    await client.send('DELETE', '/kept/1')
+    const { json } = await send('GET', '/books/1/history')
+    expect(json.map((one: any) => one.action)).toEqual(['delete', 'create'])
+  })
 
   it('is the changes of one object, the last first, in pages', async () => {
     const { send } = await serveBooks(Historic)
@@ -1051,6 +1104,19 @@ describe('the table', () => {
     )
     expect(rows).toHaveLength(5)
     expect(rows.filter(({ reads }: { reads: boolean }) => reads)).toEqual([])
+  })
+
+  it('has a part for each month, however long its name is', async () => {
+    const { knex } = database
+    const name = 'a'.repeat(60)
+    configure({ changesTable: name })
+    onTestFinished(async () => {
+      configure({})
+      await knex.raw(`drop table if exists ${name}`)
+    })
+    await ensureChangesTable(knex)
+    const { rows } = await knex.raw(`select from pg_inherits where inhparent = '${name}'::regclass`)
+    expect(rows).toHaveLength(4)
   })
 
   it('gets its months another time, where somebody writes to it for long', async () => {
