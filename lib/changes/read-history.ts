@@ -16,6 +16,7 @@ import { whereRows } from '../queryset/where-keys.js'
 import { findOwnReadable } from '../serializers/limited-fields.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { isReadableAt } from '../serializers/readable-at.js'
+import { isBuiltIn } from '../views/built-in.js'
 import type { GenericView } from '../views/generic-view.js'
 import { querysetOf } from '../views/steps/visible-query.js'
 import { keyText } from './change-log.js'
@@ -81,17 +82,25 @@ async function readableNames(view: GenericView, object: Model, knex: Queryable):
   if (!recorded) return new Set()
   const context = view.getSerializerContext()
   const seen = serializerPlan(view.seenClass(recorded.shown))
+  const chosen = chosenNames(view)
   const [row] = view.visibleFields
     ? ((await readExactly(whereRows(ownRows(model, knex), [object]))) as Model[])
     : [object]
   if (!row) return new Set()
   await findOwnReadable(seen, [row], { context })
   const isShown = seen.readable.filter((bound) => {
-    const { access, relation } = bound
+    const { access, relation, name } = bound
+    if (chosen?.has(name) === false) return false
     const isLimited = relation && visibleRowsIn(context)?.related(leading(model, relation)) !== undefined
     return access?.mask === undefined && !isLimited && isReadableAt(bound, row, context)
   })
   return new Set(isShown.map(({ name }) => name))
+}
+
+/** The fields that the view chooses to show this caller; undefined where it shows all callers the same. */
+function chosenNames(view: GenericView): ReadonlySet<string> | undefined {
+  if (isBuiltIn(view, 'getSerializerClass')) return undefined
+  return new Set(serializerPlan(view.getSerializerClass()).readable.map(({ name }) => name))
 }
 
 function leading(owner: ModelClass, { name, model }: { readonly name: string; readonly model: ModelClass }) {

@@ -1,7 +1,10 @@
-/** What of an object is recorded: the fields of a serializer, but for what is masked, and for what stands in rows of its own. */
+/** What of an object is recorded: the fields of a serializer, but for what is masked, what lasts for no time, and what stands in rows of its own. */
 
 import type { SerializerField } from '../fields/field.js'
+import { FileUploadField } from '../fields/file-upload-field.js'
 import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
+import { StringField } from '../fields/string-field.js'
+import { externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -47,9 +50,9 @@ export function recordedClass(serializer: SerializerClass, { of, only, rules }: 
     throw new ConfigurationError(`changes: ${base.name} shows no field "${name}"${didYouMean(name, names)}`)
   }
   const fields = readable.flatMap((bound): [string, SerializerField][] => {
-    if (isMasked(bound, model, rules)) return []
-    if (only) return only.includes(bound.name) ? [[bound.name, bound.field]] : []
-    const field = recordedField(bound)
+    if (isMasked(bound, model, rules) || isFleeting(bound)) return []
+    if (only && !only.includes(bound.name)) return []
+    const field = lastingField(bound) ?? (only ? bound.field : recordedField(bound))
     return field ? [[bound.name, field]] : []
   })
   return makeClass(base, new Map(fields))
@@ -86,6 +89,22 @@ function isMasked(
 ): boolean {
   const fields = (model && rules?.ruleOf(model.model)?.options.fields) ?? {}
   return [column?.property, relation?.name, name].some((one) => one !== undefined && fields[one]?.mask !== undefined)
+}
+
+/** True for keys that are others for another user, or at another time. */
+function isFleeting({ ids, relation }: BoundField): boolean {
+  const { perUser = false, expire = false } = ids ?? (relation && externalIds(relation.model)) ?? {}
+  return perUser || expire
+}
+
+/** What stays of a field that shows something else each time: the key of a file whose URL may be signed. */
+function lastingField({ field, name, source }: BoundField): SerializerField | undefined {
+  if (!(field instanceof FileUploadField) || source.length > 1) return undefined
+  return new StringField({
+    readOnly: true,
+    allowNull: true,
+    ...(source[0] !== name && { source: source[0] as string }),
+  })
 }
 
 /** Undefined for what is computed, counted, or made of rows of its own. */

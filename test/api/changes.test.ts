@@ -24,6 +24,7 @@ import {
   BulkModelViewSet,
   configure,
   type DeclaredFields,
+  FileUploadField,
   IDMixin,
   ModelSerializer,
   NestedSerializer,
@@ -445,6 +446,60 @@ describe('a change', () => {
       { model: 'tenant.notes', key: '1', action: 'create', before: null, after: { id: 1, noteText: 'a' } },
     ])
     expect((await send('GET', '/seats/1,2/history')).json).toHaveLength(2)
+  })
+
+  it('has no ids that expire, and of a file its key in place of a URL that is signed each time', async () => {
+    await database.knex.raw(`create table covers (id int primary key, title text, image text, author_id int references authors);
+      insert into covers values (1, 'a', 'one.png', 1)`)
+    configure({ secretKey: 'a secret of the changes, long enough' })
+    onTestFinished(() => configure({}))
+    class Expiring extends IDMixin(Author) {
+      static override idConfig = {
+        mode: 'signed',
+        alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8',
+        hmacKeys: ['a key of the changes, long enough'],
+        expiresIn: 60,
+      } as const
+    }
+    class Cover extends Model {
+      static override tableName = 'covers'
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Expiring,
+          join: { from: 'covers.author_id', to: 'authors.id' },
+        },
+      })
+    }
+    for (const model of [Expiring, Cover]) model.knex(database.knex)
+    let signed = 0
+    class CoverSerializer extends ModelSerializer<Cover> {
+      static override model = Cover
+      static override fields = ['id', 'title', 'author']
+      static override declaredFields: DeclaredFields = {
+        image: new FileUploadField({
+          storage: {
+            save: async () => 'two.png',
+            delete: async () => {},
+            url: (key) => `https://files.example.org/${key}?signature=${signed++}`,
+          },
+          required: false,
+        }),
+      }
+    }
+    class Covers extends ChangesMixin(BulkModelViewSet<Cover>) {
+      static override model = Cover
+      static override serializerClass: SerializerClass = CoverSerializer
+    }
+    const { send } = await serveBooks(Covers)
+    expect((await send('PATCH', '/books/1', { title: 'a' })).status).toBe(200)
+    expect((await send('PATCH', '/books/1', { title: 'b' })).status).toBe(200)
+    expect((await recorded()).map(({ before, after }) => [before, after])).toEqual([
+      [
+        { id: 1, title: 'a', image: 'one.png' },
+        { id: 1, title: 'b', image: 'one.png' },
+      ],
+    ])
   })
 
   it('tells which objects are nested by links, and which one by a key', async () => {
@@ -940,6 +995,19 @@ describe('a history', () => {
     expect((await chosen.send('GET', '/books/1/history')).json).toEqual([])
     await database.knex('books').update({ title: 'Other' })
     expect((await chosen.send('GET', '/books/1/history')).status).toBe(404)
+  })
+
+  it('shows no field that the view does not choose for the caller', async () => {
+    class Choosing extends Historic {
+      override getSerializerClass(): any {
+        return this.ctx.get('user') === '1' ? BookSerializer : FlatSerializer
+      }
+    }
+    const { send } = await serveBooks(Choosing)
+    await send('POST', '/books', { title: 'Emma', genres: [1] }, { user: '1' })
+    const read = async (user: string) => (await send('GET', '/books/1/history', undefined, { user })).json[0].after
+    expect(await read('1')).toEqual({ id: 1, title: 'Emma', price: null, total: 0, author: null, genres: [1] })
+    expect(await read('2')).toEqual({ id: 1, title: 'Emma', price: null, total: 0 })
   })
 
   it('shows what the caller may read of the object now', async () => {
