@@ -127,7 +127,7 @@ export interface AskedChanges {
   /** What is deleted may come back. */
   readonly isSoft: boolean
   /** Only those with a smaller id. */
-  readonly before: number | undefined
+  readonly before: number | string | undefined
   readonly limit: number
 }
 

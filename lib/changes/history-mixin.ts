@@ -28,7 +28,7 @@ class ChangeSerializer extends Serializer {
 
 /** What the query of a history may say. */
 const QUERY = {
-  before: new IntegerField({ required: false, minValue: 1, helpText: 'Changes before this one, by its id.' }),
+  before: new BigIntegerField({ required: false, minValue: 1, helpText: 'Changes before this one, by its id.' }),
   limit: new IntegerField({ required: false, minValue: 1, maxValue: 100, default: 25, helpText: 'The most changes.' }),
 }
 
@@ -43,7 +43,7 @@ export function HistoryMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     /** Answers `GET /<prefix>/{id}/history`. */
     @action({ methods: ['GET'], detail: true, queryParameters: QUERY, outputSerializer: [ChangeSerializer] })
-    async history(asked: { readonly before?: number; readonly limit?: number }): Promise<unknown> {
+    async history(asked: { readonly before?: number | string; readonly limit?: number }): Promise<unknown> {
       const object = (await this.getObject()) as Model
       return readHistory(this, object, asked)
     }

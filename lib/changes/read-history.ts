@@ -26,7 +26,7 @@ import { type RecordingViewClass, recordingOf } from './recording.js'
 /** Which changes of an object. */
 export interface HistoryPage {
   /** Before the one with this id. @default the last */
-  readonly before?: number
+  readonly before?: number | string
   /** The most of them. @default 25 */
   readonly limit?: number
 }

@@ -970,7 +970,13 @@ describe('a history', () => {
       ['create', '1.00'],
     ])
     expect((await send('GET', '/books/9/history')).status).toBe(404)
-    for (const query of ['limit=0', 'limit=101', 'before=x', 'before=0'])
+    await database.knex.raw('alter table koa_viewsets_changes alter id restart with 9007199254740993')
+    await send('PATCH', '/books/1', { price: '9.00' })
+    await send('PATCH', '/books/1', { price: '10.00' })
+    const [{ id: last }] = (await send('GET', '/books/1/history?limit=1')).json
+    const [next] = (await send('GET', `/books/1/history?limit=1&before=${last}`)).json
+    expect([last, next.id, next.after.price]).toEqual(['9007199254740994', '9007199254740993', '9.00'])
+    for (const query of ['limit=0', 'limit=101', 'before=x', 'before=0', 'before=9223372036854775808'])
       expect((await send('GET', `/books/1/history?${query}`)).status).toBe(400)
     expect((await send('POST', '/books/1/history')).status).toBe(405)
   })
