@@ -133,8 +133,7 @@ export class ChangeLog implements RequestLog {
   async record(): Promise<void> {
     const changes: Change[] = []
     for (const written of this.#written.values()) {
-      const rows = [...written.rows].map(([key, row]) => withKey(row, key))
-      const images = await this.#read(written, rows)
+      const images = await this.#readNoted(written)
       const after = new Map(images.map((image) => [image.key, image]))
       for (const [key, before] of written.before) {
         const change = this.#change(written.model, before, after.get(key) ?? null)
@@ -175,11 +174,25 @@ export class ChangeLog implements RequestLog {
     return written
   }
 
+  async #readNoted(written: WrittenModel): Promise<readonly Image[]> {
+    const noted = [...written.rows]
+    const isSame = ([key, row]: readonly [string, Model]) => keyOf(row) === key
+    const moved = noted.filter((one) => !isSame(one)).map(([key, row]) => withKey(row, key))
+    const same = noted.filter(isSame).map(([, row]) => row)
+    // to the database keys may be equal that are written in two ways: what it finds by the old one has the new one
+    return [...(await this.#read(written, same)), ...(await this.#readRows(written, moved))]
+  }
+
   /** The rows as they are now, whatever a queryset or a hook has made of their objects. */
-  async #read({ model, shown, mark }: WrittenModel, rows: readonly Model[]): Promise<readonly Image[]> {
+  async #read(written: WrittenModel, rows: readonly Model[]): Promise<readonly Image[]> {
+    const images = rows.length > 0 ? await readImages(written, rows, this.#trx) : []
+    return images
+      ? images.map(({ place, ...image }) => this.#image(rows[place] as Model, image))
+      : this.#readRows(written, rows)
+  }
+
+  async #readRows({ model, shown, mark }: WrittenModel, rows: readonly Model[]): Promise<readonly Image[]> {
     if (rows.length === 0) return []
-    const images = await readImages({ model, shown, mark }, rows, this.#trx)
-    if (images) return images.map(({ place, ...image }) => this.#image(rows[place] as Model, image))
     const found = (await readExactly(whereRows(ownRows(model, this.#trx), rows))) as Model[]
     const { relations } = serializerPlan(shown)
     if (Object.keys(relations).length > 0) await loadRelations(model, found, { relations, knex: this.#trx })
@@ -223,9 +236,8 @@ function keyOf(row: Model): string {
   )
 }
 
-/** An object that has the key, which a write may have changed in the one that was noted. */
+/** An object that has the key, which a write has changed in the one that was noted. */
 function withKey(row: Model, key: string): Model {
-  if (keyOf(row) === key) return row
   const values = JSON.parse(key) as readonly unknown[]
   const { primaryKey } = describeModel(modelOf(row))
   const other = Object.create(modelOf(row).prototype) as Model

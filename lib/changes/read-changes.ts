@@ -85,10 +85,25 @@ function written({ last, next }: Position): string {
 const SNAPSHOT = '\\d+:\\d+:(?:\\d+(?:,\\d+)*)?'
 const WRITTEN = new RegExp(`^(${SNAPSHOT})(?:;(${SNAPSHOT});(\\d+))?$`)
 
+/** PostgreSQL's bigint has it. */
+const isNumber = (text: string) => BigInt(text) < 2n ** 63n
+
+/** The oldest that is running, those that are, and where the others begin, in their order. */
+function isSnapshot(text: string): boolean {
+  const [xmin = '', xmax = '', running = ''] = text.split(':')
+  const numbers = [xmin, ...(running === '' ? [] : running.split(',')), xmax]
+  const isOrdered = numbers.every(
+    (number, index) => index === 0 || BigInt(numbers[index - 1] as string) <= BigInt(number),
+  )
+  const isBelow = running === '' || BigInt(numbers.at(-2) as string) < BigInt(xmax)
+  return BigInt(xmin) > 0n && isOrdered && isBelow && isNumber(xmax)
+}
+
 /** @throws {ConfigurationError} */
 function parsed(position: string): Position {
   const [, last, snapshot, id] = WRITTEN.exec(position) ?? []
-  if (last === undefined) {
+  const isReadable = [last, snapshot].every((one) => one === undefined || isSnapshot(one)) && isNumber(id ?? '1')
+  if (last === undefined || !isReadable) {
     throw new ConfigurationError(
       `readChanges(): position is ${JSON.stringify(position)}; give one that a call has returned, 'now', or none`,
     )

@@ -593,6 +593,32 @@ describe('a change', () => {
     ])
   })
 
+  it('of the spelling of a key is one, too, though the database takes it for the same', async () => {
+    await database.knex.raw('create extension citext; create table terms (word citext primary key, meaning text)')
+    class Term extends Model {
+      static override tableName = 'terms'
+      static override idColumn = 'word'
+    }
+    Term.knex(database.knex)
+    class TermSerializer extends ModelSerializer<Term> {
+      static override model = Term
+      static override fields = ['word', 'meaning']
+      static override extraKwargs = { word: { readOnly: false } }
+    }
+    class Terms extends ChangesMixin(BulkModelViewSet<Term>) {
+      static override model = Term
+      static override serializerClass: SerializerClass = TermSerializer
+    }
+    const { send } = await serveBooks(Terms)
+    await send('POST', '/books', { word: 'Ab', meaning: 'a' })
+    await send('PUT', '/books/ab', { word: 'aB', meaning: 'b' })
+    expect((await recorded()).map(({ key, action: word, after }) => [key, word, after?.word])).toEqual([
+      ['Ab', 'create', 'Ab'],
+      ['Ab', 'delete', undefined],
+      ['aB', 'create', 'aB'],
+    ])
+  })
+
   it('of an object that had the same key is not shown', async () => {
     Tag.knex(database.knex)
     await database.knex('tags').delete()
@@ -929,6 +955,12 @@ describe('readChanges()', () => {
   it.each([
     [{ position: 'x' }, 'position is "x"'],
     [{ position: '1:1:;2' }, 'position is "1:1:;2"'],
+    [{ position: '5:1:' }, 'position is "5:1:"'],
+    [{ position: '0:1:' }, 'position is "0:1:"'],
+    [{ position: '1:5:3,2' }, 'position is "1:5:3,2"'],
+    [{ position: '1:5:5' }, 'position is "1:5:5"'],
+    [{ position: `1:${2n ** 63n}:` }, 'position is "1:9223372036854775808:"'],
+    [{ position: `1:1:;1:1:;${2n ** 63n}` }, 'position is "1:1:;1:1:;9223372036854775808"'],
     [{ limit: 0 }, 'limit is 0; give a whole number of at least 1'],
   ])('refuses %o', async (options, message) => {
     await expect(readChanges(database.knex, options)).rejects.toThrow(message)
@@ -1191,6 +1223,31 @@ describe('the table', () => {
     await ensureChangesTable(knex)
     const { rows } = await knex.raw(`select from pg_inherits where inhparent = '${name}'::regclass`)
     expect(rows).toHaveLength(4)
+  })
+
+  it.skipIf(runsAsRole())('gets its months of its owner: other logins begin without', async () => {
+    const { knex } = database
+    const role = `writer_${process.pid}`
+    configure({ changesTable: 'owned_changes' })
+    await ensureChangesTable(knex)
+    await knex.raw(`create role ${role} nologin; grant select, insert on owned_changes to ${role}`)
+    const other = knexLibrary({
+      client: 'pg',
+      connection: { ...(database.connection as Knex.PgConnectionConfig), options: `-c role=${role}` },
+    })
+    onTestFinished(async () => {
+      await other.destroy()
+      configure({})
+      await knex.raw(`drop table owned_changes; drop role ${role}`)
+    })
+    const { rows } = await knex.raw(
+      `select max(inhrelid::regclass::text) as name from pg_inherits where inhparent = 'owned_changes'::regclass and inhrelid::regclass::text like '%_20%'`,
+    )
+    await knex.raw(`drop table ${rows[0].name}`)
+    await ensureChangesTable(other)
+    await other.transaction((trx) => recordChange(trx, { model: 'books', key: 1, action: 'update' }))
+    expect((await readChanges(other)).changes).toHaveLength(1)
+    await expect(sweepChanges(other)).rejects.toThrow('permission denied')
   })
 
   it('gets its months another time, where somebody writes to it for long', async () => {
