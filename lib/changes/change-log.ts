@@ -15,6 +15,7 @@ import { toReference } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
+import { isHeld } from '../queryset/held-rows.js'
 import { spelling } from '../queryset/key-rows.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { ownRows } from '../queryset/own-row.js'
@@ -84,6 +85,9 @@ export class ChangeLog implements RequestLog {
     for (const [written, own] of this.#byModel(rows, shownBy)) {
       const unknown = this.#note(written, own)
       if (unknown.length === 0) continue
+      // what is read is what this request changes: nobody else does in between
+      const unheld = unknown.filter((row) => !isHeld(row, this.#trx))
+      if (await this.#mayLock(unheld)) await lockRows(unheld, this.#trx)
       const images = await this.#read(written, unknown)
       for (const image of images) written.before.set(image.key, image)
       if (this.#options.deletes) await this.#keepNested(written, images)
@@ -94,10 +98,10 @@ export class ChangeLog implements RequestLog {
     const rows = images.map(({ row }) => row as Loose)
     for (const { relation, shownBy } of nested) {
       await loadRelations(model, rows, { relations: { [relation]: {} }, knex: this.#trx })
-      const related = rows.flatMap((row) => (row[relation] ?? []) as Model | Model[])
-      // nobody changes them any more until they are gone
-      if (await this.#mayLock(related)) await lockRows(related, this.#trx)
-      await this.keep(related, shownBy)
+      await this.keep(
+        rows.flatMap((row) => (row[relation] ?? []) as Model | Model[]),
+        shownBy,
+      )
     }
   }
 

@@ -837,6 +837,17 @@ describe('many writers at once', () => {
   })
 })
 
+/** Until a statement waits for a lock. */
+async function somebodyWaits(): Promise<void> {
+  const waits = async () => {
+    const { rows } = await database.knex.raw(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rows.length > 0
+  }
+  while (!(await waits())) await sleep(10)
+}
+
 describe('what is deleted together with an object', () => {
   it('is recorded as it was at the last, though others change it at the same time', async () => {
     const { knex } = database
@@ -845,13 +856,7 @@ describe('what is deleted together with an object', () => {
     await other('reviews').where({ id: 1 }).update({ text: 'new' })
     await other('reviews').where({ id: 2 }).delete()
     const deleting = client.send('DELETE', '/books/1')
-    const waits = async () => {
-      const { rows } = await knex.raw(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      return rows.length > 0
-    }
-    while (!(await waits())) await sleep(10)
+    await somebodyWaits()
     await other.commit()
     expect((await deleting).status).toBe(204)
     const deleted = (await recorded()).filter(({ action: word }) => word === 'delete')
@@ -879,6 +884,21 @@ describe('what is deleted together with an object', () => {
       'delete books',
       'delete reviews',
     ])
+  })
+})
+
+describe('a nested object', () => {
+  it('is recorded as it was at the last, though others change it at the same time', async () => {
+    const { json } = await client.send('POST', '/books', { title: 'Emma', author: { name: 'Jane' } })
+    const { id } = json.author
+    const other = await database.knex.transaction()
+    await other('authors').where({ id }).update({ name: 'Jane A.' })
+    const changing = client.send('PATCH', '/books/1', { author: { id, name: 'Jane Austen' } })
+    await somebodyWaits()
+    await other.commit()
+    expect((await changing).status).toBe(200)
+    const { before, after } = (await recorded()).at(-1) as Recorded
+    expect([before.name, after.name]).toEqual(['Jane A.', 'Jane Austen'])
   })
 })
 
