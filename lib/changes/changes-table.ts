@@ -228,17 +228,17 @@ interface Seen {
 interface NewRow extends RecordedChange, Seen {}
 
 /**
- * The snapshot, up to the newest change. What is behind that has ended without one, and no position counts it as seen: the
- * number of a transaction that was rolled back is given to another one, where a server crashes, or a standby takes its place,
- * before that is on its disk.
+ * The snapshot, up to the newest change that was ever seen. What is behind that has ended without one, and no position counts it
+ * as seen: the number of a transaction that was rolled back is given to another one, where a server crashes, or a standby takes
+ * its place, before that is on its disk.
  */
 function endOf(last: string, { snapshot, newest }: Seen): string {
-  if (newest === null) return last
   const [xmin = '', xmax = '', running = ''] = snapshot.split(':')
   const [, before = ''] = last.split(':')
-  const seen = BigInt(newest) + 1n
+  const seen = newest === null ? 0n : BigInt(newest) + 1n
   const end = seen > BigInt(before) ? seen : BigInt(before)
-  if (end >= BigInt(xmax)) return snapshot
+  // another server, or an older snapshot
+  if (end > BigInt(xmax)) return last
   const isBelow = (number: string) => number !== '' && BigInt(number) < end
   return `${isBelow(xmin) ? xmin : end}:${end}:${running.split(',').filter(isBelow).join()}`
 }

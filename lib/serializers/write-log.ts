@@ -17,9 +17,13 @@ export interface WriteLog {
 
 const logs = new WeakMap<object, WriteLog>()
 
-/** The log of a transaction; undefined where nobody hears of what it writes. */
+/** The log of a transaction, or of that which a savepoint stands in; undefined where nobody hears of what it writes. */
 export function writeLogOf(trx: Queryable | undefined): WriteLog | undefined {
-  return trx && logs.get(trx)
+  return trx && (logs.get(trx) ?? writeLogOf((trx as Begun).parentTransaction))
+}
+
+interface Begun {
+  readonly parentTransaction?: Queryable
 }
 
 /** From now on the log hears of what the transaction writes. */

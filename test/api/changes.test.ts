@@ -316,6 +316,17 @@ describe('a change', () => {
       }
 
       @action({ methods: ['POST'], detail: true })
+      async tryout() {
+        const { trx } = this
+        await trx?.transaction(async (savepoint) => {
+          this.trx = savepoint
+          const book = await this.getObjectToWrite()
+          await book.$query(savepoint).patch({ price: '3' })
+        })
+        this.trx = trx
+      }
+
+      @action({ methods: ['POST'], detail: true })
       async refuse() {
         const book = await this.getObjectToWrite()
         await book.$query(this.trx).patch({ price: '2' })
@@ -327,11 +338,13 @@ describe('a change', () => {
     await send('PATCH', '/books/1', { title: 'Emma 2' })
     await send('POST', '/books/1/discount')
     await send('POST', '/books/1/refuse')
+    await send('POST', '/books/1/tryout')
     await send('PATCH', '/books/1', { secret: 'unseen' })
     expect((await recorded()).map(({ action: word, after }) => [word, after?.price])).toEqual([
       ['create', null],
       ['update', '77.00'],
       ['update', '1.00'],
+      ['update', '3.00'],
       ['update', '77.00'],
     ])
   })
@@ -998,6 +1011,21 @@ describe('readChanges()', () => {
       await recordChange(trx, { model: 'books', key: 3, action: 'own' })
       expect((await readChanges(trx, { position: rest.position })).changes).toEqual([])
     })
+  })
+
+  it('looks no more at what was running, once that has ended', async () => {
+    const { knex } = database
+    const running = await knex.transaction()
+    await running.raw('select pg_current_xact_id()')
+    await knex.transaction((trx) => recordChange(trx, { model: 'books', key: 1, action: 'update' }))
+    const { position } = await readChanges(knex)
+    expect(position).toMatch(/^(\d+):\d+:(?:\d+,)*\1(?:,\d+)*$/)
+    await running.rollback()
+    const isEnded = async () => /^(\d+):\1:$/.test((await readChanges(knex, { position })).position)
+    // other databases of the server have transactions, too
+    while (!(await isEnded())) await sleep(10)
+    const [, end] = position.split(':')
+    expect((await readChanges(knex, { position })).position).toBe(`${end}:${end}:`)
   })
 
   it.each([

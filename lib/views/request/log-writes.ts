@@ -2,7 +2,7 @@
 
 import type { Queryable } from '../../postgres/pg-types.js'
 import type { StatementBeside } from '../../rows/write-sql.js'
-import { logWrites, type WriteLog, writeLogOf } from '../../serializers/write-log.js'
+import { logWrites, type WriteLog } from '../../serializers/write-log.js'
 import type { GenericPlan } from '../action-plan.js'
 import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
@@ -40,7 +40,7 @@ export async function loggingWrites<Result>(
   trx: Queryable,
   work: () => Result | Promise<Result>,
 ): Promise<Result> {
-  const log = writeLogOf(trx) ? undefined : recordingClass(view.plan.viewClass)?.openLog(view as GenericView, trx)
+  const log = openLogs.has(trx) ? undefined : recordingClass(view.plan.viewClass)?.openLog(view as GenericView, trx)
   if (!log) return work()
   logWrites(trx, log)
   openLogs.set(trx, log)
