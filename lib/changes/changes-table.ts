@@ -228,19 +228,29 @@ interface Seen {
 interface NewRow extends RecordedChange, Seen {}
 
 /**
- * The snapshot, up to the newest change that was ever seen. What is behind that has ended without one, and no position counts it
- * as seen: the number of a transaction that was rolled back is given to another one, where a server crashes, or a standby takes
- * its place, before that is on its disk.
+ * What was seen before, and what the snapshot shows up to the newest change that was ever seen. What is behind that has ended
+ * without one, and no position counts it as seen: the number of a transaction that was rolled back is given to another one,
+ * where a server crashes, or a standby takes its place, before that is on its disk.
  */
 function endOf(last: string, { snapshot, newest }: Seen): string {
-  const [xmin = '', xmax = '', running = ''] = snapshot.split(':')
-  const [, before = ''] = last.split(':')
-  const seen = newest === null ? 0n : BigInt(newest) + 1n
-  const end = seen > BigInt(before) ? seen : BigInt(before)
-  // another server, or an older snapshot
-  if (end > BigInt(xmax)) return last
-  const isBelow = (number: string) => number !== '' && BigInt(number) < end
-  return `${isBelow(xmin) ? xmin : end}:${end}:${running.split(',').filter(isBelow).join()}`
+  const [before, now] = [snapshotOf(last), snapshotOf(snapshot)]
+  const known = newest === null ? before.end : larger(BigInt(newest) + 1n, before.end)
+  const shown = known < now.end ? known : now.end
+  const end = larger(before.end, shown)
+  const isShown = (number: bigint) => number < shown && !now.running.includes(number)
+  const running = [
+    ...before.running.filter((number) => !isShown(number)),
+    ...now.running.filter((number) => number >= before.end && number < end),
+  ]
+  return `${running[0] ?? end}:${end}:${running.join()}`
+}
+
+const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+
+/** All transactions up to the end have ended, but for those that are running. */
+function snapshotOf(text: string): { readonly end: bigint; readonly running: readonly bigint[] } {
+  const [, end = '', running = ''] = text.split(':')
+  return { end: BigInt(end), running: running === '' ? [] : running.split(',').map(BigInt) }
 }
 
 /** What stands in the statement besides the names of models; texts of JSON as they are, which hold what a JSON of them could not. */

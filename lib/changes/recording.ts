@@ -104,9 +104,11 @@ export function originOf(ctx: Context): ChangeOrigin {
 export function openLog(view: GenericView, trx: Queryable): ChangeLog {
   const { ctx, plan } = view
   const recording = recordingOf(plan.viewClass as RecordingViewClass & typeof plan.viewClass, plan.rules)
+  // without the view, whose caller may see less
+  const { view: _, ...context } = view.getSerializerContext()
   return new ChangeLog(trx, {
     origin: originOf(ctx),
-    context: { ctx, user: ctx.state['user'] as unknown },
+    context,
     // what is marked leaves what is nested where it is
     deletes: ctx.method === 'DELETE' && (plan.viewClass.softDelete === null || plan.action === 'purgeDeleted'),
     recorded: (model, shownBy) => recording.of(model, shownBy),

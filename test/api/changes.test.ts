@@ -30,6 +30,7 @@ import {
   NestedSerializer,
   PrimaryKeyRelatedField,
   type SerializerClass,
+  SerializerMethodField,
   type SoftDelete,
   type Statuses,
   StringField,
@@ -347,6 +348,28 @@ describe('a change', () => {
       ['update', '3.00'],
       ['update', '77.00'],
     ])
+  })
+
+  it('is shown by what the view gives its serializers', async () => {
+    class Labelled extends FlatSerializer {
+      static override fields = ['id', 'title', 'label']
+      static override declaredFields: DeclaredFields = {
+        label: new SerializerMethodField({ schema: { type: 'string' } }),
+      }
+      getLabel(book: any) {
+        return `${(this.context as any).shop.name}: ${book.title}`
+      }
+    }
+    class Labels extends BookViewSet {
+      static override serializerClass: SerializerClass = Labelled
+      static override changes: Changes = { fields: ['title', 'label'] }
+      override getSerializerContext() {
+        return { ...super.getSerializerContext(), shop: { name: 'Shop' } }
+      }
+    }
+    const { send } = await serveBooks(Labels)
+    await send('POST', '/books', { title: 'Emma' })
+    expect((await recorded())[0]?.after).toEqual({ title: 'Emma', label: 'Shop: Emma' })
   })
 
   it('that is sent again with its Idempotency-Key is recorded once', async () => {

@@ -350,6 +350,25 @@ describe.skipIf(process.platform !== 'linux')('a standby that takes the place of
     expect((await readChanges(primary.knex, { position: rest.position })).changes).toEqual([])
   })
 
+  it('goes on from a position of the primary, which knows more', async () => {
+    const { primary } = cluster
+    const [first, second] = [await primary.knex.transaction(), await primary.knex.transaction()]
+    await change(first, 1)
+    await change(second, 2)
+    await primary.knex.transaction((trx) => change(trx, 3))
+    const { position } = await readChanges(primary.knex)
+    await first.commit()
+    await caughtUp()
+    const page = await readChanges(standby.knex, { position })
+    expect(keysOf(page.changes)).toEqual(['1'])
+    expect((await readChanges(standby.knex, { position: page.position })).changes).toEqual([])
+    await second.commit()
+    await caughtUp()
+    const rest = await readChanges(standby.knex, { position: page.position })
+    expect(keysOf(rest.changes)).toEqual(['2'])
+    expect((await readChanges(primary.knex, { position: rest.position })).changes).toEqual([])
+  })
+
   /** The standby does not hear of anything, until it goes on. */
   async function deafen(): Promise<{ goOn(): void }> {
     const { rows } = await standby.knex.raw(`select pid from pg_stat_activity where backend_type = 'walreceiver'`)
