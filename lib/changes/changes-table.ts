@@ -137,17 +137,19 @@ export async function selectChanges(
   { model, key, isSoft, before, limit }: AskedChanges,
 ): Promise<readonly RecordedChange[]> {
   const table = tableIn(knex)
-  const sql = `select ${COLUMNS} from ${table} as c
-    where model = ? and key = ? and (?::bigint is null or c.id < ?)
-      and c.id > coalesce((
-        select case action when 'create' then id - 1 else id end from ${table}
-        where model = ? and key = ? and action = any(?::text[]) order by id desc limit 1), 0)
-    order by c.id desc limit ?`
+  // looks through what was asked for before, and not through all that there is
+  const sql = `select ${COLUMNS} from ${table} as c where model = ? and key = ? and (?::bigint is null or c.id < ? and not exists (
+      select from ${table} where model = ? and key = ? and id >= ? and action = any(?::text[])
+    )) order by c.id desc limit ?`
   const name = await nameIn(knex, model)
-  const ends = ['create', 'purge', ...(isSoft ? [] : ['delete'])]
-  const values = [name, key, before ?? null, before ?? null, name, key, ends, limit]
+  const ends = ['purge', ...(isSoft ? [] : ['delete'])]
+  const from = before ?? null
+  const values = [name, key, from, from, name, key, from, ['create', ...ends], limit]
   const { rows } = await asLogin(knex, (own) => send<{ rows: readonly RecordedChange[] }>(own, sql, values))
-  return rows
+  const end = rows.findIndex(({ action }) => ends.includes(action))
+  const own = end < 0 ? rows : rows.slice(0, end)
+  const begin = own.findIndex(({ action }) => action === 'create')
+  return begin < 0 ? own : own.slice(0, begin + 1)
 }
 
 /** The transaction as a number: PostgreSQL has no index by blocks for `xid8`. */

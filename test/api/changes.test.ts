@@ -665,6 +665,9 @@ describe('a change', () => {
     await send('PATCH', '/books/a', { label: 'own, too' })
     const labels = async () => (await send('GET', '/books/a/history')).json.map((one: any) => one.after.label)
     expect(await labels()).toEqual(['own, too', 'own'])
+    const [{ id: last }] = (await send('GET', '/books/a/history?limit=1')).json
+    const [{ id: first }] = (await send('GET', `/books/a/history?limit=1&before=${last}`)).json
+    expect((await send('GET', `/books/a/history?before=${first}`)).json).toEqual([])
     await send('DELETE', '/books/a')
     await database.knex('tags').insert({ slug: 'a', label: 'by SQL' })
     expect(await labels()).toEqual([])
