@@ -1178,16 +1178,18 @@ describe('a history', () => {
 })
 
 describe('explain()', () => {
-  it.skipIf(runsAsRole())('says what is recorded, and what keeps a write from being one statement', async () => {
-    class Flat extends BookViewSet {
-      static override serializerClass: SerializerClass = FlatSerializer
-      static override changes: Changes = { fields: ['id', 'title'] }
-    }
-    const api = new APIRouter().register('books', Flat)
-    await api.prepare()
-    const [create] = await api.explain('book-create')
-    const [change] = await api.explain('book-partial_update')
-    expect(formatExplanations([create, change] as never)).toMatchInlineSnapshot(`
+  it.skipIf(runsAsRole() || process.env['TRACED'])(
+    'says what is recorded, and what keeps a write from being one statement',
+    async () => {
+      class Flat extends BookViewSet {
+        static override serializerClass: SerializerClass = FlatSerializer
+        static override changes: Changes = { fields: ['id', 'title'] }
+      }
+      const api = new APIRouter().register('books', Flat)
+      await api.prepare()
+      const [create] = await api.explain('book-create')
+      const [change] = await api.explain('book-partial_update')
+      expect(formatExplanations([create, change] as never)).toMatchInlineSnapshot(`
       "POST /books  (book-create)
         view         Flat.create
         body         JSONParser, FormParser, MultiPartParser
@@ -1214,7 +1216,8 @@ describe('explain()', () => {
         note         objects that change are read before and after, and recorded by one INSERT
       "
     `)
-  })
+    },
+  )
 })
 
 describe('prepare() refuses', () => {

@@ -417,11 +417,16 @@ describe.skipIf(process.platform !== 'linux')('a standby that takes the place of
 
   const failovers = Array.from({ length: size(1, 10) }, (_, index) => seed + index)
   it.each(failovers)('has all recorded changes, and readers read on [%i]', { timeout: 600_000 }, async (own) => {
-    await Promise.all([
-      standby.knex.raw(createSlot(decoder)),
-      // a slot of a standby begins with what its primary says is running
-      sleep(200).then(() => cluster.primary.knex.raw('select pg_log_standby_snapshot()')),
-    ])
+    const { rows } = await standby.knex.raw(`select current_setting('server_version_num')::int >= 160000 as decodes`)
+    // before PostgreSQL 16 no log is read that a standby writes on: then what was read and answered must be there
+    const [{ decodes }] = rows
+    if (decodes) {
+      await Promise.all([
+        standby.knex.raw(createSlot(decoder)),
+        // a slot of a standby begins with what its primary says is running
+        sleep(200).then(() => cluster.primary.knex.raw('select pg_log_standby_snapshot()')),
+      ])
+    }
     const url = toUrl({ ...cluster.primary.postgres.connection, host: proxy.folder })
     const survived = await underFire({ knex, url, random: own }, async (_, random) => {
       await sleep(1_000 + random.below(1_000))
@@ -429,7 +434,7 @@ describe.skipIf(process.platform !== 'linux')('a standby that takes the place of
       await sleep(1_500)
     })
     const found = await recorded(standby.knex)
-    expectSame(await committed(standby.knex, decoder), found, survived)
+    expectSame(decodes ? await committed(standby.knex, decoder) : found, found, survived)
     report('changes, failover', {
       record: decoder.plugin,
       changes: found.length,
