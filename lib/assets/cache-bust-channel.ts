@@ -1,45 +1,9 @@
 /** LISTEN and NOTIFY for all processes of an application, whose version is to be computed again (wire format, section 8). */
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../kernel/errors.js'
-import { within } from '../kernel/within.js'
-import { clientOf, connectionOptionsOf } from '../postgres/pg-types.js'
+import { NotificationChannel, notify } from '../postgres/notification-channel.js'
 import { refreshAppVersion } from './app-version.js'
 
 const CHANNEL = 'koa_viewsets_cache_bust'
-/** How long to wait before connecting anew, after the first failure and at most. */
-const RETRY_MILLISECONDS = { first: 1_000, longest: 30_000 }
-/** How often a connection on which nothing comes is asked whether it is still there. */
-const HEARTBEAT_MILLISECONDS = 30_000
-/** How long an answer to that, and a connection's beginning and end, may take. */
-const ANSWER_MILLISECONDS = 5_000
-
-const POOLER =
-  'CacheBustChannel: a pooler answers in place of PostgreSQL, and notifications get lost on connections that are shared; ' +
-  'give a knex that connects to PostgreSQL itself'
-
-/** The part of pg's connection that is used here. */
-interface Connection {
-  /** What PostgreSQL, or who stands in front of it, has called itself when the connection began. */
-  readonly processID: number | null
-  query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>
-  on(event: 'notification' | 'end', listener: () => void): void
-  removeListener(event: 'notification' | 'end', listener: () => void): void
-}
-
-interface ConnectionSettings {
-  /** 0: pg waits for ever. */
-  readonly connectionTimeoutMillis?: number
-}
-
-/** The part of knex that opens connections beside its pool. */
-interface Client {
-  readonly connectionSettings?: ConnectionSettings
-  /** Where the application gives its settings by a function. */
-  connectionConfigProvider?(): ConnectionSettings | Promise<ConnectionSettings>
-  readonly version?: string
-  acquireRawConnection(): Promise<Connection>
-  destroyRawConnection(connection: Connection): Promise<void>
-}
 
 /**
  * The PostgreSQL channel `koa_viewsets_cache_bust`. `listen()` keeps one connection of its own, beside knex's pool, until
@@ -55,127 +19,37 @@ interface Client {
  */
 export class CacheBustChannel {
   readonly #knex: Knex
-  #connection: Connection | undefined
-  #timer: NodeJS.Timeout | undefined
-  /** What changes the connection, one after the other. */
-  #work: Promise<unknown> = Promise.resolve()
-  #closed = true
-  #retryMilliseconds = RETRY_MILLISECONDS.first
-  readonly #onEnd = () => {
-    if (this.#closed || !this.#connection) return
-    process.emitWarning('The cache-bust channel has lost its connection to PostgreSQL and connects anew.', {
-      code: 'KOA_VIEWSETS_CACHE_BUST',
-    })
-    void this.#inTurn(() => this.#disconnect()).then(() => this.#retry())
-  }
+  readonly #channel: NotificationChannel
 
   constructor(knex: Knex) {
     this.#knex = knex
+    this.#channel = new NotificationChannel(knex, {
+      name: 'CacheBustChannel',
+      channel: CHANNEL,
+      notified: refreshAppVersion,
+      lost: () => {
+        process.emitWarning('The cache-bust channel has lost its connection to PostgreSQL and connects anew.', {
+          code: 'KOA_VIEWSETS_CACHE_BUST',
+        })
+      },
+    })
   }
 
   /**
    * Begins to listen.
    * @throws ConfigurationError a pooler stands between
    */
-  async listen(): Promise<void> {
-    await this.#inTurn(async () => {
-      this.#closed = false
-      if (this.#connection) return
-      try {
-        await this.#connect()
-      } catch (error) {
-        this.#closed = true
-        throw error
-      }
-    })
+  listen(): Promise<void> {
+    return this.#channel.listen()
   }
 
   /** Tells all processes that listen; through any connection of the pool. */
-  async publish(): Promise<void> {
-    await this.#knex.raw(`notify ${CHANNEL}`)
+  publish(): Promise<void> {
+    return notify(this.#knex, CHANNEL)
   }
 
   /** Stops listening and closes the connection. */
-  async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#timer)
-    await this.#inTurn(() => this.#disconnect())
-  }
-
-  async #connect(): Promise<void> {
-    const connection = await this.#open()
-    this.#connection = connection
-    try {
-      connection.on('notification', refreshAppVersion)
-      connection.on('end', this.#onEnd)
-      const { rows } = await within(ANSWER_MILLISECONDS, connection.query('select pg_backend_pid() as pid'))
-      if (rows[0]?.['pid'] !== connection.processID) throw new ConfigurationError(POOLER)
-      await within(ANSWER_MILLISECONDS, connection.query(`listen ${CHANNEL}`))
-    } catch (error) {
-      await this.#disconnect()
-      throw error
-    }
-    this.#retryMilliseconds = RETRY_MILLISECONDS.first
-    this.#schedule(HEARTBEAT_MILLISECONDS, () => this.#beat(connection))
-  }
-
-  /** A connection, unless a server takes it and says nothing: pg gives its socket up then. */
-  async #open(): Promise<Connection> {
-    const client = this.#knex.client as Client
-    const provided = await within(ANSWER_MILLISECONDS, Promise.resolve(client.connectionConfigProvider?.()))
-    const given: ConnectionSettings = provided ?? connectionOptionsOf(clientOf(this.#knex)) ?? {}
-    // knex hides the password from those who copy
-    const settings = Object.getOwnPropertyDescriptors(given)
-    const value = given.connectionTimeoutMillis || ANSWER_MILLISECONDS
-    const connectionTimeoutMillis = { value, enumerable: true }
-    const connectionSettings = Object.defineProperties({}, { ...settings, connectionTimeoutMillis })
-    // what knex would ask and set behind the login is needed for nothing, and has no end of its own
-    const connecting = { connectionSettings, version: client.version ?? '0', searchPath: undefined }
-    return Object.assign(Object.create(client) as Client, connecting).acquireRawConnection()
-  }
-
-  async #disconnect(): Promise<void> {
-    const connection = this.#connection
-    if (!connection) return
-    this.#connection = undefined
-    clearTimeout(this.#timer)
-    connection.removeListener('end', this.#onEnd)
-    connection.removeListener('notification', refreshAppVersion)
-    // a server that has gone silent does not hold us up
-    await within(ANSWER_MILLISECONDS, (this.#knex.client as Client).destroyRawConnection(connection)).catch(() => {})
-  }
-
-  async #beat(connection: Connection): Promise<void> {
-    try {
-      await within(ANSWER_MILLISECONDS, connection.query('select 1'))
-      this.#schedule(HEARTBEAT_MILLISECONDS, () => this.#beat(connection))
-    } catch {
-      if (this.#connection === connection) this.#onEnd()
-    }
-  }
-
-  async #retry(): Promise<void> {
-    await this.#inTurn(async () => {
-      if (this.#closed || this.#connection) return
-      try {
-        await this.#connect()
-        refreshAppVersion()
-      } catch {
-        this.#schedule(this.#retryMilliseconds, () => this.#retry())
-        this.#retryMilliseconds = Math.min(this.#retryMilliseconds * 2, RETRY_MILLISECONDS.longest)
-      }
-    })
-  }
-
-  #schedule(milliseconds: number, work: () => Promise<void>): void {
-    clearTimeout(this.#timer)
-    if (this.#closed) return
-    this.#timer = setTimeout(() => void work(), milliseconds).unref()
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#work.then(work)
-    this.#work = done.catch(() => {})
-    return done
+  close(): Promise<void> {
+    return this.#channel.close()
   }
 }

@@ -11,7 +11,7 @@ import { exactKey } from '../models/exact-key.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelOf } from '../models/objection.js'
-import { toReference } from '../models/table-reference.js'
+import { toReference, writtenName } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
@@ -27,7 +27,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { RequestLog } from '../views/request/log-writes.js'
 import { type Change, type ChangeOrigin, insertChanges } from './changes-table.js'
-import { readImages } from './read-images.js'
+import { readImages, readStates } from './read-images.js'
 import type { NestedRows } from './recorded-fields.js'
 
 /** How objects of a model are recorded. */
@@ -35,6 +35,8 @@ export interface Recorded {
   readonly shown: SerializerClass
   /** The column that marks its rows as deleted; undefined where deleted rows are gone. */
   readonly mark: Column | undefined
+  /** The columns that decide who sees its rows. */
+  readonly deciding: readonly Column[]
   /** What may go with a row that is deleted. */
   readonly nested: readonly NestedRows[]
 }
@@ -58,6 +60,8 @@ interface Image {
   readonly name: string
   readonly text: string
   readonly isDeleted: boolean
+  /** JSON of the columns that decide who sees it. */
+  readonly held: readonly (string | null)[]
 }
 
 /** Objects of one model that the transaction writes, and one serializer shows. */
@@ -140,7 +144,7 @@ export class ChangeLog implements RequestLog {
       const images = await this.#readNoted(written)
       const after = new Map(images.map((image) => [image.key, image]))
       for (const [key, before] of written.before) {
-        const change = this.#change(written.model, before, after.get(key) ?? null)
+        const change = this.#change(written, before, after.get(key) ?? null)
         if (change) changes.push(change)
       }
     }
@@ -195,36 +199,46 @@ export class ChangeLog implements RequestLog {
       : this.#readRows(written, rows)
   }
 
-  async #readRows({ model, shown, mark }: WrittenModel, rows: readonly Model[]): Promise<readonly Image[]> {
+  async #readRows(written: WrittenModel, rows: readonly Model[]): Promise<readonly Image[]> {
     if (rows.length === 0) return []
+    const { model, shown } = written
     const found = (await readExactly(whereRows(ownRows(model, this.#trx), rows))) as Model[]
     const { relations } = serializerPlan(shown)
     if (Object.keys(relations).length > 0) await loadRelations(model, found, { relations, knex: this.#trx })
     const context = { ...this.#options.context, knex: this.#trx }
     const { data } = new shown({ obj: found, many: true, context }) as Serializer<Model, readonly unknown[]>
-    return found.map((row, index) =>
-      this.#image(row, {
-        text: writeJson(data[index]) as string,
-        isDeleted: mark !== undefined && (row as Loose)[mark.property] != null,
-      }),
+    const texts = found.map((_, index) => writeJson(data[index]) as string)
+    const states = await readStates(written, found, this.#trx)
+    return states.map(({ place, ...state }) =>
+      this.#image(found[place] as Model, { text: texts[place] as string, ...state }),
     )
   }
 
   /** Its key and name are those of now: a write may change them in the object. */
-  #image(row: Model, shown: Pick<Image, 'text' | 'isDeleted'>): Image {
+  #image(row: Model, shown: Pick<Image, 'text' | 'isDeleted' | 'held'>): Image {
     return { row, key: keyOf(row), name: keyText(row, this.#options.context), ...shown }
   }
 
   /** Undefined where nothing is shown of it. */
-  #change({ tableName: model }: ModelClass, was: Image | null, is: Image | null): Change | undefined {
-    const [before, after] = [was, is].map((one) => (one && !one.isDeleted ? one.text : null)) as [Text, Text]
-    const key = (was ?? is)?.name ?? ''
+  #change(written: WrittenModel, old: Image | null, is: Image | null): Change | undefined {
+    const model = written.model.tableName
+    const [before, after] = [old, is].map((one) => (one && !one.isDeleted ? one.text : null)) as [Text, Text]
+    const key = (old ?? is)?.name ?? ''
+    const was = old && this.#rowOf(written, old)
     if (before === after) {
       // what is purged was deleted before
-      return was && !is ? { model, key, action: 'purge', before: was.text, after: null } : undefined
+      return old && !is ? { model, key, action: 'purge', before: old.text, after: null, was } : undefined
     }
-    const action = before === null ? (was ? 'restore' : 'create') : after === null ? 'delete' : 'update'
-    return { model, key, action, before, after }
+    const action = before === null ? (old ? 'restore' : 'create') : after === null ? 'delete' : 'update'
+    return { model, key, action, before, after, was }
+  }
+
+  /** JSON of a row's deciding columns. */
+  #rowOf({ deciding }: WrittenModel, { held }: Image): string {
+    const parts = deciding.map(
+      ({ column }, index) => `${JSON.stringify(writtenName(this.#trx, column))}:${held[index] ?? 'null'}`,
+    )
+    return `{${parts.join()}}`
   }
 }
 

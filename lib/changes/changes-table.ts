@@ -5,12 +5,15 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
 import { toReference } from '../models/table-reference.js'
+import { afterCommit } from '../postgres/after-commit.js'
 import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
 import { runsAsRole, scopeOf, searchPathOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
+import { hearerOf } from './committed-changes.js'
+import type { Position } from './position.js'
 
 const DEFAULT_TABLE = 'koa_viewsets_changes'
 /** Days that a change is kept. */
@@ -58,6 +61,8 @@ export interface Change {
   readonly before: string | null
   /** JSON of what is shown of it now; null where it is not there any more. */
   readonly after: string | null
+  /** JSON of columns of the row as it was, by which one can tell who saw it; null where it was not there. */
+  readonly was: string | null
 }
 
 /** Who changes, and by which request. */
@@ -80,14 +85,16 @@ export async function insertChanges(
 ): Promise<void> {
   if (changes.length === 0) return
   const statement = statementOf(
-    `insert into ${tableIn(trx)} (model, key, action, caller, request_id, before, after) ` +
-      'select model, key, action, $1, $2, before::json, after::json ' +
-      'from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) as c(model, key, action, before, after)',
+    `insert into ${tableIn(trx)} (model, key, action, caller, request_id, before, after, was) ` +
+      'select model, key, action, $1, $2, before::json, after::json, was::json ' +
+      'from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as c(model, key, action, before, after, was)',
   )
   const names = await namesIn(trx, changes)
   const lists = CELLS.map((cell) => changes.map((change) => change[cell]))
   const values = [caller, requestId, names, ...lists]
   await asLogin(trx, (own) => told(own, () => runStatement(own, statement, values)))
+  const tell = hearerOf(trx)
+  if (tell) afterCommit(trx, tell)
 }
 
 /** @throws {ConfigurationError} there is no table, or not for the login: nothing for a client */
@@ -108,7 +115,7 @@ async function told<Answer>(knex: Queryable, work: () => Promise<Answer>): Promi
 }
 
 /** A change as it was recorded. */
-export interface RecordedChange extends Change {
+export interface RecordedChange extends Omit<Change, 'was'> {
   readonly id: string
   /** As answers have it, in UTC with microseconds. */
   readonly madeAt: string
@@ -119,6 +126,8 @@ export interface RecordedChange extends Change {
 /** In camel case, which a mapper of knex leaves as it is. */
 const COLUMNS = `c.id::text, model, key, action, caller, request_id::text as "requestId", before::text, after::text,
   to_char(made_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "madeAt"`
+
+const BESIDE = 'was::text, transaction::text'
 
 /** Which changes. */
 export interface AskedChanges {
@@ -157,21 +166,15 @@ const NUMBER = 'transaction::text::bigint'
 
 /** Changes that were committed since another reading, and where to go on. */
 export interface NewChanges {
-  readonly changes: readonly RecordedChange[]
+  readonly changes: readonly FoundChange[]
   readonly position: Position
 }
 
-/**
- * What was read: all that `last` shows; and, of what `next` shows besides, the changes up to an id.
- * Snapshots are those of `pg_current_snapshot()`.
- */
-export interface Position {
-  readonly last: string
-  readonly next?: { readonly snapshot: string; readonly id: string } | undefined
+/** And what else those know that tell of it. */
+export interface FoundChange extends RecordedChange, Pick<Change, 'was'> {
+  /** The number of its transaction (`xid8`). */
+  readonly transaction: string
 }
-
-/** Before any transaction. */
-export const BEGINNING: Position = { last: '1:1:' }
 
 /**
  * What a statement sees. A standby does not tell which transactions are running: there it is what has ended before the oldest
@@ -193,6 +196,13 @@ export async function currentPosition(knex: Queryable): Promise<Position> {
   return { last: rows[0].last }
 }
 
+/** What is committed by now, for this moment only: where a server crashes, numbers of transactions may be given once more. */
+export async function currentSnapshot(knex: Queryable): Promise<string> {
+  const sql = 'select pg_current_snapshot()::text as snapshot'
+  const { rows } = await runRaw<{ rows: readonly [{ snapshot: string }] }>(knex, sql)
+  return rows[0].snapshot
+}
+
 /**
  * The changes that were committed since a position, those of one object in their order. Nothing is waited for: a change whose
  * transaction is still running is in no snapshot, and comes with the one that shows it, whatever its id.
@@ -201,7 +211,7 @@ export async function selectNew(knex: Queryable, { last, next }: Position, limit
   const table = tableIn(knex)
   // an own statement finds them by their transactions; sorted by their ids it would look at all that ever were
   const sql = next
-    ? `select ?::text as snapshot, ${COLUMNS} from ${table} as c
+    ? `select ?::text as snapshot, ${COLUMNS}, ${BESIDE} from ${table} as c
        where c.id > ?::bigint and pg_visible_in_snapshot(transaction, ?::pg_snapshot)
          and not pg_visible_in_snapshot(transaction, ?::pg_snapshot) order by c.id limit ?`
     : `with now as materialized (select ${SNAPSHOT} as snapshot),
@@ -210,7 +220,7 @@ export async function selectNew(knex: Queryable, { last, next }: Position, limit
            and pg_visible_in_snapshot(transaction, snapshot) and not pg_visible_in_snapshot(transaction, ?::pg_snapshot)
        )
        select now.snapshot::text, (select max(number)::text from fresh) as newest, found.* from now left join lateral (
-         select ${COLUMNS}, c.id as place from ${table} as c where c.id in (select id from fresh) order by c.id limit ?
+         select ${COLUMNS}, ${BESIDE}, c.id as place from ${table} as c where c.id in (select id from fresh) order by c.id limit ?
        ) as found on true order by found.place`
   const values = next ? [next.snapshot, next.id, next.snapshot, last, limit] : [last, last, limit]
   const { rows } = await asLogin(knex, (own) => send<{ rows: readonly NewRow[] }>(own, sql, values))
@@ -221,13 +231,36 @@ export async function selectNew(knex: Queryable, { last, next }: Position, limit
   return { changes, position: isEnd ? { last: snapshot } : { last, next: { snapshot, id } } }
 }
 
+/**
+ * True where so many changes, at the most, have come since a position; false where there are more, or where it is of another
+ * database, whose transactions were counted otherwise.
+ */
+export async function isWithin(knex: Queryable, { last, next }: Position, most: number): Promise<boolean> {
+  const { snapshot } = next ?? { snapshot: last }
+  const { rows } = await asLogin(knex, (own) =>
+    send<{ rows: readonly [{ isKnown: boolean; count: unknown }] }>(
+      own,
+      `select pg_snapshot_xmax(?::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot()) as "isKnown", count(*)
+       from (select from ${tableIn(knex)} where (${NUMBER}) >= pg_snapshot_xmin(?::pg_snapshot)::text::bigint limit ?) as found`,
+      [snapshot, last, most + 1],
+    ),
+  )
+  const [{ isKnown, count }] = rows
+  return isKnown && Number(count) <= most
+}
+
+/** True where reading from one position to another has found all there is. */
+export function isLast(from: Position, { next }: Position): boolean {
+  return from.next === undefined && next === undefined
+}
+
 interface Seen {
   readonly snapshot: string
   /** The largest transaction of the changes that are shown; null where there are none. */
   readonly newest: string | null
 }
 
-interface NewRow extends RecordedChange, Seen {}
+interface NewRow extends FoundChange, Seen {}
 
 /**
  * What was seen before, and what the snapshot shows up to the newest change that was ever seen. What is behind that has ended
@@ -256,7 +289,7 @@ function snapshotOf(text: string): { readonly end: bigint; readonly running: rea
 }
 
 /** What stands in the statement besides the names of models; texts of JSON as they are, which hold what a JSON of them could not. */
-const CELLS = ['key', 'action', 'before', 'after'] as const
+const CELLS = ['key', 'action', 'before', 'after', 'was'] as const
 
 /** How many models of schemas that requests choose are known by their names. */
 const MOST_NAMES = 10_000
@@ -327,7 +360,8 @@ export async function ensureChangesTable(knex: Knex): Promise<void> {
         caller text,
         request_id uuid,
         before json,
-        after json
+        after json,
+        was json
       ) partition by range (made_at)`,
     )
     // what comes while no month is ready for it

@@ -1,5 +1,6 @@
 /** Changes of objects, each as it was committed: `koa-viewsets/changes`. */
 
+export { ChangeStreamMixin, type ChangeStreamOptions } from './change-stream-mixin.js'
 export { ChangesMixin } from './changes-mixin.js'
 export { ensureChangesTable, sweepChanges } from './changes-table.js'
 export { HistoryMixin } from './history-mixin.js'

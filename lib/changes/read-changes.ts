@@ -3,7 +3,8 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { parseJson } from '../kernel/parse-json.js'
-import { BEGINNING, currentPosition, type Position, type RecordedChange, selectNew } from './changes-table.js'
+import { currentPosition, type RecordedChange, selectNew } from './changes-table.js'
+import { BEGINNING, type Position, positionText, readPosition } from './position.js'
 
 /** A change of an object, as it was recorded. */
 export interface ReadChange {
@@ -66,9 +67,9 @@ export async function readChanges(
   if (!Number.isSafeInteger(limit) || limit < 1) {
     throw new ConfigurationError(`readChanges(): limit is ${String(limit)}; give a whole number of at least 1`)
   }
-  if (position === 'now') return { changes: [], position: written(await currentPosition(knex)) }
+  if (position === 'now') return { changes: [], position: positionText(await currentPosition(knex)) }
   const page = await selectNew(knex, position === undefined ? BEGINNING : parsed(position), limit)
-  return { changes: page.changes.map(readChange), position: written(page.position) }
+  return { changes: page.changes.map(readChange), position: positionText(page.position) }
 }
 
 function readChange({ before, after, ...change }: RecordedChange): ReadChange {
@@ -77,36 +78,13 @@ function readChange({ before, after, ...change }: RecordedChange): ReadChange {
   return { id, model, key, action, madeAt, caller, requestId, before: image(before), after: image(after) }
 }
 
-/** Snapshots have digits, colons and commas. */
-function written({ last, next }: Position): string {
-  return next ? `${last};${next.snapshot};${next.id}` : last
-}
-
-const SNAPSHOT = '\\d+:\\d+:(?:\\d+(?:,\\d+)*)?'
-const WRITTEN = new RegExp(`^(${SNAPSHOT})(?:;(${SNAPSHOT});(\\d+))?$`)
-
-/** PostgreSQL's bigint has it. */
-const isNumber = (text: string) => BigInt(text) < 2n ** 63n
-
-/** The oldest that is running, those that are, and where the others begin, in their order. */
-function isSnapshot(text: string): boolean {
-  const [xmin = '', xmax = '', running = ''] = text.split(':')
-  const numbers = [xmin, ...(running === '' ? [] : running.split(',')), xmax]
-  const isOrdered = numbers.every(
-    (number, index) => index === 0 || BigInt(numbers[index - 1] as string) <= BigInt(number),
-  )
-  const isBelow = running === '' || BigInt(numbers.at(-2) as string) < BigInt(xmax)
-  return BigInt(xmin) > 0n && isOrdered && isBelow && isNumber(xmax)
-}
-
 /** @throws {ConfigurationError} */
-function parsed(position: string): Position {
-  const [, last, snapshot, id] = WRITTEN.exec(position) ?? []
-  const isReadable = [last, snapshot].every((one) => one === undefined || isSnapshot(one)) && isNumber(id ?? '1')
-  if (last === undefined || !isReadable) {
+function parsed(text: string): Position {
+  const position = readPosition(text)
+  if (!position) {
     throw new ConfigurationError(
-      `readChanges(): position is ${JSON.stringify(position)}; give one that a call has returned, 'now', or none`,
+      `readChanges(): position is ${JSON.stringify(text)}; give one that a call has returned, 'now', or none`,
     )
   }
-  return { last, next: snapshot === undefined || id === undefined ? undefined : { snapshot, id } }
+  return position
 }

@@ -1,5 +1,6 @@
 /** What is shown of rows as they are now, written by PostgreSQL itself where nothing but their own columns is. */
 
+import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
@@ -8,6 +9,7 @@ import type { Column } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement, statementOf } from '../postgres/run-statement.js'
+import { runRaw } from '../postgres/type-parsers.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import { objectText } from '../rows/json-text.js'
@@ -28,13 +30,23 @@ interface Shown {
   readonly shown: SerializerClass
   /** The column that marks rows as deleted. */
   readonly mark: Column | undefined
+  /** The columns that decide who sees them. */
+  readonly deciding: readonly Column[]
 }
 
-/** A row that is there: which of those that were asked for, its JSON, and whether it is marked as deleted. */
-export interface RowImage {
+/** A row that is there. */
+export interface RowState {
+  /** Which of those that were asked for. */
   readonly place: number
-  readonly text: string
+  /** It is marked as deleted. */
   readonly isDeleted: boolean
+  /** JSON of each deciding column; null for NULL. */
+  readonly held: readonly (string | null)[]
+}
+
+/** A row that is there, and its JSON. */
+export interface RowImage extends RowState {
+  readonly text: string
 }
 
 /** Texts of statements, by the database's configuration, which may rename identifiers. */
@@ -48,25 +60,47 @@ export async function readImages(
 ): Promise<readonly RowImage[] | undefined> {
   const plan = flatPlan(asked.shown)
   if (!plan || !readsRawRows(knex)) return undefined
-  const { columns, primaryKey } = describeModel(asked.model)
-  const key = primaryKey.map((property) => columns.get(property) as Column)
-  const values = rows.map((row) => key.map(({ property }) => exactAt(row, property)))
+  const { key, values } = keysOf(asked.model, rows)
   const isListed = key.every(({ type, sqlType }) => sqlType !== undefined && !ONE_BY_ONE.has(type))
   const kept = texts(knex.client.config)
   let text = isListed ? kept.get(asked.shown) : undefined
   let bound: readonly unknown[] = key.map((_, index) => values.map((one) => one[index]))
   if (text === undefined) {
-    const compiled = compile(asked, plan, { key, values }, knex)
+    const compiled = nativeSql(compile(asked, plan, { key, values }, knex))
     text = compiled.text
     bound = compiled.values
     if (isListed) kept.set(asked.shown, text)
   }
   const found = await runStatement(knex, isListed ? statementOf(text) : { text, name: undefined }, bound)
-  return found.map(([place, deleted, json]) => ({
+  return found.map(([place, deleted, held, json]) => ({ ...stateOf({ place, deleted, held }), text: json as string }))
+}
+
+/** The rows, of which something else than PostgreSQL writes the JSON. */
+export async function readStates(asked: Shown, rows: readonly Model[], knex: Queryable): Promise<readonly RowState[]> {
+  const { sql, bindings } = compile(asked, undefined, keysOf(asked.model, rows), knex).toSQL()
+  const answer = await runRaw<{ readonly rows: readonly StateRow[] }>(knex, sql, bindings)
+  return answer.rows.map(stateOf)
+}
+
+/** As texts. */
+interface StateRow {
+  readonly place: unknown
+  readonly deleted: unknown
+  readonly held: unknown
+}
+
+function stateOf({ place, deleted, held }: StateRow): RowState {
+  return {
     place: Number(place) - 1,
-    text: json as string,
     isDeleted: deleted === 'true',
-  }))
+    held: JSON.parse(held as string) as RowState['held'],
+  }
+}
+
+function keysOf(model: ModelClass, rows: readonly Model[]): Keys {
+  const { columns, primaryKey } = describeModel(model)
+  const key = primaryKey.map((property) => columns.get(property) as Column)
+  return { key, values: rows.map((row) => key.map(({ property }) => exactAt(row, property))) }
 }
 
 interface Keys {
@@ -74,24 +108,31 @@ interface Keys {
   readonly values: readonly (readonly unknown[])[]
 }
 
-function compile({ model, mark }: Shown, plan: RowPlan, { key, values }: Keys, knex: Queryable) {
-  const json = objectText(plan.object, plan)
+function compile(
+  { model, mark, deciding }: Shown,
+  plan: RowPlan | undefined,
+  { key, values }: Keys,
+  knex: Queryable,
+): Knex.Raw {
+  const json = plan ? objectText(plan.object, plan) : { sql: 'null', bindings: [] }
+  const read = plan?.columns ?? []
   const source = keyRows({ columns: key, values, table: 'v', names: key.map((_, index) => `k${index}`) })
-  const cells = plan.columns.map((_, index) => `, t.?? as c${index}`).join('')
+  const cells = read.map((_, index) => `, t.?? as c${index}`).join('')
   const same = key.map((_, index) => `t.?? = v.k${index}`).join(' and ')
-  return nativeSql(
-    knex.raw(
-      `select ${LIST}.place, ${LIST}.deleted, ${json.sql} from (
-         select v.${PLACE} as place, (${mark ? 't.?? is not null' : 'false'})::text as deleted${cells}
-         from ${source.sql} join ?? as t on ${same}) as ${LIST}`,
-      [
-        ...json.bindings,
-        ...(mark ? [mark.column] : []),
-        ...plan.columns.map(({ column }) => column.column),
-        ...source.bindings,
-        model.tableName,
-        ...key.map(({ column }) => column),
-      ] as never,
-    ),
+  const held = deciding.map(() => 'to_json(t.??)::text').join()
+  return knex.raw(
+    `select ${LIST}.place, ${LIST}.deleted, ${LIST}.held, ${json.sql} as shown from (
+       select v.${PLACE} as place, (${mark ? 't.?? is not null' : 'false'})::text as deleted,
+         array_to_json(array[${held}]::text[])::text as held${cells}
+       from ${source.sql} join ?? as t on ${same}) as ${LIST}`,
+    [
+      ...json.bindings,
+      ...(mark ? [mark.column] : []),
+      ...deciding.map(({ column }) => column),
+      ...read.map(({ column }) => column.column),
+      ...source.bindings,
+      model.tableName,
+      ...key.map(({ column }) => column),
+    ] as never,
   )
 }

@@ -19,6 +19,11 @@ export interface OwnChange {
   readonly before?: object | null
   /** What is shown of it now. @default null: it is not there any more */
   readonly after?: object | null
+  /**
+   * The row before, by its columns, as far as they decide who sees it: so those hear of the change who saw the object before
+   * it (`GET /…/changes`, webhooks). @default null: only those hear of it who see the object now
+   */
+  readonly was?: object | null
   /** The request that makes it, for the caller and the request's id. @default none */
   readonly ctx?: Context
 }
@@ -31,11 +36,12 @@ export interface OwnChange {
  */
 export async function recordChange(
   trx: Queryable,
-  { model, key, action, before = null, after = null, ctx }: OwnChange,
+  { model, key, action, before = null, after = null, was = null, ctx }: OwnChange,
 ): Promise<void> {
   if (!trx.isTransaction)
     throw new ConfigurationError('recordChange() needs the transaction of the change; give a knex transaction')
   const origin = ctx ? originOf(ctx) : { caller: null, requestId: null }
-  const images = { before: before && (writeJson(before) as string), after: after && (writeJson(after) as string) }
+  const [b, a, w] = [before, after, was].map((image) => image && (writeJson(image) as string))
+  const images = { before: b ?? null, after: a ?? null, was: w ?? null }
   await insertChanges(trx, origin, [{ model, key: String(key), action, ...images }])
 }

@@ -1,5 +1,6 @@
 /** The record of a row that one statement inserts, made by the same statement. */
 
+import { atResponseEnd } from '../http/response-end.js'
 import { externalIds } from '../ids/external-ids.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
@@ -14,6 +15,7 @@ import type { GenericPlan } from '../views/action-plan.js'
 import type { GenericView } from '../views/generic-view.js'
 import { recordingClass } from '../views/request/log-writes.js'
 import { tableIn } from './changes-table.js'
+import { hearerOf } from './committed-changes.js'
 import { flatPlan } from './read-images.js'
 import { originOf, type RecordingViewClass, recordingOf } from './recording.js'
 
@@ -48,6 +50,9 @@ export function recordInsert({ ctx, plan, knex }: GenericView): StatementBeside 
     known.set(table, statement)
   }
   const { caller, requestId } = originOf(ctx)
+  const tell = hearerOf((knex ?? model.knex()) as Queryable)
+  // by then it is committed, whatever stands around it
+  if (tell) atResponseEnd(ctx, tell)
   return { ...statement, values: [model.tableName, caller, requestId] }
 }
 

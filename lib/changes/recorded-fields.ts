@@ -82,7 +82,8 @@ export function unseen(serializer: SerializerClass): SerializerClass {
   return own
 }
 
-function isMasked(
+/** True for a field whose values, or whose column's or relation's, rules show to some only by a mask. */
+export function isMasked(
   { column, relation, name }: BoundField,
   model: ModelDescription | undefined,
   rules: RuleSet | undefined,

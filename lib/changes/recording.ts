@@ -20,6 +20,7 @@ import { declaredInput } from '../views/input-class.js'
 import { resourceOf } from '../views/resource.js'
 import { ChangeLog, clientKey, type Recorded } from './change-log.js'
 import { type ChangeOrigin, changesTable, findChangesTable } from './changes-table.js'
+import { decidingColumns } from './deciding-columns.js'
 import { nestedRows, recordedClass, unseen } from './recorded-fields.js'
 
 /** What of a view set's objects is recorded. Annotate with this type to leave subclasses free. */
@@ -30,6 +31,11 @@ export type Changes =
       readonly serializer?: SerializerClass
       /** Names of its fields. @default those that show the object's own row, and the keys of what it points to */
       readonly fields?: readonly string[]
+      /**
+       * Columns that the application's querysets ask about, by which one can tell later who saw a row: `tenantId`.
+       * @default the primary key, foreign keys, the mark of deleted rows, and columns that the serializer shows
+       */
+      readonly visibleBy?: readonly string[]
     }
 
 /** A view set that records its changes. */
@@ -43,13 +49,17 @@ class Recording {
   readonly #rules: RuleSet | undefined
   #own: { readonly recorded: Recorded | undefined } | undefined
   /** By the serializers that nest them: a model may be nested by several. */
-  readonly #nested = oncePer((shownBy: SerializerClass): Recorded => {
-    return {
-      shown: recordedClass(shownBy, { rules: this.#rules }),
-      mark: undefined,
-      nested: nestedRows(shownBy),
-    }
-  })
+  readonly #nested = oncePer((shownBy: SerializerClass) =>
+    oncePer((model: ModelClass): Recorded => {
+      const shown = recordedClass(shownBy, { rules: this.#rules })
+      return {
+        shown,
+        mark: undefined,
+        deciding: decidingColumns(model, { shown, serializer: shownBy, rules: this.#rules }),
+        nested: nestedRows(shownBy),
+      }
+    }),
+  )
 
   constructor(view: RecordingViewClass, rules: RuleSet | undefined) {
     this.#view = view
@@ -62,17 +72,23 @@ class Recording {
       this.#own ??= { recorded: this.#decideOwn() }
       return this.#own.recorded
     }
-    return shownBy && clientKey(model) ? this.#nested(unseen(shownBy)) : undefined
+    return shownBy && clientKey(model) ? this.#nested(unseen(shownBy))(model) : undefined
   }
 
   #decideOwn(): Recorded | undefined {
     const { changes, serializerClass, softDelete } = this.#view
-    const { serializer = serializerClass, fields: only } = typeof changes === 'object' ? changes : {}
-    if (!serializer || !clientKey(this.#view.modelClass())) return undefined
+    const { serializer = serializerClass, fields: only, visibleBy } = typeof changes === 'object' ? changes : {}
+    const model = this.#view.modelClass()
+    if (!serializer || !clientKey(model)) return undefined
+    const rules = this.#rules
+    const shown = recordedClass(serializer, { of: model, only, rules })
+    const mark = softDelete === null ? undefined : resourceOf(this.#view).deletion?.column
+    const taking = unseen(serializerClass ?? serializer)
     return {
-      shown: recordedClass(serializer, { of: this.#view.modelClass(), only, rules: this.#rules }),
-      mark: softDelete === null ? undefined : resourceOf(this.#view).deletion?.column,
-      nested: nestedRows(serializerClass ?? serializer),
+      shown,
+      mark,
+      deciding: decidingColumns(model, { shown, serializer: taking, rules, mark, named: visibleBy }),
+      nested: nestedRows(taking),
     }
   }
 }
@@ -159,12 +175,14 @@ function checkStatic(changes: unknown): void {
   if (typeof changes === 'boolean') return
   const wrong = wrongKind(changes, 'record')
   if (wrong !== undefined) throw new ConfigurationError(`static changes ${wrong}`)
-  const { serializer, fields, ...others } = changes as Record<string, unknown>
+  const { serializer, fields, visibleBy, ...others } = changes as Record<string, unknown>
   const [unknown] = Object.keys(others)
   if (unknown !== undefined)
-    throw new ConfigurationError(`static changes has no option "${unknown}"; take serializer or fields`)
+    throw new ConfigurationError(`static changes has no option "${unknown}"; take serializer, fields or visibleBy`)
   const wrongFields = fields === undefined ? undefined : wrongKind(fields, 'names')
   if (wrongFields !== undefined) throw new ConfigurationError(`static changes: fields ${wrongFields}`)
+  const wrongColumns = visibleBy === undefined ? undefined : wrongKind(visibleBy, 'names')
+  if (wrongColumns !== undefined) throw new ConfigurationError(`static changes: visibleBy ${wrongColumns}`)
   const wrongSerializer = serializer === undefined ? undefined : wrongKind(serializer, 'function')
   if (wrongSerializer !== undefined) throw new ConfigurationError(`static changes: serializer ${wrongSerializer}`)
 }

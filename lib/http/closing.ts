@@ -1,4 +1,4 @@
-/** The end of an API: requests whose bodies have not come are refused at once, as nothing of them has begun. */
+/** The end of an API: requests whose bodies have not come are refused at once, as nothing of them has begun; answers that stay open end. */
 
 import { ServiceUnavailable } from '../kernel/errors.js'
 import { type Context, RequestSlot } from './context.js'
@@ -7,6 +7,7 @@ import { type Context, RequestSlot } from './context.js'
 export class Closing {
   #isClosing = false
   readonly #refusals = new Set<() => void>()
+  readonly #ends = new Set<() => void>()
 
   get isClosing(): boolean {
     return this.#isClosing
@@ -16,6 +17,14 @@ export class Closing {
   begin(): void {
     this.#isClosing = true
     for (const refuse of this.#refusals) refuse()
+    for (const end of this.#ends) end()
+  }
+
+  /** Ends an answer that would stay open. @returns what is called where it has ended before */
+  endOpen(end: () => void): () => void {
+    this.#ends.add(end)
+    if (this.#isClosing) end()
+    return () => this.#ends.delete(end)
   }
 
   /** The body of a request, unless the API ends before it has come. @throws ServiceUnavailable */

@@ -5,6 +5,7 @@ import { ALL_METHODS } from '../kernel/methods.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { documentedPath } from '../openapi/documented-path.js'
 import type { Operation as DescribedAction, OpenAPIDocument, Schema } from '../openapi/types.js'
+import { sendsEvents } from '../renderers/event-stream-renderer.js'
 import { FileRenderer } from '../renderers/file-renderer.js'
 import { insertsRows, takesQuery } from '../views/actions.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
@@ -132,7 +133,7 @@ function candidatesOf(
   throw wrong(`"${entry}" names no action${didYouMean(action, known) || `; there are ${known.join(', ')}`}`)
 }
 
-/** Undefined for what takes a body that is no JSON, or answers with a file. */
+/** Undefined for what takes a body that is no JSON, or answers with a file, or with an answer that stays open. */
 function describe(
   { endpoint, operation }: Candidate,
   document: OpenAPIDocument,
@@ -142,6 +143,7 @@ function describe(
   if (!described) throw wrong(`the document has no operation "${operation.operationId}"`)
   const policies = policiesOf(operation.view)
   if (policies.renderers.some((renderer) => renderer instanceof FileRenderer)) return undefined
+  if (sendsEvents(policies.renderers)) return undefined
   const versioning = policies.versioning?.parameters().map(({ name }) => name) ?? []
   const input = inputOf(document, described, apiVersion === undefined ? new Set() : new Set([VERSION, ...versioning]))
   if (!input) return undefined

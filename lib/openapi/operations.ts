@@ -2,6 +2,7 @@
 import { hasContent, isSafeMethod } from '../http/context.js'
 import { needsKey } from '../idempotency/rule.js'
 import { isRange } from '../pagination/counted-page.js'
+import { sendsEvents } from '../renderers/event-stream-renderer.js'
 import { actionNamed, isRead, showsObject, showsWritten } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { isCacheable } from '../views/cacheable.js'
@@ -155,7 +156,8 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
     return {
       '200': success('Done.', described(schema)),
       ...(operation.method === 'POST' && { '201': success('Created.', described(schema)) }),
-      ...(!outputSerializer && { '204': success('Done; there is nothing to show.', { headers }) }),
+      ...(!outputSerializer &&
+        !sendsEvents(view.policies.renderers) && { '204': success('Done; there is nothing to show.', { headers }) }),
     }
   }
   const status = statusOf(standard, subject)

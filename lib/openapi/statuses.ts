@@ -6,6 +6,7 @@ import { describeModel } from '../models/describe-model.js'
 import { mayKeep } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import { exposesTriggers } from '../postgres/failed-statement.js'
+import { sendsEvents } from '../renderers/event-stream-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { isRelatedCount } from '../serializers/count-field.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -56,7 +57,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   // the key is malformed, nobody's, being used, or of another request
   if (policies.idempotency && !isSafeMethod(operation.method)) statuses.add(400).add(401).add(409).add(422)
   if (permissionsOfParents(view.plan).length > 0) statuses.add(401).add(403)
-  if (throttles.length > 0) statuses.add(429)
+  if (throttles.length > 0 || sendsEvents(policies.renderers)) statuses.add(429)
   if (strictAccept) statuses.add(406)
   for (const scheme of authentication) for (const status of scheme.statuses ?? []) statuses.add(status)
   for (const status of versioning?.statuses() ?? []) statuses.add(status)
@@ -64,6 +65,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   const { viewClass } = view
   if (hasModel(viewClass) && refuses(viewClass, operation.action)) statuses.add(403)
   if (mayRefuseRows(view, operation.action) || refusesRelated(subject)) statuses.add(403)
+  if (sendsEvents(policies.renderers) && view.plan.limitsFields) statuses.add(404)
   if (needsUser(viewClass, serializer)) statuses.add(401)
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
   if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)

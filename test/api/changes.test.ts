@@ -1233,7 +1233,7 @@ describe('prepare() refuses', () => {
 
   it.each([
     [{ changes: 'yes' }, 'static changes is "yes"; give an object'],
-    [{ changes: { feilds: [] } }, 'static changes has no option "feilds"; take serializer or fields'],
+    [{ changes: { feilds: [] } }, 'static changes has no option "feilds"; take serializer, fields or visibleBy'],
     [{ changes: { fields: 'title' } }, 'static changes: fields is "title"; give a list of names'],
     [{ changes: { fields: ['titel'] } }, 'BookSerializer shows no field "titel"; did you mean "title"?'],
   ])('%o', async (statics, message) => {

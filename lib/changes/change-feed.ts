@@ -1,0 +1,90 @@
+/** Reads the changes of a database as they are committed, for all of a process that wait for them. */
+
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Knex } from 'knex'
+import { configOf } from '../models/describe-model.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { scopeOf } from '../postgres/scoped-knex.js'
+import { ChangeSignal } from './change-signal.js'
+import { currentPosition, isLast, type NewChanges, selectNew } from './changes-table.js'
+import { hearOfChanges } from './committed-changes.js'
+import type { Position } from './position.js'
+
+/** The most changes that are read at once. */
+export const PAGE = 500
+/** The least time between two readings, so that one has the changes of several transactions; and after one that failed. In milliseconds. */
+const PACE = { usual: 20, failed: 1_000 }
+
+/** Who waits for changes, and for where reading goes on behind them. It must not fail. */
+export type TakeChanges = (found: NewChanges, from: Position) => Promise<void>
+
+const feeds = new WeakMap<object, ChangeFeed>()
+
+/** The feed of a database. @param knex its pool, or one that runs as the role of a request */
+export function feedOf(knex: Queryable): ChangeFeed {
+  const config = configOf(knex)
+  let feed = feeds.get(config)
+  if (!feed) {
+    feed = new ChangeFeed((scopeOf(knex)?.base ?? knex) as Knex)
+    feeds.set(config, feed)
+  }
+  return feed
+}
+
+/** The changes of one database. Without anybody who waits it reads nothing, and holds no connection. */
+export class ChangeFeed {
+  readonly knex: Knex
+  readonly #takers = new Set<TakeChanges>()
+  readonly #signal: ChangeSignal
+  #position: Promise<Position> | undefined
+  #isRunning = false
+
+  constructor(knex: Knex) {
+    this.knex = knex
+    this.#signal = new ChangeSignal(knex)
+    hearOfChanges(knex, () => this.#signal.tell())
+  }
+
+  /** Waits for changes. @returns where they begin */
+  async follow(take: TakeChanges): Promise<Position> {
+    this.#takers.add(take)
+    this.#position ??= currentPosition(this.knex)
+    try {
+      const position = await this.#position
+      if (!this.#isRunning) void this.#run()
+      return position
+    } catch (error) {
+      this.#takers.delete(take)
+      this.#position = undefined
+      throw error
+    }
+  }
+
+  /** Waits no longer. */
+  leave(take: TakeChanges): void {
+    this.#takers.delete(take)
+    if (this.#takers.size === 0) this.#signal.wake()
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    while (this.#takers.size > 0) {
+      const isEnd = await this.#readNew().catch(() => undefined)
+      if (isEnd === undefined) await this.#signal.sleep(PACE.failed)
+      else if (isEnd) await this.#signal.wait()
+      if (this.#takers.size > 0) await delay(PACE.usual, undefined, { ref: false })
+    }
+    this.#position = undefined
+    this.#isRunning = false
+    await this.#signal.close()
+  }
+
+  /** @returns false where there is more */
+  async #readNew(): Promise<boolean> {
+    const from = (await this.#position) as Position
+    const found = await selectNew(this.knex, from, PAGE)
+    if (found.changes.length > 0) await Promise.all([...this.#takers].map((take) => take(found, from)))
+    this.#position = Promise.resolve(found.position)
+    return isLast(from, found.position)
+  }
+}

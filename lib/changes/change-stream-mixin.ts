@@ -1,0 +1,120 @@
+/** The action `changes`: tells clients, as it happens, which objects of a list have changed. */
+
+import { Readable } from 'node:stream'
+import { callerOf, callerParts } from '../http/caller.js'
+import { EVENT_STREAM, EventStream, eventText } from '../http/event-stream.js'
+import { described } from '../kernel/declarations.js'
+import { ConfigurationError, NotFound, Throttled } from '../kernel/errors.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { EventStreamRenderer } from '../renderers/event-stream-renderer.js'
+import { action } from '../views/action.js'
+import type { GenericView } from '../views/generic-view.js'
+import type { ViewConstructor } from '../views/mixins/mixin.js'
+import { recordingClass } from '../views/request/log-writes.js'
+import { type ChangeFeed, feedOf } from './change-feed.js'
+import { type Listener, listenersOf } from './change-listeners.js'
+import { currentPosition, isWithin, nameIn } from './changes-table.js'
+import { type Position, positionText, readPosition } from './position.js'
+import { VisibleChanges } from './visible-changes.js'
+
+/** How many changes a client may have missed; where there are more it is told to read its list again. */
+const MOST_MISSED = 5_000
+/** How long somebody waits who listens too often already, in seconds. */
+const TOO_MANY_WAIT = 30
+
+/** How a view set tells of changes. */
+export interface ChangeStreamOptions {
+  /** The most streams of one caller at a time, in this process. @default 10 */
+  readonly perCaller?: number
+  /**
+   * Seconds until a stream ends, and the client connects anew: so long may pass until it is noticed that a caller may see
+   * less than before. @default 300
+   */
+  readonly seconds?: number
+}
+
+const DESCRIPTION =
+  'Server-sent events: each says of one object of the list, or of one that was in it before, that it has changed: `{ resource, id, position }`. `Last-Event-ID` goes on where an earlier stream has ended; an event `reset` says that too much was missed, and that the list is to be read again.'
+
+const KINDS = { changeStream: 'any' } as const
+
+/**
+ * Adds `GET /<prefix>/changes`: server-sent events that say which objects have changed of those that the caller's list shows,
+ * or has shown before: `{ resource, id, position }`, and nothing of what they hold. A client that connects again goes on
+ * where it was (`Last-Event-ID`). The view set records its changes (`ChangesMixin`).
+ * @see docs/reference/changes.md
+ * @example class BookViewSet extends ChangeStreamMixin(ChangesMixin(ModelViewSet<Book>)) {}
+ */
+export function ChangeStreamMixin<Base extends ViewConstructor>(base: Base) {
+  const mixed = class extends base {
+    /** How many streams a caller may have, and how long each lasts. */
+    static changeStream: ChangeStreamOptions = {}
+
+    /** Answers `GET /<prefix>/changes`. */
+    @action({ methods: ['GET'], description: DESCRIPTION, rendererClasses: [EventStreamRenderer] })
+    changes(): Promise<Readable> {
+      return openStream(this, (this.constructor as { changeStream?: ChangeStreamOptions }).changeStream ?? {})
+    }
+  }
+  return described(mixed, KINDS)
+}
+
+/** By caller, how many streams are open. */
+const open = new Map<string, number>()
+
+async function openStream(view: GenericView, options: ChangeStreamOptions): Promise<Readable> {
+  const { ctx, plan } = view
+  const { perCaller = 10, seconds = 300 } = options
+  if (!recordingClass(plan.viewClass)) {
+    throw new ConfigurationError(
+      `${plan.viewClass.name}: ChangeStreamMixin() tells of recorded changes; add ChangesMixin`,
+    )
+  }
+  if (!view.asked.namesObjects) throw new NotFound()
+  const visible = new VisibleChanges(view)
+  if (ctx.method === 'HEAD') {
+    ctx.set('Content-Type', EVENT_STREAM)
+    return Readable.from([])
+  }
+  const caller = callerParts(callerOf(ctx)).join(' ')
+  const count = open.get(caller) ?? 0
+  if (count >= perCaller) throw new Throttled(TOO_MANY_WAIT)
+  const knex = (view.knex ?? plan.resource.model.model.knex()) as Queryable
+  const feed = feedOf(knex)
+  const model = await nameIn(knex, plan.resource.model.model.tableName)
+  const since = await sinceOf(ctx.get('Last-Event-ID'), feed)
+  open.set(caller, count + 1)
+  const listeners = listenersOf(feed)
+  const stream = new EventStream(ctx, () => {
+    clearTimeout(timer)
+    const left = (open.get(caller) ?? 1) - 1
+    if (left > 0) open.set(caller, left)
+    else open.delete(caller)
+    listeners.remove(listener)
+  })
+  const timer = setTimeout(() => stream.end(), seconds * 1_000).unref()
+  const listener: Listener = {
+    visible,
+    model,
+    resource: plan.basename ?? plan.resource.model.model.tableName,
+    send: (text) => stream.send(text),
+    end: () => stream.end(),
+  }
+  if (since === 'too far') stream.send(eventText({ event: 'reset', id: await here(feed), data: '{}' }))
+  const from = since === 'too far' ? undefined : since
+  await listeners.add(listener, from)
+  // what fails from now on ends the stream: the client connects again
+  if (from) listeners.catchUp(listener, from).catch(() => stream.end())
+  return stream.body
+}
+
+/** Where the client has come to; `too far` where it has missed so much that it had better read all again. */
+async function sinceOf(text: string, feed: ChangeFeed): Promise<Position | 'too far' | undefined> {
+  if (text === '') return undefined
+  const position = readPosition(text)
+  return position && (await isWithin(feed.knex, position, MOST_MISSED)) ? position : 'too far'
+}
+
+async function here({ knex }: ChangeFeed): Promise<string> {
+  return positionText(await currentPosition(knex))
+}

@@ -1,0 +1,62 @@
+/** How far a reading of changes has come. */
+
+/**
+ * What was read: all that `last` shows; and, of what `next` shows besides, the changes up to an id.
+ * Snapshots are those of `pg_current_snapshot()`.
+ */
+export interface Position {
+  readonly last: string
+  readonly next?: { readonly snapshot: string; readonly id: string } | undefined
+}
+
+/** Before any transaction. */
+export const BEGINNING: Position = { last: '1:1:' }
+
+/** A position as a text. Snapshots have digits, colons and commas. */
+export function positionText({ last, next }: Position): string {
+  return next ? `${last};${next.snapshot};${next.id}` : last
+}
+
+const SNAPSHOT = '\\d{1,19}:\\d{1,19}:(?:\\d{1,19}(?:,\\d{1,19})*)?'
+const WRITTEN = new RegExp(`^(${SNAPSHOT})(?:;(${SNAPSHOT});(\\d{1,18}))?$`)
+
+/** The position of a text; undefined for one that is none. */
+export function readPosition(text: string): Position | undefined {
+  const [, last, snapshot, id] = WRITTEN.exec(text) ?? []
+  if (last === undefined || !isSnapshot(last)) return undefined
+  if (snapshot === undefined || id === undefined) return { last }
+  return isSnapshot(snapshot) ? { last, next: { snapshot, id } } : undefined
+}
+
+const MOST = 2n ** 63n
+
+/** True for a text that PostgreSQL takes for one. */
+function isSnapshot(text: string): boolean {
+  const { lowest, end, running } = partsOf(text)
+  if (lowest === 0n || lowest > end || end >= MOST) return false
+  return running.every((one, index) => one >= lowest && one < end && (index === 0 || one > (running[index - 1] ?? 0n)))
+}
+
+function partsOf(snapshot: string) {
+  const [lowest = '', end = '', running = ''] = snapshot.split(':')
+  return {
+    lowest: BigInt(lowest),
+    end: BigInt(end),
+    running: running === '' ? [] : running.split(',').map((one) => BigInt(one)),
+  }
+}
+
+/** True where all that one snapshot shows was shown long since by the other. */
+export function isBehind(snapshot: string, other: string): boolean {
+  return partsOf(snapshot).end <= partsOf(other).lowest
+}
+
+/** Tells whether a snapshot shows a transaction that was committed, as `pg_visible_in_snapshot()` does. */
+export function shownBy(snapshot: string): (transaction: string) => boolean {
+  const { lowest, end, running } = partsOf(snapshot)
+  const isRunning = new Set(running)
+  return (transaction) => {
+    const number = BigInt(transaction)
+    return number < lowest || (number < end && !isRunning.has(number))
+  }
+}

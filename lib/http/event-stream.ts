@@ -1,0 +1,61 @@
+/** Server-sent events (HTML Living Standard, section 9.2): an answer that stays open, and tells what happens meanwhile. */
+
+import { Readable } from 'node:stream'
+import { CLOSING } from './closing.js'
+import type { Context } from './context.js'
+import { atResponseEnd } from './response-end.js'
+
+/** What a client has not read yet; more is not kept for it. It connects again, and says how far it came. */
+/** Their media type. */
+export const EVENT_STREAM = 'text/event-stream'
+
+/** How long a client waits before it connects again, in milliseconds. */
+const RETRY = 1_000
+const MOST_UNREAD = 256 * 1024
+
+/** An event; without `data` it says only how far the client came. */
+export interface ServerSentEvent {
+  /** @default 'message' */
+  readonly event?: string
+  /** What the client sends as `Last-Event-ID` when it connects again. One line. */
+  readonly id: string
+  /** One line. */
+  readonly data?: string
+}
+
+/** An event as a text. */
+export function eventText({ event, id, data }: ServerSentEvent): string {
+  return `${event === undefined ? '' : `event: ${event}\n`}id: ${id}\n${data === undefined ? '' : `data: ${data}\n`}\n`
+}
+
+/** The events of one request. */
+export class EventStream {
+  /** The body of the answer. */
+  readonly body: Readable
+
+  /** @param ended called once, when nothing more can be sent */
+  constructor(ctx: Context, ended: () => void) {
+    this.body = new Readable({ read: () => {} })
+    ctx.set({ 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' })
+    // koa-compress would keep events until it has enough of them
+    Object.assign(ctx, { compress: false })
+    this.body.push(`retry: ${RETRY}\n\n`)
+    const stop = CLOSING.get(ctx)?.endOpen(() => this.end())
+    atResponseEnd(ctx, () => {
+      stop?.()
+      ended()
+    })
+  }
+
+  /** Sends a text of events. A client that does not read is let go. */
+  send(text: string): void {
+    if (this.body.destroyed || this.body.readableEnded) return
+    if (this.body.readableLength > MOST_UNREAD) this.body.destroy()
+    else this.body.push(text)
+  }
+
+  /** Ends the answer. */
+  end(): void {
+    if (!this.body.destroyed) this.body.push(null)
+  }
+}

@@ -1,0 +1,18 @@
+/** Marks an action that answers with server-sent events: it writes its body itself, and errors are JSON as ever. */
+import { BaseRenderer } from './renderer.js'
+
+/** What an action answers that stays open, and tells what happens. */
+export class EventStreamRenderer extends BaseRenderer {
+  readonly mediaType = 'text/event-stream'
+  readonly format = 'events'
+  readonly contentType = 'text/event-stream'
+
+  render(): string {
+    return ''
+  }
+}
+
+/** True for an action that answers with server-sent events, which may be too many for one caller. */
+export function sendsEvents(renderers: readonly BaseRenderer[]): boolean {
+  return renderers.some((renderer) => renderer instanceof EventStreamRenderer)
+}
