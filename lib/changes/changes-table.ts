@@ -10,7 +10,7 @@ import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
-import { runsAsRole, scopeOf, searchPathOf } from '../postgres/scoped-knex.js'
+import { runsAsRole, scopeOf, tablePlaceOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import { hearerOf } from './committed-changes.js'
 import type { Position } from './position.js'
@@ -89,9 +89,8 @@ export async function insertChanges(
       'select model, key, action, $1, $2, before::json, after::json, was::json ' +
       'from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) as c(model, key, action, before, after, was)',
   )
-  const names = await namesIn(trx, changes)
   const lists = CELLS.map((cell) => changes.map((change) => change[cell]))
-  const values = [caller, requestId, names, ...lists]
+  const values = [caller, requestId, await namesIn(trx, changes), ...lists]
   await asLogin(trx, (own) => told(own, () => runStatement(own, statement, values)))
   const tell = hearerOf(trx)
   if (tell) afterCommit(trx, tell)
@@ -294,35 +293,38 @@ const CELLS = ['key', 'action', 'before', 'after', 'was'] as const
 /** How many models of schemas that requests choose are known by their names. */
 const MOST_NAMES = 10_000
 
-/** Schemas of tables by the configuration of the database, and by where a request looks for them. */
-const schemas = oncePer<object, RecentMap<string | undefined>>(() => new RecentMap(MOST_NAMES))
+/** Names of models by the configuration of the database, and by where a request finds their tables. */
+const names = oncePer<object, RecentMap<string>>(() => new RecentMap(MOST_NAMES))
 
 /**
- * What a model is called in the table: by its own, and where a request looks for that in schemas that it chooses, as with one
- * for each tenant, with the schema.
+ * What a model is called in the table: by its own; and where a request chooses in which schema that is found, as with one for
+ * each tenant, with the schema.
  */
 export async function nameIn(knex: Queryable, table: string): Promise<string> {
-  const path = searchPathOf(knex)
-  if (path === undefined) return table
-  const known = schemas(knex.client.config)
-  const place = JSON.stringify([path, table])
-  let schema = known.get(place)
-  if (schema === undefined) {
-    const { rows } = await runRaw<{ rows: readonly { readonly schema: string }[] }>(
+  const place = tablePlaceOf(knex)
+  if (!place || table.includes('.')) return table
+  const known = names(knex.client.config)
+  const key = JSON.stringify([place, table])
+  let name = known.get(key)
+  if (name === undefined) {
+    const { rows } = await runRaw<{ rows: readonly { readonly schema: string; readonly isOwn: boolean }[] }>(
       knex,
-      'select nspname as schema from pg_class join pg_namespace n on n.oid = relnamespace where pg_class.oid = to_regclass(?)',
+      `select nspname as schema, nspname = current_user as "isOwn" from pg_class join pg_namespace n on n.oid = relnamespace
+       where pg_class.oid = to_regclass(?)`,
       [toReference(knex, table)],
     )
-    schema = rows[0]?.schema
-    if (schema !== undefined) known.set(place, schema)
+    const [found] = rows
+    // a role finds the tables of its login, but for a schema of its own
+    name = found && (place.searchPath !== undefined || found.isOwn) ? `${found.schema}.${table}` : table
+    known.set(key, name)
   }
-  return schema === undefined || table.includes('.') ? table : `${schema}.${table}`
+  return name
 }
 
 async function namesIn(knex: Queryable, changes: readonly Change[]): Promise<readonly string[]> {
-  const names = new Map<string, string>()
-  for (const { model } of changes) if (!names.has(model)) names.set(model, await nameIn(knex, model))
-  return changes.map(({ model }) => names.get(model) as string)
+  const found = new Map<string, string>()
+  for (const { model } of changes) if (!found.has(model)) found.set(model, await nameIn(knex, model))
+  return changes.map(({ model }) => found.get(model) as string)
 }
 
 /** Work on the table, to which the roles of callers have no right. */

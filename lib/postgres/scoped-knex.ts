@@ -130,34 +130,40 @@ async function begin({ base, settings }: KnexScope, container?: unknown, config?
 /** Sets them for what is left of a transaction. @throws {SettingsRefused} PostgreSQL does not let the login do so */
 export async function applySettings(trx: Knex.Transaction, settings: LocalSettings): Promise<void> {
   await sendSettings(await clientOf(trx).acquireConnection(), settings)
-  const { hasRole, searchPath } = settings
-  Object.assign(trx, { ...(hasRole && { [HAS_ROLE]: true }), ...(searchPath !== undefined && { [PATH]: searchPath }) })
+  Object.assign(trx, { [SETTINGS]: settings })
 }
 
-const HAS_ROLE = Symbol('statements run as a role')
-const PATH = Symbol('where tables are looked for')
+const SETTINGS = Symbol('settings of the transaction')
 
 interface Begun {
-  readonly [HAS_ROLE]?: boolean
-  readonly [PATH]?: string
+  readonly [SETTINGS]?: LocalSettings
   /** Of a savepoint, what it stands in. */
   readonly parentTransaction?: Knex.Transaction
 }
 
-/** Where a request has its tables looked for, in transactions too; undefined where the connection says so. */
-export function searchPathOf(knex: Queryable): string | undefined {
+function settingsOf(knex: Queryable): LocalSettings | undefined {
   const scope = scopeOf(knex)
-  if (scope) return scope.settings.searchPath
-  const { [PATH]: path, parentTransaction } = knex as Begun
-  return path ?? (parentTransaction && searchPathOf(parentTransaction))
+  if (scope) return scope.settings
+  const { [SETTINGS]: settings, parentTransaction } = knex as Begun
+  return settings ?? (parentTransaction && settingsOf(parentTransaction))
 }
 
 /** True where statements run as the role of a caller, in transactions too. */
 export function runsAsRole(knex: Queryable): boolean {
-  const scope = scopeOf(knex)
-  if (scope) return scope.settings.hasRole
-  const { [HAS_ROLE]: hasRole = false, parentTransaction } = knex as Begun
-  return hasRole || (parentTransaction !== undefined && runsAsRole(parentTransaction))
+  return settingsOf(knex)?.hasRole === true
+}
+
+/** What decides where a request finds tables; undefined where nothing but the connection does. */
+export interface TablePlace {
+  readonly searchPath: string | undefined
+  /** `"$user"` of a path is the schema that is called as the role. */
+  readonly role: string | undefined
+}
+
+/** Where a request finds tables, in transactions too. */
+export function tablePlaceOf(knex: Queryable): TablePlace | undefined {
+  const { searchPath, hasRole = false, values = [] } = settingsOf(knex) ?? {}
+  return searchPath === undefined && !hasRole ? undefined : { searchPath, role: hasRole ? values[0] : undefined }
 }
 
 /** Several statements in one query, which only PostgreSQL's simple protocol takes. */
