@@ -56,7 +56,7 @@ const places: Record<string, string[]> = {
   'koa-body': ['parsers'],
   'koa-static': ['plugins'],
   negotiator: ['renderers'],
-  objection: ['models', 'queryset', 'api-keys'],
+  objection: ['models', 'queryset', 'api-keys', 'webhooks'],
   papaparse: ['renderers'],
   pg: ['pagination'],
   'pg-types': ['lib/postgres/type-parsers.ts'],
@@ -145,6 +145,9 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/views/steps/concurrency.ts': [1, 'the version of a row that was found before, or is found afterwards'],
   'lib/views/steps/hold-rows.ts': [1, 'locks rows that the queryset is asked for, or that were found before'],
   'lib/views/steps/hold-objects.ts': [1, 'the mark of a row that is found afterwards'],
+  'lib/webhooks/delivery-table.ts': [1, 'sweeps deliveries, a table of ours'],
+  'lib/webhooks/fan-out.ts': [1, 'notes how far it has read, in a table of ours'],
+  'lib/webhooks/webhook-endpoint-view-set.ts': [4, 'endpoints of their owner, and their deliveries'],
 }
 /** Receivers whose `query()` sends a statement, or gives a query that was made in one of these places. */
 const SENDING = 'connection|own|seen|source|lookup|this|options'
@@ -272,7 +275,12 @@ describe('[D11] signatures', () => {
 
 describe('[I13] timers', () => {
   /** Each ends with the call that it is made for, which somebody waits for. */
-  const waitedFor = ['lib/client/send.ts', 'lib/metering/meter-request.ts', 'lib/webhooks/post-webhook.ts']
+  const waitedFor = [
+    'lib/client/send.ts',
+    'lib/metering/meter-request.ts',
+    'lib/webhooks/post-webhook.ts',
+    'lib/webhooks/sender.ts',
+  ]
 
   it('keep no process alive', () => {
     const held = files.flatMap((file) =>

@@ -1,16 +1,23 @@
 /** Tells those of this process who wait for changes of a database that some were committed. */
 
+import { oncePer } from '../kernel/once-per.js'
 import { configOf } from '../models/describe-model.js'
 import type { Queryable } from '../postgres/pg-types.js'
 
-const hearers = new WeakMap<object, () => void>()
+/** By the configuration of the database. */
+const hearers = oncePer((_config: object) => new Set<() => void>())
 
-/** From now on, changes that this process commits are told. */
-export function hearOfChanges(knex: Queryable, tell: () => void): void {
-  hearers.set(configOf(knex), tell)
+/** From now on, changes that this process commits are told. @returns ends it */
+export function hearOfChanges(knex: Queryable, tell: () => void): () => void {
+  const own = hearers(configOf(knex)).add(tell)
+  return () => own.delete(tell)
 }
 
 /** What is to be called once changes are committed; undefined where nobody waits for them. */
 export function hearerOf(knex: Queryable): (() => void) | undefined {
-  return hearers.get(configOf(knex))
+  const own = hearers(configOf(knex))
+  if (own.size === 0) return undefined
+  return () => {
+    for (const tell of own) tell()
+  }
 }

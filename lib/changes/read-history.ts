@@ -13,6 +13,7 @@ import { readExactly } from '../queryset/read-exactly.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
+import type { BoundField, SerializerPlan } from '../serializers/contract.js'
 import { findOwnReadable } from '../serializers/limited-fields.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { isReadableAt } from '../serializers/readable-at.js'
@@ -63,7 +64,7 @@ export async function readHistory(view: GenericView, object: Model, page: Histor
 }
 
 /** True where the view's queryset may show something else than its rows have; what it loads with them is none of that. */
-function makesColumns(view: GenericView): boolean {
+export function makesColumns(view: GenericView): boolean {
   return !readsWholeRows(
     querysetOf(view)
       .clone()
@@ -73,26 +74,45 @@ function makesColumns(view: GenericView): boolean {
 
 /** What is recorded of the object, and is neither kept from the caller nor masked. */
 async function readableNames(view: GenericView, object: Model, knex: Queryable): Promise<ReadonlySet<string>> {
-  const { plan } = view
   const model = modelOf(object)
+  const context = view.getSerializerContext()
+  const [row] = view.visibleFields
+    ? ((await readExactly(whereRows(ownRows(model, knex), [object]))) as Model[])
+    : [object]
+  const seen = row && seenPlan(view, model)
+  if (!seen) return new Set()
+  await findOwnReadable(seen, [row], { context })
+  return shownNames(view, seen, (bound) => isReadableAt(bound, row, context))
+}
+
+/** What is recorded of objects, and the caller may read of all of them. */
+export function readableOfAll(view: GenericView): ReadonlySet<string> {
+  const seen = seenPlan(view, view.plan.resource.model.model)
+  return seen ? shownNames(view, seen, ({ access }) => (access?.read ?? 'all') === 'all') : new Set()
+}
+
+function seenPlan(view: GenericView, model: ModelClass): SerializerPlan | undefined {
+  const { plan } = view
   const recorded = recordingOf(plan.viewClass as RecordingViewClass & typeof plan.viewClass, plan.rules).of(
     model,
     undefined,
   )
-  if (!recorded) return new Set()
+  return recorded && serializerPlan(view.seenClass(recorded.shown))
+}
+
+function shownNames(
+  view: GenericView,
+  seen: SerializerPlan,
+  mayRead: (bound: BoundField) => boolean,
+): ReadonlySet<string> {
+  const { model } = view.plan.resource.model
   const context = view.getSerializerContext()
-  const seen = serializerPlan(view.seenClass(recorded.shown))
   const chosen = chosenNames(view)
-  const [row] = view.visibleFields
-    ? ((await readExactly(whereRows(ownRows(model, knex), [object]))) as Model[])
-    : [object]
-  if (!row) return new Set()
-  await findOwnReadable(seen, [row], { context })
   const isShown = seen.readable.filter((bound) => {
     const { access, relation, name } = bound
     if (chosen?.has(name) === false) return false
     const isLimited = relation && visibleRowsIn(context)?.related(leading(model, relation)) !== undefined
-    return access?.mask === undefined && !isLimited && isReadableAt(bound, row, context)
+    return access?.mask === undefined && !isLimited && mayRead(bound)
   })
   return new Set(isShown.map(({ name }) => name))
 }
@@ -107,7 +127,8 @@ function leading(owner: ModelClass, { name, model }: { readonly name: string; re
   return { owner, relation: name, model }
 }
 
-function only(names: ReadonlySet<string>, text: RecordedChange['before']): unknown {
+/** An image of an object, of which only these fields are shown. */
+export function only(names: ReadonlySet<string>, text: RecordedChange['before']): unknown {
   const image = text === null ? null : parseJson(text)
   if (!isRecord(image)) return null
   const shown = Object.fromEntries(Object.entries(image).filter(([name]) => names.has(name)))

@@ -62,15 +62,23 @@ export class VisibleChanges {
   /** The changes that the caller may hear of. */
   async of<Change extends HeardChange>(changes: readonly Change[]): Promise<ReadonlySet<Change>> {
     if (this.#seesAll) return new Set(changes)
-    const asked = changes.flatMap((change): AskedChange<Change>[] => {
-      const values = this.keyOf(change)
-      return values ? [{ change, values }] : []
-    })
+    const asked = this.#asked(changes)
     if (asked.length === 0) return new Set()
     const seen = new Set(await this.#seenNow(asked))
     const left = this.#hasPolicies ? [] : asked.filter(({ change }) => change.was !== null && !seen.has(change))
     if (left.length > 0) for (const change of await this.#seenBefore(left)) seen.add(change)
     return seen
+  }
+
+  /** Of which changes the caller sees the object now, and of which he saw it before; under policies nobody knows the latter. */
+  async sides<Change extends HeardChange>(changes: readonly Change[]): Promise<SeenSides<Change>> {
+    if (this.#seesAll) return { now: new Set(changes), before: new Set(changes) }
+    const asked = this.#asked(changes)
+    const was = this.#hasPolicies ? [] : asked.filter(({ change }) => change.was !== null)
+    return {
+      now: new Set(asked.length > 0 ? await this.#seenNow(asked) : []),
+      before: new Set(was.length > 0 ? await this.#seenBefore(was) : []),
+    }
   }
 
   /** What the columns of the object's key hold; undefined for a text that is no key any more. */
@@ -84,6 +92,13 @@ export class VisibleChanges {
     const { ctx } = this.#view
     const values = this.keyOf(change)
     return values ? this.#key.toText(values, { ctx, user: ctx.state['user'] as unknown }) : change.key
+  }
+
+  #asked<Change extends HeardChange>(changes: readonly Change[]): AskedChange<Change>[] {
+    return changes.flatMap((change) => {
+      const values = this.keyOf(change)
+      return values ? [{ change, values }] : []
+    })
   }
 
   /** Policies of the database are asked of rows that are there, and of no others. */
@@ -179,6 +194,12 @@ export class VisibleChanges {
       )
     }
   }
+}
+
+/** Changes, by when their objects are seen. */
+export interface SeenSides<Change> {
+  readonly now: ReadonlySet<Change>
+  readonly before: ReadonlySet<Change>
 }
 
 interface AskedChange<Change> {

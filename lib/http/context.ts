@@ -76,16 +76,27 @@ export interface DescribedRequest {
 }
 
 /** A request without headers, query and body, from nobody, with as much of Koa's context as views read before they answer. */
-export function describingContext({ method, path = '/', params = {}, version }: DescribedRequest): Context {
+export function describingContext(asked: DescribedRequest): Context {
+  const ctx = madeContext(asked)
+  DESCRIBING.add(ctx)
+  return ctx
+}
+
+/** The same of a user, for what is read on his behalf while he asks for nothing. */
+export function contextOf(user: unknown, asked: DescribedRequest): Context {
+  const ctx = madeContext(asked)
+  ctx.state['user'] = user
+  return ctx
+}
+
+function madeContext({ method, path = '/', params = {}, version }: DescribedRequest): Context {
   const get = () => ''
   const append = () => {}
   const req = { method, url: path, headers: {}, socket: { destroyed: false } }
   const res = { headersSent: false, statusCode: 200 }
   const request = { method, url: path, headers: {}, get }
   const own = { method, path, url: path, originalUrl: path, query: {}, querystring: '', params, headers: {}, get }
-  const ctx = { ...own, append, state: { version }, req, res, request } as unknown as Context
-  DESCRIBING.add(ctx)
-  return ctx
+  return { ...own, append, state: { version }, req, res, request } as unknown as Context
 }
 
 const DESCRIBING = new WeakSet<object>()

@@ -126,11 +126,12 @@ export const ROOMS: readonly Room[] = [
   },
   {
     file: 'operation',
-    title: 'Changes, metering, replicas, idempotency and tracing',
+    title: 'Changes, webhooks, metering, replicas, idempotency and tracing',
     intro:
-      'How they are used: [changes](../changes.md), [metering](../../how-to/metering.md), [replicas](../replicas.md), [writes that are done once](../idempotency.md), [tracing and timing](../tracing.md).',
+      'How they are used: [changes](../changes.md), [webhooks](../webhooks.md), [metering](../../how-to/metering.md), [replicas](../replicas.md), [writes that are done once](../idempotency.md), [tracing and timing](../tracing.md).',
     doors: [
       'koa-viewsets/changes',
+      'koa-viewsets/webhooks',
       'koa-viewsets/metering',
       'koa-viewsets/replicas',
       'koa-viewsets/idempotency',

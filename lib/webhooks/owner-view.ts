@@ -1,0 +1,52 @@
+/** The list of a resource, as the owner of an endpoint would see it. */
+
+import { makesColumns, readableOfAll } from '../changes/read-history.js'
+import { VisibleChanges } from '../changes/visible-changes.js'
+import { contextOf } from '../http/context.js'
+import { knexInScope } from '../http/database-role.js'
+import { ApiError, ConfigurationError } from '../kernel/errors.js'
+import { checkPermissions } from '../permissions/check-permissions.js'
+import { planOf } from '../views/action-plan.js'
+import type { Endpoint, Operation } from '../views/endpoint.js'
+import type { GenericView } from '../views/generic-view.js'
+
+/** A resource whose changes are told. */
+export interface ToldResource {
+  readonly endpoint: Endpoint
+  /** Its list. */
+  readonly operation: Operation
+}
+
+/** What an owner sees of a resource. */
+export interface OwnerView {
+  readonly visible: VisibleChanges
+  /** The fields that he may read of all objects. */
+  readonly names: ReadonlySet<string>
+}
+
+/**
+ * Opens the list for a user; undefined where its permissions refuse him.
+ * @throws {ConfigurationError} nobody can tell what it shows
+ */
+export async function openForOwner(
+  { endpoint, operation }: ToldResource,
+  user: unknown,
+): Promise<OwnerView | undefined> {
+  const plan = planOf(operation.route)
+  const ctx = contextOf(user, { method: 'GET', path: endpoint.path })
+  const view = plan.viewClass.open(ctx, plan) as GenericView
+  try {
+    await checkPermissions(ctx, view, plan.policies.permissions)
+  } catch (error) {
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+  const own = await view.getKnex()
+  view.knex = own && plan.database ? await knexInScope(ctx, own, plan.database) : own
+  if (!view.plan.resource.isWholeTable && makesColumns(view)) {
+    throw new ConfigurationError(
+      `${plan.viewClass.name}: webhooks tell columns as they are recorded, and getQueryset() makes something else of them; mask them by rules`,
+    )
+  }
+  return view.asked.namesObjects ? { visible: new VisibleChanges(view), names: readableOfAll(view) } : undefined
+}

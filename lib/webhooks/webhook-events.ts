@@ -1,0 +1,25 @@
+/** Names of events: `book.updated`, for what a change of an object is called outside. */
+
+/** What standard actions are called; others keep their names. */
+const PAST: Readonly<Record<string, string>> = {
+  create: 'created',
+  update: 'updated',
+  delete: 'deleted',
+  restore: 'restored',
+  purge: 'purged',
+}
+
+/** The event of a change. @param resource the first part of its routes' names */
+export function eventOf(resource: string, action: string): string {
+  return `${resource}.${PAST[action] ?? action}`
+}
+
+/** True where one of the names, or patterns such as `book.*`, is of the event. */
+export function isAmong(names: readonly string[], event: string): boolean {
+  return names.some((name) => name === event || (name.endsWith('.*') && event.startsWith(name.slice(0, -1))))
+}
+
+/** The resource of an event, or of a pattern of some. */
+export function resourceOfEvent(name: string): string {
+  return name.slice(0, name.lastIndexOf('.'))
+}

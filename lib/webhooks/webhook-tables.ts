@@ -1,0 +1,73 @@
+/** The tables of webhooks: who is told, what each is to be told, and how far the changes were read for it. */
+
+import type { Knex } from 'knex'
+import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
+
+/** The tables, by what is in them. */
+export const TABLES = {
+  endpoints: 'koa_viewsets_webhook_endpoints',
+  deliveries: 'koa_viewsets_webhook_deliveries',
+  progress: 'koa_viewsets_webhook_progress',
+} as const
+
+const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
+  endpoints: [
+    `create table if not exists ${TABLES.endpoints} (
+      id uuid primary key default gen_random_uuid(),
+      owner text not null,
+      url text not null,
+      description text not null default '',
+      events text[] not null,
+      is_active boolean not null default true,
+      problem text,
+      secret text not null,
+      old_secret text,
+      old_secret_until timestamptz,
+      failures int not null default 0,
+      paused_until timestamptz,
+      created_at timestamptz not null default now()
+    )`,
+    `create index on ${TABLES.endpoints} (owner)`,
+  ],
+  deliveries: [
+    `create table if not exists ${TABLES.deliveries} (
+      id text primary key,
+      endpoint_id uuid not null,
+      change_id bigint not null,
+      object text not null,
+      event text not null,
+      body text not null,
+      state text not null default 'pending' check (state in ('pending', 'delivered', 'dead')),
+      attempts int not null default 0,
+      due_at timestamptz not null default now(),
+      leased_until timestamptz,
+      status int,
+      problem text,
+      created_at timestamptz not null default now(),
+      ended_at timestamptz
+    )`,
+    `create index on ${TABLES.deliveries} (endpoint_id, object, change_id) where state = 'pending'`,
+    `create index on ${TABLES.deliveries} (endpoint_id, due_at) where state = 'pending'`,
+    `create index on ${TABLES.deliveries} (endpoint_id, change_id)`,
+    `create index on ${TABLES.deliveries} (ended_at)`,
+  ],
+  progress: [
+    `create table if not exists ${TABLES.progress} (id boolean primary key default true check (id), position text not null)`,
+  ],
+}
+
+/**
+ * Creates the tables of webhooks where they are missing; every process may do so at its start. Only their owner may read and
+ * write them, whatever default privileges say.
+ * @param knex the database of what changes
+ * @example await ensureWebhookTables(knex)
+ */
+export async function ensureWebhookTables(knex: Knex): Promise<void> {
+  for (const [name, statements] of Object.entries(CREATED)) {
+    const table = TABLES[name as keyof typeof TABLES]
+    await createTable(knex, quotedName(table), async (trx) => {
+      for (const statement of statements) await trx.raw(statement)
+      await revokeAll(trx, table)
+    })
+  }
+}
