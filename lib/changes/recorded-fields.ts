@@ -13,6 +13,7 @@ import type { RuleSet } from '../rules/rule-set.js'
 import { type BoundField, type FieldsDescription, SEEN, type SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { schemaNameOf } from '../serializers/schema-name.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { writesByPlan } from '../serializers/writes-by-plan.js'
 
@@ -133,5 +134,7 @@ function makeClass(serializer: SerializerClass, fields: ReadonlyMap<string, Seri
     }
   }
   Object.defineProperty(made, 'name', { value: serializer.name })
+  // a document may describe both
+  made.schemaName = `${schemaNameOf(serializer)}Record`
   return made
 }

@@ -8,7 +8,7 @@ import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { bareName, writtenName } from '../models/table-reference.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
-import { scopeOf } from '../postgres/scoped-knex.js'
+import { runsAsRole, scopeOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
@@ -17,11 +17,11 @@ import { whereAnyKey } from '../queryset/where-keys.js'
 import type { GenericView } from '../views/generic-view.js'
 import { visibleQuery } from '../views/steps/visible-query.js'
 import { clientKey } from './change-log.js'
-import type { RecordedChange } from './changes-table.js'
+import { type FoundChange, tableIn } from './changes-table.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
 
 /** A change of one object, as far as one must know it to tell who saw the object. */
-export type HeardChange = Pick<RecordedChange, 'id' | 'key'> & { readonly was: string | null }
+export type HeardChange = Pick<FoundChange, 'id' | 'model' | 'key' | 'action' | 'was'>
 
 /** What the list of a view's caller shows, to be asked of changes. */
 export class VisibleChanges {
@@ -61,24 +61,26 @@ export class VisibleChanges {
 
   /** The changes that the caller may hear of. */
   async of<Change extends HeardChange>(changes: readonly Change[]): Promise<ReadonlySet<Change>> {
-    if (this.#seesAll) return new Set(changes)
-    const asked = this.#asked(changes)
-    if (asked.length === 0) return new Set()
-    const seen = new Set(await this.#seenNow(asked))
-    const left = this.#hasPolicies ? [] : asked.filter(({ change }) => change.was !== null && !seen.has(change))
-    if (left.length > 0) for (const change of await this.#seenBefore(left)) seen.add(change)
-    return seen
+    const { before, after } = await this.sides(changes)
+    return new Set([...before, ...after])
   }
 
-  /** Of which changes the caller sees the object now, and of which he saw it before; under policies nobody knows the latter. */
+  /**
+   * Of which changes the caller saw the object before, and after them. Under policies of the database nobody knows the former,
+   * and the latter is what he sees now.
+   */
   async sides<Change extends HeardChange>(changes: readonly Change[]): Promise<SeenSides<Change>> {
-    if (this.#seesAll) return { now: new Set(changes), before: new Set(changes) }
-    const asked = this.#asked(changes)
-    const was = this.#hasPolicies ? [] : asked.filter(({ change }) => change.was !== null)
-    return {
-      now: new Set(asked.length > 0 ? await this.#seenNow(asked) : []),
-      before: new Set(was.length > 0 ? await this.#seenBefore(was) : []),
-    }
+    if (this.#seesAll) return { before: new Set(changes), after: new Set(changes) }
+    const asked = changes.flatMap((change): AskedChange<Change>[] => {
+      const values = this.keyOf(change)
+      return values ? [{ change, values }] : []
+    })
+    if (asked.length === 0) return { before: new Set(), after: new Set() }
+    if (this.#hasPolicies) return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
+    const seen: SeenRow<Change>[] = []
+    for (const some of this.#asksEach ? [asked] : asked.map((one) => [one])) seen.push(...(await this.#seenOf(some)))
+    const on = (isAfter: boolean) => new Set(seen.filter((one) => one.isAfter === isAfter).map(({ change }) => change))
+    return { before: on(false), after: on(true) }
   }
 
   /** What the columns of the object's key hold; undefined for a text that is no key any more. */
@@ -94,16 +96,9 @@ export class VisibleChanges {
     return values ? this.#key.toText(values, { ctx, user: ctx.state['user'] as unknown }) : change.key
   }
 
-  #asked<Change extends HeardChange>(changes: readonly Change[]): AskedChange<Change>[] {
-    return changes.flatMap((change) => {
-      const values = this.keyOf(change)
-      return values ? [{ change, values }] : []
-    })
-  }
-
   /** Policies of the database are asked of rows that are there, and of no others. */
   get #hasPolicies(): boolean {
-    return scopeOf(this.#knex) !== undefined || describeModel(this.#model).secured
+    return runsAsRole(this.#knex) || describeModel(this.#model).secured
   }
 
   get #table(): string {
@@ -123,56 +118,76 @@ export class VisibleChanges {
     const same = columns.map((_, index) => `s.?? = v.k${index}`).join(' and ')
     const sql = `select v.${PLACE} as place from ${keys.sql} join ? as s on ${same}`
     const bindings = [...keys.bindings, visible, ...columns.map(({ column }) => column)]
-    return this.#found(asked, sql, bindings)
+    const { rows } = await runRaw<SeenPlaces>(this.#knex, sql, bindings)
+    return rows.map(({ place }) => changeAt(asked, place))
   }
 
-  /** The rows as they were stand in the place of their table. */
-  async #seenBefore<Change extends HeardChange>(asked: readonly AskedChange<Change>[]): Promise<readonly Change[]> {
-    if (this.#asksEach) return this.#seenAmong(asked)
-    const found: Change[] = []
-    for (const one of asked) found.push(...(await this.#seenAmong([one])))
-    return found
-  }
-
-  #seenAmong<Change extends HeardChange>(asked: readonly AskedChange<Change>[]): Promise<readonly Change[]> {
-    const { columns } = this.#key
+  /** The rows as they were before the changes, and after them, stand in the place of their table. */
+  async #seenOf<Change extends HeardChange>(
+    asked: readonly AskedChange<Change>[],
+  ): Promise<readonly SeenRow<Change>[]> {
+    const visible = this.#query()
+    const schema = schemaOf(visible)
     const { tableName } = this.#model
+    const table = bareName(tableName)
+    const states = this.#model.raw(
+      ...this.#statesOf(asked, schema === undefined ? tableName : `${schema}.${tableName}`),
+    )
+    if (schema === undefined && !tableName.includes('.')) void visible.with(table, states as never)
+    else void visible.alias(table).from(this.#model.raw('(?) as ??', [states, table] as never) as never)
+    // an own selection has lost whose state it is of
+    if (!this.#asksEach) void visible.select(this.#model.raw('??.??', [table, PLACE]) as never)
+    const { rows } = await runRaw<SeenPlaces>(this.#knex, `select s.${PLACE} as place from ? as s`, [
+      visible.toKnexQuery(),
+    ])
+    return rows.map(({ place }) => {
+      const isAfter = Number(place) > asked.length
+      return { isAfter, change: changeAt(asked, Number(place) - (isAfter ? asked.length : 0)) }
+    })
+  }
+
+  /**
+   * A row as it was before a change has the columns that the change has kept. After it, it is as it was before the next one;
+   * where there is none yet, as it is: all of it is read by one statement.
+   */
+  #statesOf(asked: readonly AskedChange<HeardChange>[], stored: string): [sql: string, bindings: never] {
+    const { columns } = this.#key
     const keys = keyRows({
       columns,
       values: asked.map(({ values }) => values),
       table: 'v',
       names: columns.map((_, index) => `k${index}`),
     })
-    const visible = this.#query()
-    const schema = schemaOf(visible)
-    const table = bareName(tableName)
-    const stored = schema === undefined ? tableName : `${schema}.${tableName}`
     const same = columns.map((_, index) => `t.?? = v.k${index}`).join(' and ')
-    const states = {
-      sql: `select r.*, w.place as ${PLACE} from ${keys.sql}
-        join unnest(?::text[]) with ordinality as w(was, place) on w.place = v.${PLACE}
-        left join ?? as t on ${same} cross join lateral json_populate_record(t, w.was::json) as r`,
-      bindings: [
+    const cells = (cell: keyof HeardChange) => asked.map(({ change }) => change[cell])
+    const isGone = asked.map(({ change }) => GONE.has(change.action))
+    return [
+      `select r.*, w.place + side.offset as ${PLACE} from ${keys.sql}
+        join unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::boolean[]) with ordinality
+          as w(id, model, key, was, gone, place) on w.place = v.${PLACE}
+        left join ?? as t on ${same}
+        left join lateral (
+          select n.was::text from ${tableIn(this.#knex)} as n
+          where n.model = w.model and n.key = w.key and n.id > w.id and n.was is not null order by n.id limit 1
+        ) as later on true
+        cross join lateral (
+          select 0 as offset, w.was as state where w.was is not null
+          union all select ${asked.length}, coalesce(later.was, '{}')
+          where not w.gone and (later.was is not null or t.?? is not null)
+        ) as side
+        cross join lateral json_populate_record(t, side.state::json) as r`,
+      [
         ...keys.bindings,
-        asked.map(({ change }) => change.was),
+        cells('id'),
+        cells('model'),
+        cells('key'),
+        cells('was'),
+        isGone,
         stored,
         ...columns.map(({ column }) => column),
-      ],
-    }
-    const raw = this.#model.raw(states.sql, states.bindings)
-    if (schema === undefined && !tableName.includes('.')) void visible.with(table, raw as never)
-    else void visible.alias(table).from(this.#model.raw('(?) as ??', [raw, table] as never) as never)
-    const place = this.#asksEach ? `s.${PLACE}` : '1'
-    return this.#found(asked, `select ${place} as place from ? as s`, [visible.toKnexQuery()])
-  }
-
-  async #found<Change extends HeardChange>(
-    asked: readonly AskedChange<Change>[],
-    sql: string,
-    bindings: readonly unknown[],
-  ): Promise<readonly Change[]> {
-    const { rows } = await runRaw<{ readonly rows: readonly { readonly place: unknown }[] }>(this.#knex, sql, bindings)
-    return rows.map(({ place }) => (asked[Number(place) - 1] as AskedChange<Change>).change)
+        columns[0]?.column,
+      ] as never,
+    ]
   }
 
   /** @throws {ConfigurationError} conditions name columns of which nobody knows what they held */
@@ -198,13 +213,29 @@ export class VisibleChanges {
 
 /** Changes, by when their objects are seen. */
 export interface SeenSides<Change> {
-  readonly now: ReadonlySet<Change>
   readonly before: ReadonlySet<Change>
+  readonly after: ReadonlySet<Change>
 }
+
+interface SeenRow<Change> {
+  readonly change: Change
+  readonly isAfter: boolean
+}
+
+interface SeenPlaces {
+  readonly rows: readonly { readonly place: unknown }[]
+}
+
+/** Actions after which there is no object. */
+const GONE: ReadonlySet<string> = new Set(['delete', 'purge'])
 
 interface AskedChange<Change> {
   readonly change: Change
   readonly values: KeyValues
+}
+
+function changeAt<Change>(asked: readonly AskedChange<Change>[], place: unknown): Change {
+  return (asked[Number(place) - 1] as AskedChange<Change>).change
 }
 
 /** True for SQL that names a column, by itself or behind a name of its table. */

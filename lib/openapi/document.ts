@@ -11,6 +11,7 @@ import { type Expansion, expansionsOf } from '../serializers/select-fields.js'
 import { forcedWithin } from '../serializers/validate-nested.js'
 import type { Forced, ForcedKeys } from '../serializers/validated-item.js'
 import { takesWholeObjects } from '../views/actions.js'
+import { webhooksOf } from '../views/described-webhook.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { declaredInput } from '../views/input-class.js'
@@ -20,6 +21,7 @@ import { documentedPath } from './documented-path.js'
 import { describeOperation, ROOT_TAG } from './operations.js'
 import { shareParameters } from './shared-parameters.js'
 import type { InfoObject, License, OpenAPIDocument, PathItem, Server, Tag } from './types.js'
+import { describeWebhooks } from './webhooks.js'
 import { nounOf, sentence } from './words.js'
 
 /** What a document says of the API as a whole. */
@@ -81,12 +83,14 @@ export function* documentSteps(endpoints: readonly Endpoint[], options: SchemaOp
     yield undefined
   }
   const shared = yield* shareParameters(paths)
+  const webhooks = describeWebhooks(webhooksOf(endpoints), components)
   return {
     openapi: version,
     info: infoOf(options),
     servers: options.servers ?? [{ url: publicPath('') || '/' }],
     tags: tagsOf(endpoints),
     paths: Object.fromEntries(shared.paths),
+    ...(Object.keys(webhooks).length > 0 && { webhooks }),
     components: { ...components.toJSON(), parameters: shared.parameters },
   }
 }

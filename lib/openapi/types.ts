@@ -101,6 +101,8 @@ export interface OpenAPIDocument {
   readonly tags: readonly Tag[]
   /** The paths, each with its operations by method. */
   readonly paths: Readonly<Record<string, PathItem>>
+  /** What endpoints of webhooks are sent, by event. */
+  readonly webhooks?: Readonly<Record<string, PathItem>>
   /** What several operations have in common. */
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>

@@ -53,10 +53,10 @@ export class NewDeliveries {
     if (asked.length === 0) return []
     const view = await this.#viewOf(resource, endpoint.owner)
     if (!view) return []
-    const { now, before } = await this.#sidesOf(view, changes)
+    const { before, after } = await this.#sidesOf(view, changes)
     return asked.flatMap((change) => {
-      const isSeen = { now: now.has(change), before: before.has(change) }
-      if (!isSeen.now && !isSeen.before) return []
+      const isSeen = { before: before.has(change), after: after.has(change) }
+      if (!isSeen.before && !isSeen.after) return []
       const event = eventOf(basename, change.action)
       return {
         id: `${change.id}-${endpoint.id}`,
@@ -94,7 +94,7 @@ export class NewDeliveries {
 
 interface Told {
   readonly event: string
-  readonly isSeen: { readonly now: boolean; readonly before: boolean }
+  readonly isSeen: { readonly before: boolean; readonly after: boolean }
 }
 
 function bodyOf(change: FoundChange, { visible, names }: OwnerView, { event, isSeen }: Told): string {
@@ -105,7 +105,7 @@ function bodyOf(change: FoundChange, { visible, names }: OwnerView, { event, isS
     data: {
       id: visible.shownKey(change),
       before: isSeen.before ? only(names, before) : null,
-      after: isSeen.now ? only(names, after) : null,
+      after: isSeen.after ? only(names, after) : null,
     },
   }) as string
 }

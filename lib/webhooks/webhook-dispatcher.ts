@@ -8,14 +8,14 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { oneLine } from '../kernel/quote.js'
 import type { Endpoint } from '../views/endpoint.js'
-import { GenericAPIView } from '../views/generic-api-view.js'
-import { recordingClass } from '../views/request/log-writes.js'
+import type { GenericAPIView } from '../views/generic-api-view.js'
 import { sweepDeliveries } from './delivery-table.js'
 import { type Enqueue, FanOut } from './fan-out.js'
 import type { FindOwner } from './new-deliveries.js'
 import type { ToldResource } from './owner-view.js'
 import type { Resolve } from './receiver.js'
 import { Sender } from './sender.js'
+import { toldResources } from './told-resources.js'
 import { WebhookEndpointViewSet } from './webhook-endpoint-view-set.js'
 import { resourceOfEvent } from './webhook-events.js'
 
@@ -230,25 +230,22 @@ async function toldOf({ api, endpoints: given }: WebhookDispatcherOptions): Prom
       'WebhookDispatcher: the API has no view set of endpoints; register one, or give it as endpoints',
     )
   }
-  const names = new Set(endpoints.events.map(resourceOfEvent))
-  const resources = new Map<string, ToldResource[]>()
-  for (const endpoint of api.endpoints) {
-    const operation = endpoint.operations.get('GET')
-    if (operation?.action !== 'list' || !names.delete(endpoint.basename)) continue
-    const { view } = operation
-    if (!(view.prototype instanceof GenericAPIView) || !recordingClass(view) || endpoint.parents.length > 0) {
-      throw new ConfigurationError(
-        `WebhookDispatcher: "${endpoint.basename}" records no changes, or is nested; webhooks tell of view sets with ChangesMixin that have a list of their own`,
-      )
-    }
-    const { tableName } = (view as typeof GenericAPIView).modelClass()
-    resources.set(tableName, [...(resources.get(tableName) ?? []), { endpoint, operation }])
-  }
-  const [missing] = names
-  if (missing !== undefined || resources.size === 0) {
+  const found = toldResources(endpoints.events, api.endpoints)
+  const missing = endpoints.events.map(resourceOfEvent).find((name) => !found.has(name))
+  if (missing !== undefined || found.size === 0) {
     throw new ConfigurationError(
       `${endpoints.name}: events names ${missing === undefined ? 'nothing' : `"${missing}", and the API has no list with this basename`}; write static events = ['book.*']`,
     )
+  }
+  const resources = new Map<string, ToldResource[]>()
+  for (const [name, resource] of found) {
+    if (!resource) {
+      throw new ConfigurationError(
+        `WebhookDispatcher: "${name}" records no changes, or is nested; webhooks tell of view sets with ChangesMixin that have a list of their own`,
+      )
+    }
+    const { tableName } = (resource.operation.view as typeof GenericAPIView).modelClass()
+    resources.set(tableName, [...(resources.get(tableName) ?? []), resource])
   }
   return { endpoints, resources }
 }

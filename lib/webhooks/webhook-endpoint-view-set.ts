@@ -14,9 +14,12 @@ import type { DeclaredFields } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import { Serializer } from '../serializers/serializer.js'
 import { action } from '../views/action.js'
+import type { DescribedWebhook } from '../views/described-webhook.js'
+import type { Endpoint } from '../views/endpoint.js'
 import { ModelViewSet } from '../views/view-set.js'
 import { type ReceiverOptions, receiverProblem } from './receiver.js'
 import { createSecret } from './sign-webhook.js'
+import { describeTold } from './told-resources.js'
 import { WebhookDelivery, WebhookEndpoint } from './webhook-endpoint.js'
 import { isAmong } from './webhook-events.js'
 
@@ -123,6 +126,11 @@ export class WebhookEndpointViewSet extends ModelViewSet<WebhookEndpoint> {
   static events: readonly string[] = []
   /** Which receivers there may be. @default any with a public address, by https */
   static receivers: ReceiverOptions = {}
+
+  /** @internal */
+  static describeWebhooks(endpoints: readonly Endpoint[]): readonly DescribedWebhook[] {
+    return describeTold(this.events, endpoints)
+  }
 
   override getQueryset() {
     const { model } = this.constructor as typeof WebhookEndpointViewSet

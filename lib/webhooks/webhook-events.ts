@@ -23,3 +23,14 @@ export function isAmong(names: readonly string[], event: string): boolean {
 export function resourceOfEvent(name: string): string {
   return name.slice(0, name.lastIndexOf('.'))
 }
+
+/** The events that names and patterns stand for, of a resource that may keep what is deleted. */
+export function eventsOf(names: readonly string[], resource: string, isSoft: boolean): readonly string[] {
+  const own = names.filter((name) => resourceOfEvent(name) === resource)
+  const standard = Object.entries(PAST).filter(([action]) => isSoft || !SOFT.has(action))
+  const all = own.includes(`${resource}.*`) ? standard.map(([, past]) => `${resource}.${past}`) : []
+  return [...new Set([...all, ...own.filter((name) => !name.endsWith('.*'))])]
+}
+
+/** What happens to objects that are marked as deleted. */
+const SOFT: ReadonlySet<string> = new Set(['restore', 'purge'])

@@ -1,4 +1,5 @@
 /** Webhooks: endpoints are told, in order and at least once, of each change of what their owners see, and of nothing else. */
+import { Ajv2020 as Ajv } from 'ajv/dist/2020.js'
 import type Koa from 'koa'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ChangesMixin, ensureChangesTable } from '../../lib/changes/index.js'
@@ -13,6 +14,7 @@ import {
 } from '../../lib/webhooks/index.js'
 import { type Client, serving } from '../support/client.js'
 import { Author, AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
+import { lint } from '../support/redocly.js'
 import { isGenuine, receiveWebhooks } from '../support/webhook-receiver.js'
 
 useLibrary()
@@ -273,6 +275,7 @@ describe('deliveries', () => {
     hanging.answer = () => 204
     await dispatch()
     await hanging.receive(2)
+    await vi.waitFor(async () => expect((await listed(id))[0].state).toBe('delivered'))
     await database.knex.raw(
       "update koa_viewsets_webhook_deliveries set state = 'pending', leased_until = now() - interval '1 s'",
     )
@@ -420,5 +423,43 @@ describe('a dispatcher refuses', () => {
       '"author" records no changes, or is nested',
     )
     expect(() => new WebhookDispatcher({ knex: database.knex, api, findOwner: 7 as never })).toThrow('findOwner')
+  })
+})
+
+describe('the document', () => {
+  it('has a webhook for each event', () => {
+    const { webhooks = {}, components } = api.getSchema()
+    expect(Object.keys(webhooks)).toEqual(['book.created', 'book.updated', 'book.deleted', 'author.created'])
+    const { post } = webhooks['book.updated'] as { post: any }
+    const { properties } = post.requestBody.content['application/json'].schema
+    expect(properties.type).toEqual({ type: 'string', const: 'book.updated' })
+    expect(properties.data.properties.before.anyOf[0]).toEqual({ $ref: '#/components/schemas/BookRecordOutput' })
+    expect(Object.keys(components.schemas['BookRecordOutput']?.properties ?? {})).toContain('author_id')
+    expect(properties.data.properties.after).toEqual(properties.data.properties.before)
+    expect(post.parameters.map(({ name }: { name: string }) => name)).toEqual([
+      'webhook-id',
+      'webhook-timestamp',
+      'webhook-signature',
+    ])
+  })
+
+  it('has nothing that a linter finds wrong', async () => {
+    const problems = await lint(api.getSchema({ license: { name: 'MIT', identifier: 'MIT' } }))
+    expect(problems.filter((problem) => problem.includes('webhooks'))).toEqual([])
+  }, 60_000)
+
+  it('describes what is sent', async () => {
+    const receiver = await receiveWebhooks()
+    await subscribe(receiver.url)
+    await dispatch()
+    const { json } = await client.send('POST', '/books', { title: 'a', author_id: 1 }, as('1'))
+    await client.send('DELETE', `/books/${json.id}`, undefined, as('1'))
+    await receiver.receive(2)
+    const { webhooks = {}, components } = api.getSchema()
+    for (const { body } of receiver.received) {
+      const { schema } = (webhooks as any)[body.type].post.requestBody.content['application/json']
+      const check = new Ajv({ strict: false, validateFormats: false }).compile({ ...schema, components })
+      expect([check(body), check.errors]).toEqual([true, null])
+    }
   })
 })
