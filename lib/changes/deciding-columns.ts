@@ -63,6 +63,9 @@ function keptBack(
 ): ReadonlySet<string | undefined> {
   const { fields, readable } = serializerPlan(serializer)
   const shown = new Set(readable.map(({ column }) => column?.property))
-  const kept = fields.filter((bound) => !shown.has(bound.column?.property) || isMasked(bound, model, rules))
+  // what the server says by itself, such as the owner, nobody has given
+  const isOnlyTaken = ({ input, column }: (typeof fields)[number]) =>
+    input !== 'nothing' && !shown.has(column?.property)
+  const kept = fields.filter((bound) => isOnlyTaken(bound) || isMasked(bound, model, rules))
   return new Set(kept.map(({ column }) => column?.property))
 }

@@ -13,6 +13,9 @@ import {
 import {
   APIRouter,
   BulkModelViewSet,
+  CurrentUserDefault,
+  type DeclaredFields,
+  HiddenField,
   IsAuthenticated,
   ModelSerializer,
   ModelViewSet,
@@ -368,6 +371,32 @@ describe('a stream', () => {
       "Tenants: tenant decides who sees an object, and is not recorded of it; add it: static changes = { visibleBy: ['tenant'] }",
     )
     expect((await openEvents(served.port, '/named/changes')).status).toBe(200)
+  })
+
+  it('knows the owner that the server says by itself', async () => {
+    class OwnedSerializer extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['id', 'title']
+      static override declaredFields: DeclaredFields = {
+        author_id: new HiddenField({ default: new CurrentUserDefault() }),
+      }
+    }
+    class Owned extends BookViewSet {
+      static override serializerClass: SerializerClass = OwnedSerializer
+      override getQueryset() {
+        const { user } = this.ctx.state
+        return Book.query(this.knex).where('author_id', (user as { id: number }).id)
+      }
+    }
+    const served = await serveApp(asUser, new APIRouter().register('owned', Owned, 'owned').routes())
+    const owned = await openEvents(served.port, '/owned/changes', { 'X-User': '1' })
+    expect(owned.status).toBe(200)
+    await served.send('POST', '/owned', { title: 'a' }, { 'X-User': '1' })
+    await owned.hear(1)
+    await served.send('PATCH', '/owned/1', { title: 'b' }, { 'X-User': '1' })
+    await owned.hear(2)
+    await client.send('PATCH', '/books/1', { author_id: 2 })
+    expect(ids(await owned.hear(3))).toEqual([1, 1, 1])
   })
 
   it('is of objects below another one, where it is asked for there', async () => {
