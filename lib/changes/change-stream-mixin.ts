@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { callerOf, callerParts } from '../http/caller.js'
-import { EVENT_STREAM, EventStream, eventText } from '../http/event-stream.js'
+import { EventStream, eventText, setEventHeaders } from '../http/event-stream.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError, NotFound, Throttled } from '../kernel/errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -73,7 +73,7 @@ async function openStream(view: GenericView, options: ChangeStreamOptions): Prom
   if (!view.asked.namesObjects) throw new NotFound()
   const visible = new VisibleChanges(view)
   if (ctx.method === 'HEAD') {
-    ctx.set('Content-Type', EVENT_STREAM)
+    setEventHeaders(ctx)
     return Readable.from([])
   }
   const caller = callerParts(callerOf(ctx)).join(' ')

@@ -5,12 +5,9 @@ import { CLOSING } from './closing.js'
 import type { Context } from './context.js'
 import { atResponseEnd } from './response-end.js'
 
-/** What a client has not read yet; more is not kept for it. It connects again, and says how far it came. */
-/** Their media type. */
-export const EVENT_STREAM = 'text/event-stream'
-
 /** How long a client waits before it connects again, in milliseconds. */
 const RETRY = 1_000
+/** What a client has not read yet, in bytes; more is not kept for it. It connects again, and says how far it came. */
 const MOST_UNREAD = 256 * 1024
 
 /** An event; without `data` it says only how far the client came. */
@@ -28,6 +25,11 @@ export function eventText({ event, id, data }: ServerSentEvent): string {
   return `${event === undefined ? '' : `event: ${event}\n`}id: ${id}\n${data === undefined ? '' : `data: ${data}\n`}\n`
 }
 
+/** The headers of such an answer. */
+export function setEventHeaders(ctx: Context): void {
+  ctx.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' })
+}
+
 /** The events of one request. */
 export class EventStream {
   /** The body of the answer. */
@@ -36,7 +38,7 @@ export class EventStream {
   /** @param ended called once, when nothing more can be sent */
   constructor(ctx: Context, ended: () => void) {
     this.body = new Readable({ read: () => {} })
-    ctx.set({ 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' })
+    setEventHeaders(ctx)
     // koa-compress would keep events until it has enough of them
     Object.assign(ctx, { compress: false })
     this.body.push(`retry: ${RETRY}\n\n`)
