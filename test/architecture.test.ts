@@ -276,6 +276,8 @@ describe('[D11] signatures', () => {
 describe('[I13] timers', () => {
   /** Each ends with the call that it is made for, which somebody waits for. */
   const waitedFor = [
+    'lib/client/changes.ts',
+    'lib/client/changes.ts',
     'lib/client/send.ts',
     'lib/metering/meter-request.ts',
     'lib/webhooks/post-webhook.ts',

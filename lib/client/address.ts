@@ -62,6 +62,4 @@ function listed(name: string, item: string): string {
   return item
 }
 
-function text(value: unknown): string {
-  return value instanceof Date ? value.toISOString() : String(value)
-}
+const text = (value: unknown): string => (value instanceof Date ? value.toISOString() : String(value))

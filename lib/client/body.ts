@@ -16,20 +16,14 @@ export function bodyOf(data: unknown): string | FormData | null {
   return form
 }
 
-function itemsOf(value: unknown): readonly unknown[] {
-  return [value].flat()
-}
+const itemsOf = (value: unknown): readonly unknown[] => [value].flat()
 
-function isFile(value: unknown): value is Blob {
-  return value instanceof Blob
-}
+const isFile = (value: unknown): value is Blob => value instanceof Blob
 
 function withoutFiles(name: string, value: unknown): unknown {
   if (isFile(value)) throw new TypeError(`${name}: files stand in no nested object`)
   return value
 }
 
-function formText(value: unknown): string {
-  if (value === null) return ''
-  return typeof value === 'string' ? value : JSON.stringify(value, withoutFiles)
-}
+const formText = (value: unknown): string =>
+  value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value, withoutFiles)

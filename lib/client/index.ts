@@ -4,6 +4,7 @@ import { resource } from './resource.js'
 import type { ClientOptions } from './send.js'
 import type { Client } from './types.js'
 
+export type { ChangeEvent, ChangesOptions } from './changes.js'
 export type { Method, RequestOptions, WriteOptions } from './options.js'
 export type { ListQuery } from './query-types.js'
 export {

@@ -1,5 +1,6 @@
 /** The methods of each view set, made when they are asked for. */
 import type { KeyPart, Path } from './address.js'
+import type { ChangesOptions } from './changes.js'
 import type { Method, RequestOptions, WriteOptions } from './options.js'
 import { ClientError, failure, type Result } from './result.js'
 import { type Call, type Settings, send } from './send.js'
@@ -27,16 +28,23 @@ function methodsOf(settings: Settings, path: Path): object {
   const one = (key: KeyPart['key']): Path => [...path, { key }]
   const below = (name: string): Path => [...path, name]
   /** Sends what it is given to a path; `onOne` to that of an object. The answer of what may be empty need not say anything. */
-  const on =
-    (method: Method, at: Path, mayBeEmpty = false) =>
-    (data: unknown, options?: Partial<Call>) =>
-      send(settings, { ...given(method, data), ...options, mayBeEmpty, method, path: at })
+  const on = (method: Method, at: Path, mayBeEmpty?: boolean) => (data: unknown, options?: Partial<Call>) =>
+    send(settings, {
+      // GET has no body: what it is given are query parameters
+      ...(method === 'GET' ? { query: data as object } : { data }),
+      ...options,
+      mayBeEmpty,
+      method,
+      path: at,
+    })
   const onOne = (method: Method) => (key: KeyPart['key'], data: unknown, options?: WriteOptions) =>
     on(method, one(key))(data, options)
 
   /** Sends nothing but the method to the path of one object, or further. */
-  const bare = (method: Method, further: Path) => (key: KeyPart['key'], options?: WriteOptions) =>
-    on(method, [...one(key), ...further], true)(undefined, options)
+  const bare =
+    (method: Method, ...further: Path) =>
+    (key: KeyPart['key'], options?: WriteOptions) =>
+      on(method, [...one(key), ...further], true)(undefined, options)
 
   /** What reads lists: by a query in the URL, or in the body. */
   const reading = (method: 'GET' | 'QUERY') => {
@@ -56,8 +64,8 @@ function methodsOf(settings: Settings, path: Path): object {
         if (following === undefined) return
         const isLink = following === next
         if (items.length === 0) throw wrong('an empty page leads on')
-        // a server's cursor stays the same from page to page
-        if (isLink ? seen.has(next) : seen.size > 0 && !seen.has(cursor)) throw wrong('the pages lead in a circle')
+        // each link is another one; a server's cursor stays the same from page to page
+        if (seen.size > 0 && seen.has(following) === isLink) throw wrong('the pages lead in a circle')
         seen.add(following)
         place = isLink ? { link: next } : { query: { server_cursor: cursor } }
       }
@@ -86,23 +94,22 @@ function methodsOf(settings: Settings, path: Path): object {
     create: on('POST', path),
     update: onOne('PUT'),
     partialUpdate: onOne('PATCH'),
-    destroy: bare('DELETE', []),
-    restoreDeleted: bare('POST', ['restore']),
-    purgeDeleted: bare('DELETE', ['purge']),
+    destroy: bare('DELETE'),
+    restoreDeleted: bare('POST', 'restore'),
+    purgeDeleted: bare('DELETE', 'purge'),
     bulkCreate: on('POST', bulk),
     bulkUpdate: on('PATCH', bulk),
     bulkDestroy: on('DELETE', bulk),
+    async *changes(options?: ChangesOptions) {
+      const loaded = await import('./changes.js')
+      yield* loaded.changeEvents(on('GET', below('changes')), ClientError, options)
+    },
     call: (method: Method, name: string, data?: unknown, options?: RequestOptions) =>
       on(method, below(name), true)(data, options),
     callOn: (key: KeyPart['key'], method: Method, name: string, data?: unknown, options?: WriteOptions) =>
       on(method, [...one(key), name], true)(data, options),
     at: (key: KeyPart['key']) => resource(settings, one(key)),
   }
-}
-
-/** What a request brings. GET has no body: what it is given are query parameters. */
-function given(method: Method, data: unknown): Partial<Call> {
-  return method === 'GET' ? { query: data as object } : { data }
 }
 
 /** What leads on from a page: itself, or in an envelope what stands beside its objects. */
@@ -112,10 +119,7 @@ function placesOf(page: Page): Page {
 }
 
 /** The objects of a page, or of a list without pages; undefined for what is neither. */
-function itemsOf(page: Page): readonly unknown[] | undefined {
-  return [page, page.results, ...Object.values(page)].find(Array.isArray)
-}
+const itemsOf = (page: Page): readonly unknown[] | undefined =>
+  [page, page.results, ...Object.values(page)].find(Array.isArray)
 
-function wrong(detail: string): ClientError {
-  return new ClientError(failure('unreadable', detail))
-}
+const wrong = (detail: string): ClientError => new ClientError(failure('unreadable', detail))

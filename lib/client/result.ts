@@ -105,6 +105,7 @@ export class ClientError extends Error {
 }
 
 const KINDS: Readonly<Record<number, FailureKind>> = {
+  304: 'unchanged',
   400: 'invalid',
   401: 'unauthenticated',
   403: 'forbidden',
@@ -135,28 +136,29 @@ export function failure(kind: FailureKind, detail: string, response?: Response, 
  * The result of an answer, whatever it is.
  * @param mayBeEmpty what was asked need not answer with anything
  */
-export async function resultOf(response: Response, mayBeEmpty = false): Promise<Result<never>> {
-  const { ok, status, headers, type } = response
-  const kind = KINDS[status] ?? (status >= 500 ? 'failed' : 'refused')
-  if (status === 304) return failure('unchanged', 'not changed', response)
-  if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
-    return failure('redirected', `redirected to ${headers.get('location') ?? 'nowhere'}`, response)
+export async function resultOf(response: Response, mayBeEmpty?: boolean): Promise<Result<never>> {
+  const { ok, status, statusText, headers } = response
+  const kind = KINDS[status] ?? (status >= 500 ? 'failed' : status >= 400 ? 'refused' : 'redirected')
+  // browsers show redirects without their status
+  if (!ok && status < 400) {
+    const detail = kind === 'unchanged' ? 'not changed' : `redirected to ${headers.get('location') ?? 'nowhere'}`
+    return failure(kind, detail, response)
   }
   const text = await response.text()
   // what has nothing to say says so by its status
-  const isEmpty = text === '' && mayBeEmpty && ok && status > 201
+  const isEmpty = !text && mayBeEmpty && ok && status > 201
   const body = isEmpty ? undefined : parsed(text, headers.get('content-type') ?? '')
   // all that the API sends are objects and lists, but for what actions of an application's own answer
   if (body === NO_JSON || (ok && !mayBeEmpty && Object(body) !== body)) {
     // what proxies send by themselves, as whatever page, and mean as we do
     return kind === 'throttled' || kind === 'unavailable'
-      ? failure(kind, response.statusText || `status ${status}`, response)
+      ? failure(kind, statusText || `status ${status}`, response)
       : failure('unreadable', 'the answer is no JSON', response)
   }
   if (ok) return { ok, status, data: body as never, etag: headers.get('etag'), headers }
   const { detail, code, errors, codes } = Object(body) as Readonly<Record<string, unknown>>
   return {
-    ...failure(kind, textOf(detail) ?? response.statusText, response),
+    ...failure(kind, textOf(detail) ?? statusText, response),
     code: textOf(code),
     errors: fieldsOf(errors) ?? {},
     codes: fieldsOf(codes),

@@ -2,7 +2,7 @@
 import { addressOf, type Base, linkedQuery, type Path, queryText } from './address.js'
 import { bodyOf } from './body.js'
 import type { Method, RequestOptions } from './options.js'
-import { type Failure, failure, MOST_SECONDS, type Result, resultOf } from './result.js'
+import { type FailureKind, failure, MOST_SECONDS, type Result, resultOf } from './result.js'
 
 /** Options of `createClient()`. */
 export interface ClientOptions {
@@ -35,63 +35,58 @@ export interface Call extends RequestOptions {
   readonly data?: unknown
   readonly ifMatch?: string | null | undefined
   /** The answer may have no body. */
-  readonly mayBeEmpty?: boolean
+  readonly mayBeEmpty?: boolean | undefined
+  /** The answer goes on: it is given as it is, for its body to be read. */
+  readonly isStream?: boolean
 }
 
-export async function send(settings: Settings, call: Call): Promise<Result<unknown>> {
+export function send(settings: Settings, call: Call): Promise<Result<unknown>> {
   const { signal, timeout = settings.timeout ?? 30_000 } = call
-  const aborted = () => failure('aborted', 'aborted', undefined, signal?.reason)
-  if (signal?.aborted) return aborted()
   const ended = new AbortController()
-  let finish: (result: Failure) => void
-  // decides even where a function of the caller's never comes to an end
-  const stopped = new Promise<Failure>((resolve) => {
-    finish = resolve
+  // the timer and the signal decide even where a function of the caller's never comes to an end
+  return new Promise((resolve, reject) => {
+    const finish = (result: Result<unknown>) => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+      resolve(result)
+    }
+    const stop = (kind: FailureKind, detail: string, cause?: unknown) => {
+      finish(failure(kind, detail, undefined, cause))
+      ended.abort()
+    }
+    const timer = setTimeout(() => stop('timeout', 'no answer in time'), Math.min(timeout, MOST_SECONDS * 1_000))
+    const onAbort = () => stop('aborted', 'aborted', signal?.reason)
+    signal?.addEventListener('abort', onAbort)
+    if (signal?.aborted) onAbort()
+    else attempt(settings, call, ended.signal).then(finish, reject)
   })
-  const stop = (result: Failure) => {
-    finish(result)
-    ended.abort()
-  }
-  const timer = setTimeout(() => stop(failure('timeout', 'no answer in time')), Math.min(timeout, MOST_SECONDS * 1_000))
-  const onAbort = () => stop(aborted())
-  signal?.addEventListener('abort', onAbort)
-  try {
-    return await Promise.race([stopped, attempt(settings, call, ended.signal)])
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', onAbort)
-  }
 }
 
 async function attempt(settings: Settings, call: Call, signal: AbortSignal): Promise<Result<unknown>> {
-  const { fetch: ask = (target, init) => fetch(target, init), credentials } = settings
+  const { base, headers: given = {}, fetch: ask = (target, init) => fetch(target, init), credentials } = settings
+  const { method, path, link, ifMatch } = call
   let kind: 'unsent' | 'unreachable' = 'unsent'
   try {
-    const { url, init } = await prepare(settings, call)
+    const query = link === undefined ? queryText(base, call.query) : linkedQuery(base, link)
+    if (query === undefined) throw new TypeError('the link leads to another server')
+    const url = addressOf(base, path, query)
+    const body = bodyOf(call.data)
+    const own = typeof given === 'function' ? await given({ method, url }) : given
     // the caller may have ended it while its own function made headers
     signal.throwIfAborted()
+    const headers = new Headers({
+      accept: 'application/json',
+      ...(typeof body === 'string' && { 'content-type': 'application/json' }),
+      ...(ifMatch && { 'if-match': ifMatch }),
+    })
+    for (const more of [own, call.headers]) {
+      for (const [name, value] of Object.entries(more ?? {})) headers.set(name, value)
+    }
     kind = 'unreachable'
-    const sent = { ...init, signal, redirect: 'manual', ...(credentials && { credentials }) } as const
-    return await resultOf(await ask(url, sent), call.mayBeEmpty)
+    const init = { method, body, headers, signal, redirect: 'manual', ...(credentials && { credentials }) } as const
+    const response = await ask(url, init)
+    return call.isStream && response.ok ? (response as never) : await resultOf(response, call.mayBeEmpty)
   } catch (error) {
     return failure(kind, String((error as Partial<Error> | null)?.message ?? error), undefined, error)
   }
-}
-
-async function prepare(
-  { base, headers: given = {} }: Settings,
-  call: Call,
-): Promise<{ url: string; init: RequestInit }> {
-  const { method, path, link, ifMatch } = call
-  const query = link === undefined ? queryText(base, call.query) : linkedQuery(base, link)
-  if (query === undefined) throw new TypeError('the link leads to another server')
-  const url = addressOf(base, path, query)
-  const body = bodyOf(call.data)
-  const type = typeof body === 'string' && { 'content-type': 'application/json' }
-  const own = typeof given === 'function' ? await given({ method, url }) : given
-  const headers = new Headers({ accept: 'application/json' })
-  for (const more of [type, ifMatch && { 'if-match': ifMatch }, own, call.headers]) {
-    for (const [name, value] of Object.entries(more || {})) headers.set(name, value)
-  }
-  return { url, init: { method, body, headers } }
 }

@@ -2,6 +2,7 @@
 import type { RoutesOf } from '../router/routed.js'
 import type { StandardAction } from '../views/actions.js'
 import type { ActionMethods } from './action-types.js'
+import type { ChangeEvent, ChangesOptions } from './changes.js'
 import type { RequestOptions, WriteOptions } from './options.js'
 import type {
   AggregateQuery,
@@ -22,6 +23,7 @@ import type {
 import type { Result } from './result.js'
 import type {
   AskedExpansion,
+  ChangedId,
   DeletedQuery,
   Destroyed,
   Enclosed,
@@ -29,6 +31,7 @@ import type {
   ExpandParam,
   FieldName,
   HasDeletion,
+  HasStream,
   KeyName,
   KeyOf,
   MethodOf,
@@ -133,6 +136,13 @@ interface Methods<View> {
     data: EnclosedItems<View, KeyOf<View> | Named<View>>,
     options?: RequestOptions,
   ): Promise<Result<{ deleted: KeyOf<View>[] }, readonly Named<View>[]>>
+  /**
+   * What changes of the objects that the list shows, as long as it is iterated over: a stream that ends is opened again, and
+   * goes on where it was. `signal` ends it.
+   * @throws ClientError it is refused, and would be again
+   * @example for await (const { event, id } of api.books.changes({ signal })) if (event === 'change') show(id)
+   */
+  changes(options?: ChangesOptions): AsyncGenerator<ChangeEvent<ChangedId<View>>, void>
 }
 
 /** What changes an object: in the place of a file it may have the URL that was read, which keeps the file. */
@@ -186,7 +196,7 @@ type Named<View> = { readonly [K in KeyName<View>]: KeyOf<View> }
 type Companion = 'pages' | 'all' | 'follow'
 
 /** What view sets have and a client calls only where they declare something for it. */
-type DeclaredAction = 'aggregate' | 'facets' | 'restoreDeleted' | 'purgeDeleted'
+type DeclaredAction = 'aggregate' | 'changes' | 'facets' | 'restoreDeleted' | 'purgeDeleted'
 
 /** What a client calls of all that views may have. */
 type ActionName = Exclude<keyof Methods<unknown>, Companion | DeclaredAction>
@@ -203,10 +213,11 @@ type LeftOut<Names> = Names extends readonly (infer Name)[] ? Name : never
 
 type WithCompanions<Names> = Names | ('list' extends Names ? Companion : never)
 
-/** Aggregates, facets and what brings deleted objects back, of a view set that declares some. */
+/** Aggregates, facets, changes and what brings deleted objects back, of a view set that declares some. */
 type DeclaredName<View> =
   | (HasSome<ComputedName<View>> extends true ? 'aggregate' : never)
   | (HasSome<FacetName<View>> extends true ? 'facets' : never)
+  | (HasStream<View> extends true ? 'changes' : never)
   | (HasDeletion<View, 'permissionClasses'> extends true ? 'restoreDeleted' : never)
   | (HasDeletion<View, 'purgePermissionClasses'> extends true ? 'purgeDeleted' : never)
 

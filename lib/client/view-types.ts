@@ -38,6 +38,17 @@ type MixinMethod<Spec> = Spec extends { readonly mixins: readonly (infer Mixin)[
 
 type MethodOfMixin<Mixin> = Mixin extends (base: never) => { readonly prototype: infer Methods } ? keyof Methods : never
 
+/** True for a view set whose changes can be listened to, by its class or by a mixin; others may have an action of that name. */
+export type HasStream<View> = View extends { readonly changeStream: unknown }
+  ? true
+  : SpecOf<View> extends { readonly mixins: readonly (infer Mixin)[] }
+    ? [Extract<Mixin, StreamMaker>] extends [never]
+      ? false
+      : true
+    : false
+
+type StreamMaker = (base: never) => { readonly changeStream: unknown }
+
 type SerializerOf<View> = StaticOf<View, 'serializerClass', SerializerClass | null>
 
 type TakingOf<View> =
@@ -264,6 +275,10 @@ export type KeyOf<View> =
     : KeyName<View> extends keyof ModelOf<View>
       ? Wire<ModelOf<View>[KeyName<View>]>
       : number | string
+
+/** What a change calls an object: by its primary key, whatever stands on paths. */
+export type ChangedId<View> =
+  Shown<View> extends { readonly id: infer Id } ? (unknown extends Id ? number | string : Id) : number | string
 
 /** The paginator of a view set. */
 export type PaginatorOf<View> =

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { expect, it } from 'vitest'
 
-it('is small, and holds nothing of the server', async () => {
+it('is small, loads what reads changes when it is asked for them, and holds nothing of the server', async () => {
   const { outputFiles, metafile } = await build({
     stdin: {
       contents: `export { createClient, ClientError } from './lib/client/index.js'`,
@@ -11,6 +11,8 @@ it('is small, and holds nothing of the server', async () => {
       loader: 'ts',
     },
     bundle: true,
+    splitting: true,
+    outdir: 'out',
     minify: true,
     write: false,
     format: 'esm',
@@ -22,8 +24,11 @@ it('is small, and holds nothing of the server', async () => {
   const inputs = Object.keys(metafile.inputs).filter((file) => file !== '<stdin>')
   expect(inputs).toContain('lib/client/index.ts')
   expect(inputs.filter((file) => !file.startsWith('lib/client/'))).toEqual([])
-  const [output] = outputFiles
+  const [client, changes, ...others] = outputFiles
+  expect(others).toEqual([])
   // an import of koa, pg or objection would have been left in the text, or been an error
-  expect(output?.text).not.toMatch(/\bimport\b|\brequire\b/)
-  expect(gzipSync(output?.contents ?? '').length).toBeLessThan(3_000)
+  expect(client?.text.match(/\b(import\b.{0,11}|require\b)/g)).toEqual(['import("./changes'])
+  expect(changes?.text).not.toMatch(/\bimport\b|\brequire\b/)
+  expect(gzipSync(client?.contents ?? '').length).toBeLessThan(3_000)
+  expect(gzipSync(changes?.contents ?? '').length).toBeLessThan(1_250)
 })

@@ -22,6 +22,7 @@ import {
   SerializerMethodField,
   StringField,
 } from 'koa-viewsets'
+import { ChangeStreamMixin, ChangesMixin } from 'koa-viewsets/changes'
 import { createClient } from 'koa-viewsets/client'
 import { Model } from 'objection'
 
@@ -233,4 +234,48 @@ export async function callParts(): Promise<void> {
   await client.others.update(1, {})
   // @ts-expect-error a new one needs its title
   await client.parts.create({})
+}
+
+/** Changes are those of view sets that tell of them: by the mixin as a class or in a factory's options; others have none. */
+class Live extends ChangeStreamMixin(ChangesMixin(ModelViewSet<Author>)) {
+  static override model = Author
+  static override serializerClass = AuthorSerializer
+}
+class LiveBooks extends modelViewSet(Book, {
+  serializerClass: BookSerializer,
+  mixins: [ChangesMixin, ChangeStreamMixin],
+}) {}
+class Quiet extends ChangesMixin(ModelViewSet<Author>) {
+  static override model = Author
+  static override serializerClass = AuthorSerializer
+}
+class Named extends ModelViewSet<Author> {
+  static override model = Author
+  static override serializerClass = AuthorSerializer
+  changes(): string {
+    return 'an action of its own'
+  }
+}
+const told = new APIRouter()
+  .register('live', Live)
+  .register('books', LiveBooks)
+  .register('quiet', Quiet)
+  .register('named', Named)
+export async function listen(signal: AbortSignal): Promise<void> {
+  const client = createClient<typeof told>('https://example.org')
+  for await (const change of client.live.changes({ signal, headers: { 'x-a': 'b' } })) {
+    change.id satisfies number | undefined
+    if (change.event === 'open') change.resumed satisfies boolean
+    else if (change.event === 'change') is<Equal<typeof change.id, number>>()
+    // @ts-expect-error nothing of the object is told
+    void change.name
+  }
+  for await (const { event, id } of client.books.changes({ position: '1:1:' }))
+    if (event === 'change') is<Equal<typeof id, number>>()
+  // @ts-expect-error filters narrow no stream
+  void client.books.changes({ price__gt: 3 })
+  // @ts-expect-error records changes, and tells of none
+  void client.quiet.changes
+  // @ts-expect-error an action of its own, which `call()` asks for
+  void client.named.changes
 }

@@ -11,6 +11,7 @@ import {
   PageNumberPagination,
   SearchFilter,
 } from 'koa-viewsets'
+import { ChangeStreamMixin, ChangesMixin } from 'koa-viewsets/changes'
 import { createClient } from 'koa-viewsets/client'
 import { count } from 'koa-viewsets/views'
 import { AuthorSerializer, Book, BookSerializer, Order, OrderSerializer } from './library.js'
@@ -40,6 +41,7 @@ class OrderViewSet extends modelViewSet(Order, {
   filtersetFields: ['status', 'country_id'],
   aggregates: { orders: count() },
   groupBy: ['country_id'],
+  mixins: [ChangesMixin, ChangeStreamMixin],
   facets: ['status'],
 }) {}
 
