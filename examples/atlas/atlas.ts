@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Knex } from 'knex'
 import type Koa from 'koa'
 import type { APIRouter } from 'koa-viewsets'
+import { ensureChangesTable } from 'koa-viewsets/changes'
 import { PostgresMeteringEngine, setMeteringEngine } from 'koa-viewsets/metering'
 import { type HealthMiddleware, health } from 'koa-viewsets/plugins'
 import { DatabaseThrottle } from 'koa-viewsets/throttling'
@@ -41,6 +42,7 @@ export async function createAtlas(knex: Knex, { counting = knex, staticRoot }: A
   })
   await DatabaseThrottle.ensureTable(knex)
   await usage.ensureTable()
+  await ensureChangesTable(knex)
   DatabaseThrottle.setBackend(counting)
   setMeteringEngine(usage)
   const api = createApi()

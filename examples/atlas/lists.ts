@@ -23,6 +23,7 @@ import {
   PageNumberPagination,
   type Permissions,
 } from 'koa-viewsets'
+import { ChangeStreamMixin, type Changes, ChangesMixin } from 'koa-viewsets/changes'
 import { MeteringMixin } from 'koa-viewsets/metering'
 import { Model } from 'objection'
 import { City } from './models.js'
@@ -158,9 +159,11 @@ export class ListViewSet extends modelViewSet(List, {
   orderingFields: ['title', 'created_at'],
   ordering: ['-created_at'],
   concurrency: 'updated_at',
-  mixins: [MeteringMixin],
+  mixins: [MeteringMixin, ChangesMixin, ChangeStreamMixin],
   actions: { publish, recent },
 }) {
+  static changes: Changes = { visibleBy: ['deleted_at'] }
+
   override getQueryset() {
     const user = this.ctx.state['user'] as User | undefined
     const lists = super.getQueryset().whereNull('lists.deleted_at')

@@ -1,13 +1,14 @@
-/** Travel lists: those that fit, a new one with the errors of its fields, and one that two people rename at once. */
+/** Travel lists: those that fit, as they change, a new one with the errors of its fields, and one that two people rename at once. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { FieldErrors, Messages } from 'koa-viewsets/client'
-import { type SubmitEventHandler, useState } from 'react'
+import { type SubmitEventHandler, useEffect, useState } from 'react'
 import { api, dataOf } from './api.js'
 
 type Field = 'title' | 'notes'
 
 export function Lists() {
   const queries = useQueryClient()
+  useLive()
   const [part, setPart] = useState('')
   const lists = useQuery({
     queryKey: ['lists', part],
@@ -26,6 +27,22 @@ export function Lists() {
       <NewList onMade={() => void queries.invalidateQueries({ queryKey: ['lists'] })} />
     </section>
   )
+}
+
+/** Reads lists again when somebody changes them: the stream says which, and not what. */
+function useLive() {
+  const queries = useQueryClient()
+  useEffect(() => {
+    const stop = new AbortController()
+    const listen = async () => {
+      for await (const { id } of api.lists.changes({ signal: stop.signal })) {
+        void queries.invalidateQueries({ queryKey: ['lists'] })
+        void queries.invalidateQueries({ queryKey: id === undefined ? ['list'] : ['list', id] })
+      }
+    }
+    listen().catch(console.error)
+    return () => stop.abort()
+  }, [queries])
 }
 
 function NewList({ onMade }: { readonly onMade: () => void }) {

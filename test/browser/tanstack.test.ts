@@ -113,8 +113,8 @@ describe.skipIf(!chromium || !isInstalled())('in Chromium the page', { timeout: 
     const item = page.locator('li', { hasText: 'Islands' })
     await item.getByText('Louder').click()
     await page.locator('li span', { hasText: /^Islands!$/ }).waitFor()
-    await page.waitForLoadState('networkidle')
-    expect(await database.knex('lists').where({ title: 'Islands!' })).toHaveLength(1)
+    await expect.poll(() => database.knex('lists').where({ title: 'Islands!' }), soon).toHaveLength(1)
+    await page.locator('li span', { hasText: /^Islands!$/ }).waitFor()
     await expect.poll(() => textsOf('li em[role=alert]'), soon).toEqual([])
 
     // held back, so that what is shown meanwhile can be seen
@@ -133,6 +133,23 @@ describe.skipIf(!chromium || !isInstalled())('in Chromium the page', { timeout: 
     await page.locator('li span', { hasText: /^Atolls$/ }).waitFor()
     await expect.poll(() => textsOf('li em[role=alert]'), soon).toEqual(['Somebody else was first.'])
     expect(await database.knex('lists').where({ title: 'Atolls' })).toHaveLength(1)
+  })
+
+  it('shows what somebody else creates, changes and deletes', async () => {
+    const send = async (method: string, path: string, body?: unknown) => {
+      const headers = { authorization: 'Token bob-demo-token', 'content-type': 'application/json' }
+      const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
+      const response = await fetch(`http://127.0.0.1:${server.port}/api/v1/lists${path}`, init)
+      expect(response.ok).toBe(true)
+      return response
+    }
+    const made = await send('POST', '', { title: 'Glaciers', visibility: 'public' })
+    const { id } = (await made.json()) as { id: string }
+    await page.getByText('Glaciers').waitFor()
+    await send('PATCH', `/${id}`, { title: 'Fjords' })
+    await page.getByText('Fjords').waitFor()
+    await send('PATCH', `/${id}`, { visibility: 'private' })
+    await page.getByText('Fjords').waitFor({ state: 'detached' })
   })
 
   it('goes on to the next cities by cursor, of the country that is asked for', async () => {

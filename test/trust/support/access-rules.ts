@@ -210,6 +210,15 @@ export const RULES: Readonly<Record<string, Rules>> = {
     bodies: { POST: LIST },
     targets: [open('the collection', '/lists')],
   },
+  '/lists/changes': {
+    methods: READING,
+    suffixes: [''],
+    knowsCallers: true,
+    answersOnce: true,
+    targets: [open('the stream', '/lists/changes')],
+    elsewhere: '/lists/{id}',
+    isKeyToWrites: true,
+  },
   '/lists/recent': {
     methods: READING,
     suffixes: JSON_ONLY,
