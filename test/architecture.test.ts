@@ -112,7 +112,6 @@ describe('the layers', () => {
 const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/changes/read-images.ts': [1, 'rows that are written, before and after, by their keys'],
   'lib/changes/visible-changes.ts': [1, 'rows as they were before a change, in the place of their table'],
-  'lib/changes/record-insert.ts': [1, 'writes the record of a row into the table of changes'],
   'lib/fields/related-field.ts': [1, 'what may be chosen: leaveOutUnseen()'],
   'lib/filters/field-path.ts': [1, 'what a path leads to, joined: joinOf()'],
   'lib/filters/lookups-of.ts': [1, 'takes parts of a time; it reads no table'],
@@ -127,7 +126,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/queryset/visible-rows.ts': [1, 'says which rows are seen'],
   'lib/rows/row-sql.ts': [8, 'the rows of a page that was found, by their keys'],
   'lib/rows/sql-parts.ts': [1, 'what is joined to rows: those that are seen'],
-  'lib/rows/write-sql.ts': [8, 'writes; what they join is shown where nobody sees less of it (RowAccess.obstacleTo())'],
+  'lib/rows/write-sql.ts': [9, 'writes; what they join is shown where nobody sees less of it (RowAccess.obstacleTo())'],
   'lib/rows/row-update.ts': [
     2,
     'rows that are shown with another, where nobody sees less of them (updateByStatement())',

@@ -7,7 +7,7 @@ import type { GenericPlan } from '../views/action-plan.js'
 import type { GenericView } from '../views/generic-view.js'
 import type { ViewConstructor } from '../views/mixins/mixin.js'
 import type { RequestLog } from '../views/request/log-writes.js'
-import { insertObstacle, recordInsert } from './record-insert.js'
+import { recordBeside, statementObstacle } from './record-beside.js'
 import { type Changes, checkRecording, openLog, type RecordingViewClass, recordedFields } from './recording.js'
 
 const KINDS = { changes: 'any' } as const
@@ -16,7 +16,7 @@ exclusiveTo('ChangesMixin', 'view', KINDS)
 /**
  * Records each change that requests to the view set make, in the transaction that makes it: objects that are created, changed,
  * deleted, restored and purged, one by one or in bulk, and those that are nested in them. What rolls back records nothing.
- * But for a plain create, such writes are never one statement (`explain()`).
+ * A plain create, PUT or PATCH is one statement still, which writes the record, too (`explain()`).
  * @see docs/reference/changes.md
  * @example
  * class BookViewSet extends ChangesMixin(ModelViewSet<Book>) {
@@ -39,13 +39,13 @@ export function ChangesMixin<Base extends ViewConstructor>(base: Base) {
     }
 
     /** @internal */
-    static insertObstacle(plan: GenericPlan): string | null {
-      return insertObstacle(plan)
+    static statementObstacle(plan: GenericPlan): string | null {
+      return statementObstacle(plan)
     }
 
     /** @internal */
-    static recordInsert(view: GenericView): StatementBeside | undefined {
-      return recordInsert(view)
+    static recordBeside(view: GenericView, write: 'create' | 'update'): StatementBeside | undefined {
+      return recordBeside(view, write)
     }
 
     /** @internal */

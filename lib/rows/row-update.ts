@@ -105,12 +105,15 @@ export async function updateRow(access: RowAccess, update: RowUpdate): Promise<U
   const { values, named, asked } = update
   const where = [...update.where, ...leadingTo(plan, model, values)]
   const own = conditionKey(asked.asked) as ConditionKey
-  const shape = `update|${[...values.keys()].join()}${shapeOf({ named, where })}${own.text}`
-  const compile = () => compileUpdate(knex, { plan, model, values, named, where, asked: asked.asked }).text
+  const { beside } = asked
+  const shape = `update|${[...values.keys()].join()}${shapeOf({ named, where })}${own.text}${beside?.shape ?? ''}`
+  const compile = () => compileUpdate(knex, { plan, model, values, named, where, asked: asked.asked, beside }).text
   const isVaried = asked.isVaried || where.some((one) => one.isVaried)
   const statement = access.statements.keep(isVaried ? undefined : shape, compile)
   const found = valuesOf({ named, where })
-  const bound = [...values.values(), ...found, ...(plan.joins.length > 0 ? found : []), ...own.values]
+  const bound = beside
+    ? [...found, ...values.values(), ...found, ...own.values, ...beside.values]
+    : [...values.values(), ...found, ...(plan.joins.length > 0 ? found : []), ...own.values]
   const [row] = await runStatement(knex, statement, bound)
   if (!row) return undefined
   const answers = asked.asked.length > 0 ? row.slice(-asked.asked.length) : []

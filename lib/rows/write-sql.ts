@@ -10,6 +10,7 @@ import { innerColumns, joinedTables, LIST } from './sql-parts.js'
 
 /** A name that hides a table of the same name, which an application may have. */
 const WRITTEN = 'koa_viewsets_written'
+const STORED = 'koa_viewsets_stored'
 
 /** What is returned of a row that is written. */
 interface WrittenRow {
@@ -27,11 +28,19 @@ interface WrittenRow {
 export interface StatementBeside {
   /** Its text is the same where this is the same. */
   readonly shape: string
-  /** The columns of the row that it reads, which are `c0`, `c1` … of `list` in it. */
+  /** The columns of the row that it reads, which are `c0`, `c1` … of the tables that it is made of. */
   readonly columns: readonly Column[]
   /** Its values are null: they are bound later. */
-  readonly head: SqlPart
+  readonly statement: (rows: WrittenTables) => SqlPart
   readonly values: readonly unknown[]
+}
+
+/** Tables of one row, as SQL between brackets. */
+export interface WrittenTables {
+  /** The row as it is written. */
+  readonly written: string
+  /** The row as it was; of an insert that of no row. */
+  readonly stored: string
 }
 
 /** What is asked of a row that is written. */
@@ -75,13 +84,28 @@ export function compileInsert(knex: Queryable, { values, ...row }: InsertSelecti
 export function compileUpdate(knex: Queryable, { values, named, where, ...row }: UpdateSelection): CompiledSql {
   const { tableName } = row.model.model
   const found = conditionsOn(named, where)
-  const conditions = row.plan.joins.length > 0 ? [found, isUnchanged(tableName, found)] : [found]
+  const { beside } = row
+  const stored = beside && storedRow(tableName, found, beside)
+  const isSame = beside ? isStored : isUnchanged(tableName, found)
+  const conditions = beside || row.plan.joins.length > 0 ? [found, isSame] : [found]
   const update = {
     sql: `update ?? set ${[...values].map(() => '?? = ?').join(', ')} where ${conditions.map(({ sql }) => sql).join(' and ')}`,
     bindings: [tableName, ...[...values].flat(), ...conditions.flatMap(({ bindings }) => bindings)],
   }
-  return compileReturning(knex, update, { ...row, key: [] })
+  return compileReturning(knex, update, { ...row, key: [] }, stored)
 }
+
+/** The row as it is, unless somebody holds it, or has changed it since the statement began. */
+function storedRow(tableName: string, found: SqlPart, { columns }: StatementBeside): SqlPart {
+  const cells = columns.map((_, index) => `, ?? as c${index}`).join('')
+  return {
+    sql: `?? as (select ctid${cells} from ?? where ${found.sql} for no key update skip locked), `,
+    bindings: [STORED, ...columns.map(({ column }) => column), tableName, ...found.bindings],
+  }
+}
+
+/** What is recorded of the row is what it was when it was written. */
+const isStored: SqlPart = { sql: 'ctid = (select ctid from koa_viewsets_stored)', bindings: [] }
 
 /** That nobody else holds the row, or has changed it since the statement began: what is joined to it is as it was then. */
 function isUnchanged(tableName: string, found: SqlPart): SqlPart {
@@ -103,6 +127,7 @@ function compileReturning(
   knex: Queryable,
   write: SqlPart,
   { plan, model, key, asked, beside }: WrittenRow,
+  before: SqlPart = NOTHING,
 ): CompiledSql {
   const wrapped = plan.joins.length > 0 || beside !== undefined
   const selection = { ...NO_LIST, plan, model }
@@ -123,11 +148,12 @@ function compileReturning(
   // where the caller sees less than all, `RowAccess.obstacleTo()` says so
   const from = joinedTables(plan, undefined)
   const answers = asked.map((_, index) => `, ${LIST}.asked${index}`).join('')
-  const other = beside ? besideSql(beside, read.length) : { sql: '', bindings: [] }
+  const other = beside ? besideSql(beside, read.length) : NOTHING
   return nativeSql(
     knex.raw(
-      `with ?? as (${written.sql})${other.sql} select ${keys.map(() => '??, ').join('')}${columns.sql}${answers} from ?? as ??${from.sql}`,
+      `with ${before.sql}?? as (${written.sql})${other.sql} select ${keys.map(() => '??, ').join('')}${columns.sql}${answers} from ?? as ??${from.sql}`,
       [
+        ...before.bindings,
         WRITTEN,
         ...written.bindings,
         ...other.bindings,
@@ -143,12 +169,13 @@ function compileReturning(
 
 const BESIDE = 'koa_viewsets_beside'
 
-function besideSql({ head }: StatementBeside, columns: number): SqlPart {
+const NOTHING: SqlPart = { sql: '', bindings: [] }
+
+function besideSql({ statement }: StatementBeside, columns: number): SqlPart {
   const names = Array.from({ length: columns }, (_, index) => `b${index} as c${index}`)
-  return {
-    sql: `, ?? as (${head.sql} from (select ${names.join(', ')} from ??) as ??)`,
-    bindings: [BESIDE, ...head.bindings, WRITTEN, LIST],
-  }
+  const written = `(select ${names.join(', ')} from ${WRITTEN})`
+  const { sql, bindings } = statement({ written, stored: `(select * from ${STORED})` })
+  return { sql: `, ?? as (${sql})`, bindings: [BESIDE, ...bindings] }
 }
 
 /** What to insert by one statement: the values of each row by column name. */

@@ -265,7 +265,7 @@ export class GenericPlan extends ActionPlan {
     if (overridden !== null) return overridden
     if (!serializerClass) return `${name} has no serializerClass`
     const stored = insertObstacle(serializerClass) ?? resource.stored(action, serializerClass).because
-    return stored ?? recordingClass(this.viewClass)?.insertObstacle(this) ?? null
+    return stored ?? recordingClass(this.viewClass)?.statementObstacle(this) ?? null
   }
 
   /** One query, the same for every request, says whether an object of the path, and those before it, are there. */

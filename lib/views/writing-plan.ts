@@ -16,6 +16,7 @@ import { actionNamed, takesMany } from './actions.js'
 import type { GenericView } from './generic-view.js'
 import { declaredInput } from './input-class.js'
 import { INPUT } from './overrides.js'
+import { recordingClass } from './request/log-writes.js'
 import type { Resource } from './resource.js'
 
 /** Methods that are given what is saved, or decide on who is. */
@@ -146,7 +147,7 @@ function writeObstacles(plan: GenericPlan, writing: Omit<WritingPlan, 'way' | 'b
   const { hasHeirs, isIndirect, model } = resource.model
   const obstacles = [
     plan.limitsFields ? 'rules say which fields callers may set' : null,
-    plan.recordsChanges ? 'its changes are recorded' : null,
+    plan.recordsChanges ? (recordingClass(viewClass)?.statementObstacle(plan) ?? null) : null,
     plan.parent && !plan.parent.isPlain ? 'the objects before it on the path are looked at' : null,
     plan.database ? 'its statements run as a role' : null,
     isVersioned ? `${viewClass.name} has versions of its rows` : null,

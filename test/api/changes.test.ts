@@ -1224,32 +1224,33 @@ describe('explain()', () => {
       const [create] = await api.explain('book-create')
       const [change] = await api.explain('book-partial_update')
       expect(formatExplanations([create, change] as never)).toMatchInlineSnapshot(`
-      "POST /books  (book-create)
-        view         Flat.create
-        body         JSONParser, FormParser, MultiPartParser
-        answer       JSONRenderer
-        parameters   fields
-        inserts      by statement
-        records      id, title
-        insert       with "koa_viewsets_written" as (insert into "books" ("title", "price", "total") values ($1, $2, $3) returning "id" as "key0", "id" as "c0", "title" as "c1", "price" as "c2", "total" as "c3", "id" as "b0", "title" as "b1", "id" as "b2"), "koa_viewsets_beside" as (insert into public.koa_viewsets_changes (model, key, action, caller, request_id, after) select $4, c2::text, 'create', $5, $6::uuid, ((('{"id":' || coalesce("list"."c0"::text, 'null')) || (',"title":' || (coalesce(to_json("list"."c1")::text, 'null') || '}'))))::json from (select b0 as c0, b1 as c1, b2 as c2 from "koa_viewsets_written") as "list") select "list"."key0", "list"."c0", "list"."c1", "list"."c2", "list"."c3" from "koa_viewsets_written" as "list"
-        note         the INSERT is that of a body with every field
+        "POST /books  (book-create)
+          view         Flat.create
+          body         JSONParser, FormParser, MultiPartParser
+          answer       JSONRenderer
+          parameters   fields
+          inserts      by statement
+          records      id, title
+          insert       with "koa_viewsets_written" as (insert into "books" ("title", "price", "total") values ($1, $2, $3) returning "id" as "key0", "id" as "c0", "title" as "c1", "price" as "c2", "total" as "c3", "id" as "b0", "title" as "b1", "id" as "b2"), "koa_viewsets_beside" as (insert into public.koa_viewsets_changes (model, key, action, caller, request_id, after) select $4, c2::text, 'create', $5, $6::uuid, ((('{"id":' || coalesce("list"."c0"::text, 'null')) || (',"title":' || (coalesce(to_json("list"."c1")::text, 'null') || '}'))))::json from (select b0 as c0, b1 as c1, b2 as c2 from koa_viewsets_written) as list) select "list"."key0", "list"."c0", "list"."c1", "list"."c2", "list"."c3" from "koa_viewsets_written" as "list"
+          note         the INSERT is that of a body with every field
 
-      PATCH /books/{id}  (book-partial_update)
-        view         Flat.partialUpdate
-        body         JSONParser, FormParser, MultiPartParser
-        answer       JSONRenderer
-        parameters   fields
-        writes       by transaction: its changes are recorded
-        holds        by statement
-        changes      by statement
-        records      id, title
-        transaction  one
-        hold         select "books".* from "books" where "id" = $1 for no key update
-        update       update "books" set "title" = $1, "price" = $2, "total" = $3 where "books"."id" = $4 returning *
-        note         the UPDATE is that of a body with every field
-        note         objects that change are read before and after, and recorded by one INSERT
-      "
-    `)
+        PATCH /books/{id}  (book-partial_update)
+          view         Flat.partialUpdate
+          body         JSONParser, FormParser, MultiPartParser
+          answer       JSONRenderer
+          parameters   fields
+          writes       by statement
+          holds        by statement
+          changes      by statement
+          records      id, title
+          update       with "koa_viewsets_stored" as (select ctid, "id" as c0, "title" as c1, "id" as c2, "id" as c3, "title" as c4, "author_id" as c5 from "books" where "id" = $1 for no key update skip locked), "koa_viewsets_written" as (update "books" set "title" = $2, "price" = $3, "total" = $4 where "id" = $5 and ctid = (select ctid from koa_viewsets_stored) returning "id" as "c0", "title" as "c1", "price" as "c2", "total" as "c3", "id" as "b0", "title" as "b1", "id" as "b2", "id" as "b3", "title" as "b4", "author_id" as "b5"), "koa_viewsets_beside" as (insert into public.koa_viewsets_changes (model, key, action, caller, request_id, before, after, was) select $6, s.key, 'update', $7, $8::uuid, s.json::json, w.json::json, s.was from (select c2::text as key, ((('{"id":' || coalesce("list"."c0"::text, 'null')) || (',"title":' || (coalesce(to_json("list"."c1")::text, 'null') || '}')))) as json, (select row_to_json(r) from (select c3 as "id", c4 as "title", c5 as "author_id") as r) as was from (select * from koa_viewsets_stored) as list) as s, (select ((('{"id":' || coalesce("list"."c0"::text, 'null')) || (',"title":' || (coalesce(to_json("list"."c1")::text, 'null') || '}')))) as json from (select b0 as c0, b1 as c1, b2 as c2, b3 as c3, b4 as c4, b5 as c5 from koa_viewsets_written) as list) as w where s.json is distinct from w.json) select "list"."c0", "list"."c1", "list"."c2", "list"."c3" from "koa_viewsets_written" as "list"
+          else hold    select "books".* from "books" where "id" = $1 for no key update
+          else update  update "books" set "title" = $1, "price" = $2, "total" = $3 where "books"."id" = $4 returning *
+          note         a condition (If-Match), a form, a patch document, a value that is refused or respelled, or no such row: the row is held first
+          note         the UPDATE is that of a body with every field
+          note         objects that change are read before and after, and recorded by one INSERT
+        "
+      `)
     },
   )
 })

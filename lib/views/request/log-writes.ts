@@ -18,10 +18,10 @@ export interface RecordingClass {
   /** False where nothing is recorded. */
   readonly recordsChanges: boolean
   openLog(view: GenericView, trx: Queryable): RequestLog
-  /** Why an INSERT cannot record its row by the same statement; null where it can. */
-  insertObstacle(plan: GenericPlan): string | null
-  /** What records a row that is inserted, as a part of its INSERT; undefined where that cannot. */
-  recordInsert(view: GenericView): StatementBeside | undefined
+  /** Why an INSERT or UPDATE cannot record its row by the same statement; null where it can. */
+  statementObstacle(plan: GenericPlan): string | null
+  /** What records a row, as a part of the statement that writes it; undefined where that cannot. */
+  recordBeside(view: GenericView, write: 'create' | 'update'): StatementBeside | undefined
   /** The names of what is recorded of the view's own objects. */
   recordedFields(plan: GenericPlan): readonly string[]
   /** Checks what recording needs. @param knex the database of the view @throws {ConfigurationError} */

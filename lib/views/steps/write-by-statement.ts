@@ -4,7 +4,7 @@ import { PathStart } from '../../filters/field-path.js'
 import { every } from '../../filters/filter.js'
 import { ValidationError } from '../../kernel/errors.js'
 import { isRecord } from '../../kernel/records.js'
-import type { ModelDescription } from '../../models/model-description.js'
+import type { Column, ModelDescription } from '../../models/model-description.js'
 import { INSUFFICIENT_PRIVILEGE, sqlStateOf, toApiError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
@@ -61,6 +61,7 @@ export async function updateByStatement(view: GenericView, partial: boolean): Pr
   const values = isAsGiven(serializer, data, validated) ? changesOf(serializer, validated, forced) : undefined
   const asked = writeConditions(view, 'update', condition)
   if (!values || values.size === 0 || Object.values(asked.isLeft).includes(true)) return undefined
+  if (view.plan.recordsChanges && (!asked.beside || changesKey(view, values))) return undefined
   const named = keyOf(view)
   try {
     const updated = await updateRow(access, { named, where, values, asked })
@@ -101,6 +102,12 @@ function isOfHolding(error: unknown): boolean {
 
 function isOfConstraint(error: unknown): boolean {
   return sqlStateOf(error)?.startsWith(CONSTRAINT) === true
+}
+
+/** True for values by which the object is another one. */
+function changesKey({ plan }: GenericView, values: ReadonlyMap<string, unknown>): boolean {
+  const { primaryKey, columns } = plan.resource.model
+  return primaryKey.some((property) => values.has((columns.get(property) as Column).column))
 }
 
 /** What changes, by column name: a row has what the path decides. */

@@ -42,8 +42,7 @@ export function writeConditions(view: GenericView, write: 'create' | 'update', o
   const { visibleRows } = view
   const { plan } = view
   const { model, versionTerms, isWholeTable } = plan.resource
-  const beside =
-    plan.recordsChanges && write === 'create' ? recordingClass(plan.viewClass)?.recordInsert(view) : undefined
+  const beside = plan.recordsChanges ? recordingClass(plan.viewClass)?.recordBeside(view, write) : undefined
   if (!visibleRows && isWholeTable && versionTerms.length === 0) return beside ? { ...UNASKED, beside } : UNASKED
   const writable = visibleRows?.written(model.model, write)
   const read = visibleRows?.written(model.model, 'read')

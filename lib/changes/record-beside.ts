@@ -1,0 +1,132 @@
+/** The record of a row that one statement writes, made by the same statement. */
+
+import { atResponseEnd } from '../http/response-end.js'
+import { externalIds } from '../ids/external-ids.js'
+import { oncePer } from '../kernel/once-per.js'
+import { describeModel } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
+import type { ModelClass } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import { objectText } from '../rows/json-text.js'
+import type { RowPlan } from '../rows/row-shape.js'
+import { LIST } from '../rows/sql-parts.js'
+import type { StatementBeside } from '../rows/write-sql.js'
+import type { GenericPlan } from '../views/action-plan.js'
+import type { GenericView } from '../views/generic-view.js'
+import { recordingClass } from '../views/request/log-writes.js'
+import type { Recorded } from './change-log.js'
+import { tableIn } from './changes-table.js'
+import { hearerOf } from './committed-changes.js'
+import { flatPlan } from './read-images.js'
+import { originOf, type RecordingViewClass, recordingOf } from './recording.js'
+
+/** Types of keys whose text is what clients have. */
+const PLAIN_KEYS: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'uuid', 'text', 'varchar'])
+
+/** Why what is recorded of a row is not written by the statement that writes the row; null where it is. */
+export function statementObstacle({ action, viewClass, rules, database }: GenericPlan): string | null {
+  const model = viewClass.modelClass()
+  const { primaryKey, columns } = describeModel(model)
+  const [key = '', ...others] = primaryKey
+  const { shown } = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules).of(model, undefined) ?? {}
+  if (action === 'destroy') return 'its changes are recorded'
+  if (!WRITTEN_BESIDE.has(action)) return 'its changes are recorded, of each object'
+  if (database) return 'its changes are recorded, and its statements run as a role'
+  if (!shown || !flatPlan(shown))
+    return `its changes are recorded, which PostgreSQL cannot write of ${shown?.name ?? 'its objects'}`
+  const isPlain = others.length === 0 && PLAIN_KEYS.has(columns.get(key)?.type ?? '') && !externalIds(model)
+  return isPlain ? null : 'its changes are recorded by keys that PostgreSQL cannot write'
+}
+
+/** Actions whose one object one statement writes. */
+const WRITTEN_BESIDE: ReadonlySet<string> = new Set(['create', 'update', 'partialUpdate'])
+
+/** What records a row, as a part of the statement that writes it; undefined where that cannot. */
+export function recordBeside(view: GenericView, write: 'create' | 'update'): StatementBeside | undefined {
+  const { ctx, plan, knex } = view
+  const { viewClass, rules } = plan
+  const way = write === 'create' ? plan.inserting : plan.writing
+  if (!recordingClass(viewClass) || way.because !== null) return undefined
+  const model = viewClass.modelClass()
+  const recording = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules)
+  const database = (knex ?? model.knex()) as Queryable
+  const table = tableIn(database)
+  const known = statements(recording)
+  const shape = `|${write} ${table}`
+  let statement = known.get(shape)
+  if (!statement) {
+    const recorded = recording.of(model) as Recorded
+    const make = write === 'create' ? insertBeside : updateBeside
+    statement = { shape, ...make(partsOf(model, recorded, table)) }
+    known.set(shape, statement)
+  }
+  const { caller, requestId } = originOf(ctx)
+  const tell = hearerOf(database)
+  // by then it is committed, whatever stands around it
+  if (tell) atResponseEnd(ctx, tell)
+  return { ...statement, values: [model.tableName, caller, requestId] }
+}
+
+type Kept = Omit<StatementBeside, 'values'>
+
+/** By write, and the name of the table of changes. */
+const statements = oncePer<object, Map<string, Kept>>(() => new Map())
+
+/** What statements are made of. */
+interface Parts {
+  readonly table: string
+  /** What they read of a row, and of one that was there besides. */
+  readonly columns: readonly Column[]
+  readonly deciding: readonly Column[]
+  /** The text of the key. */
+  readonly key: string
+  /** What is shown of the row. */
+  readonly json: SqlPart
+  /** What tells who saw the row. */
+  readonly was: SqlPart
+}
+
+function partsOf(model: ModelClass, { shown, deciding }: Recorded, table: string): Parts {
+  const { primaryKey, columns } = describeModel(model)
+  const plan = flatPlan(shown) as RowPlan
+  const read = plan.columns.map(({ column }) => column)
+  const cells = deciding.map((_, index) => `c${read.length + 1 + index} as ??`)
+  return {
+    table,
+    columns: [...read, columns.get(primaryKey[0] as string) as Column],
+    deciding,
+    key: `c${read.length}::text`,
+    json: objectText(plan.object, plan),
+    was: {
+      sql: `(select row_to_json(r) from (select ${cells.join(', ')}) as r)`,
+      bindings: deciding.map(({ column }) => column),
+    },
+  }
+}
+
+function insertBeside({ table, columns, key, json }: Parts): Omit<Kept, 'shape'> {
+  return {
+    columns,
+    statement: ({ written }) => ({
+      sql:
+        `insert into ${table} (model, key, action, caller, request_id, after) ` +
+        `select ?, ${key}, 'create', ?, ?::uuid, (${json.sql})::json from ${written} as ${LIST}`,
+      bindings: [null, null, null, ...json.bindings],
+    }),
+  }
+}
+
+function updateBeside({ table, columns, deciding, key, json, was }: Parts): Omit<Kept, 'shape'> {
+  return {
+    columns: [...columns, ...deciding],
+    statement: ({ written, stored }) => ({
+      sql:
+        `insert into ${table} (model, key, action, caller, request_id, before, after, was) ` +
+        `select ?, s.key, 'update', ?, ?::uuid, s.json::json, w.json::json, s.was ` +
+        `from (select ${key} as key, (${json.sql}) as json, ${was.sql} as was from ${stored} as ${LIST}) as s, ` +
+        `(select (${json.sql}) as json from ${written} as ${LIST}) as w where s.json is distinct from w.json`,
+      bindings: [null, null, null, ...json.bindings, ...was.bindings, ...json.bindings],
+    }),
+  }
+}
