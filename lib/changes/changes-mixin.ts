@@ -8,7 +8,14 @@ import type { GenericView } from '../views/generic-view.js'
 import type { ViewConstructor } from '../views/mixins/mixin.js'
 import type { RequestLog } from '../views/request/log-writes.js'
 import { recordBeside, statementObstacle } from './record-beside.js'
-import { type Changes, checkRecording, openLog, type RecordingViewClass, recordedFields } from './recording.js'
+import {
+  type Changes,
+  checkRecording,
+  openLog,
+  type RecordingViewClass,
+  recordedColumns,
+  recordedFields,
+} from './recording.js'
 
 const KINDS = { changes: 'any' } as const
 exclusiveTo('ChangesMixin', 'view', KINDS)
@@ -51,6 +58,11 @@ export function ChangesMixin<Base extends ViewConstructor>(base: Base) {
     /** @internal */
     static recordedFields({ viewClass, rules }: GenericPlan): readonly string[] {
       return recordedFields(viewClass as RecordingViewClass & typeof viewClass, rules)
+    }
+
+    /** @internal */
+    static decidingColumns({ viewClass, rules }: GenericPlan): readonly string[] {
+      return recordedColumns(viewClass as RecordingViewClass & typeof viewClass, rules)
     }
 
     /** @internal */

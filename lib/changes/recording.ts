@@ -110,6 +110,12 @@ export function recordedFields(view: RecordingViewClass, rules: RuleSet | undefi
   return shown ? serializerPlan(shown).readable.map(({ name }) => name) : []
 }
 
+/** The columns by which one can tell who saw the view set's own objects. */
+export function recordedColumns(view: RecordingViewClass, rules: RuleSet | undefined): readonly string[] {
+  const { deciding = [] } = recordingOf(view, rules).of(view.modelClass()) ?? {}
+  return deciding.map(({ property }) => property)
+}
+
 /** Who changes, and by which request. */
 export function originOf(ctx: Context): ChangeOrigin {
   if (isDescribing(ctx)) return { caller: null, requestId: null }

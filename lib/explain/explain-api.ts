@@ -12,6 +12,7 @@ import { queryParameters } from '../openapi/parameters.js'
 import { permissionName } from '../permissions/operators.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import type { FieldUse, RowCondition, RowWrite } from '../queryset/visible-rows.js'
+import { sendsEvents } from '../renderers/event-stream-renderer.js'
 import type { RuleAction } from '../rules/rule.js'
 import type { RelationGraph } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -19,6 +20,7 @@ import type { ActionPlan } from '../views/action-plan.js'
 import { actionNamed, showsFigures } from '../views/actions.js'
 import { aggregatesOf, isAggregating } from '../views/aggregates.js'
 import type { APIView } from '../views/api-view.js'
+import { webhooksOf } from '../views/described-webhook.js'
 import type { Endpoint } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
@@ -41,8 +43,9 @@ export async function explainEndpoints(
   endpoints: readonly Endpoint[],
   { name, tools }: Asked,
 ): Promise<readonly Explanation[]> {
+  const webhooks = webhooksOf(endpoints)
   const all = endpoints.flatMap((endpoint) =>
-    [...endpoint.operations.values()].map((operation): ExplainOptions => ({ endpoint, operation, tools })),
+    [...endpoint.operations.values()].map((operation): ExplainOptions => ({ endpoint, operation, tools, webhooks })),
   )
   const named = all.filter((one) => name === undefined || one.operation.name === name || one.endpoint.basename === name)
   if (named.length === 0 && name !== undefined) {
@@ -56,7 +59,7 @@ export async function explainEndpoints(
   return explanations
 }
 
-interface ExplainedRequest {
+interface ExplainedRequest extends Pick<ExplainOptions, 'webhooks'> {
   readonly ctx: Context
   readonly params: Readonly<Record<string, string>>
   readonly tools: ExplainOptions['tools']
@@ -65,11 +68,11 @@ interface ExplainedRequest {
 /** Nothing where the path does not take the method. */
 export async function explainRequest(
   endpoint: Endpoint,
-  { tools, ...asked }: ExplainedRequest,
+  { tools, webhooks, ...asked }: ExplainedRequest,
 ): Promise<readonly Explanation[]> {
   const { method } = asked.ctx
   const operation = endpoint.operations.get(method === 'HEAD' ? 'GET' : method)
-  return operation ? [await explainOperation({ endpoint, operation, tools, asked })] : []
+  return operation ? [await explainOperation({ endpoint, operation, tools, webhooks, asked })] : []
 }
 
 /** @throws ApiError the request that is given is refused before its action */
@@ -83,8 +86,8 @@ async function explainOperation(options: ExplainOptions): Promise<Explanation> {
   const road = generic
     ? await explainRoad(subject as Subject<GenericAPIView>)
     : { reading: null, insert: null, statements: [] }
-  const records = generic && !isSafeMethod(operation.method) ? recordsOf(generic) : {}
-  if (records.records && road.insert?.by !== 'statement')
+  const records = generic ? recordsOf(generic, options) : {}
+  if (records.records && road.insert?.by !== 'statement' && road.write?.by !== 'statement')
     notes.push('objects that change are read before and after, and recorded by one INSERT')
   if (!generic || !actionNamed(operation.action)) notes.push(`answered by ${view.constructor.name}.${view.action}()`)
   return {
@@ -119,9 +122,17 @@ function replicasOf({ replicas, resource }: ActionPlan): number {
   return resource?.keepsConnections ? 0 : (replicas?.size ?? 0)
 }
 
-function recordsOf({ plan }: GenericAPIView): Pick<Explanation, 'records'> {
+/** What is recorded of a write, and who is told of it. */
+function recordsOf(
+  { plan, policies }: GenericAPIView,
+  { endpoint, operation, webhooks }: ExplainOptions,
+): Pick<Explanation, 'records' | 'tells' | 'seenBy'> {
   const recording = recordingClass(plan.viewClass)
-  return recording ? { records: recording.recordedFields(plan) } : {}
+  if (!recording) return {}
+  if (sendsEvents(policies.renderers)) return { seenBy: recording.decidingColumns(plan) }
+  if (isSafeMethod(operation.method)) return {}
+  const tells = webhooks.filter(({ basename }) => basename === endpoint.basename).map(({ event }) => event)
+  return { records: recording.recordedFields(plan), ...(tells.length > 0 && { tells }) }
 }
 
 function readsList(action: string): boolean {

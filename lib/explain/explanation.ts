@@ -118,6 +118,10 @@ export interface Explanation {
   readonly delete?: ExplainedWrite<'statement' | 'model' | 'mark'>
   /** The fields that are recorded of each object that it changes (`koa-viewsets/changes`); missing where nothing is. */
   readonly records?: readonly string[]
+  /** The webhooks that tell of changes of its objects; left out where none do. */
+  readonly tells?: readonly string[]
+  /** Of a stream of changes, the columns by which one can tell who saw an object. */
+  readonly seenBy?: readonly string[]
   /** Why what is shown of related objects is loaded before the row is written, too; missing where it is not. */
   readonly loads?: string
   /** The statements that it sends, as far as they are known before a request. */

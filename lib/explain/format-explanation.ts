@@ -32,6 +32,8 @@ function format(explanation: Explanation): string {
     ['reads again', explanation.readsAgain ?? ''],
     ['version', explanation.version === undefined ? '' : `read once it is written: ${explanation.version}`],
     ['records', (explanation.records ?? []).join(', ')],
+    ['tells', (explanation.tells ?? []).join(', ')],
+    ['seen by', (explanation.seenBy ?? []).join(', ')],
     ['runs with', explanation.database ?? ''],
     ['once', explanation.idempotency ?? ''],
     ['reads on', explanation.replicas === 0 ? '' : `${explanation.replicas} replicas, else the primary`],

@@ -9,6 +9,7 @@ import { planOf } from '../views/action-plan.js'
 import { actionNamed } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
+import type { DescribedWebhook } from '../views/described-webhook.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
@@ -18,6 +19,8 @@ export interface ExplainOptions {
   readonly operation: Operation
   /** The tools that call each operation, by its name in the document. */
   readonly tools: ReadonlyMap<string, readonly string[]>
+  /** What is told of changes. */
+  readonly webhooks: readonly DescribedWebhook[]
   /** A request for this path; without one, nothing is called that depends on a request. */
   readonly asked?: { readonly ctx: Context; readonly params: Readonly<Record<string, string>> } | undefined
 }

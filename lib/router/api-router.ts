@@ -17,6 +17,7 @@ import type { OpenAPIDocument } from '../openapi/types.js'
 import { pendingWorkEnded } from '../postgres/pending-work.js'
 import type { PrintedPolicies } from '../rules/policies.js'
 import { classesOf } from '../views/action-options.js'
+import { webhooksOf } from '../views/described-webhook.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { policiesOf } from '../views/policies.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
@@ -315,7 +316,9 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     const { ctx } = asked
     const path = pathOf(ctx)
     const found = path === undefined ? undefined : this.#routes().find(path, asked.ctx.method)
-    return found ? explainRequest(found.endpoint, { ctx, params: found.params, tools: this.#tools }) : []
+    if (!found) return []
+    const webhooks = webhooksOf(this.endpoints)
+    return explainRequest(found.endpoint, { ctx, params: found.params, tools: this.#tools, webhooks })
   }
 
   /** @internal The rules as statements of PostgreSQL, for `koa-viewsets policies`. */

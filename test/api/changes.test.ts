@@ -1248,7 +1248,6 @@ describe('explain()', () => {
           else update  update "books" set "title" = $1, "price" = $2, "total" = $3 where "books"."id" = $4 returning *
           note         a condition (If-Match), a form, a patch document, a value that is refused or respelled, or no such row: the row is held first
           note         the UPDATE is that of a body with every field
-          note         objects that change are read before and after, and recorded by one INSERT
         "
       `)
     },

@@ -2,9 +2,10 @@
 import { Ajv2020 as Ajv } from 'ajv/dist/2020.js'
 import type Koa from 'koa'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ChangesMixin, ensureChangesTable } from '../../lib/changes/index.js'
+import { ChangeStreamMixin, ChangesMixin, ensureChangesTable } from '../../lib/changes/index.js'
 import { APIRouter, BulkModelViewSet, IsAdminUser, type SerializerClass } from '../../lib/index.js'
 import { rule } from '../../lib/rules/index.js'
+import { formatExplanations } from '../../lib/tools/index.js'
 import {
   ensureWebhookTables,
   type ReceiverOptions,
@@ -461,5 +462,20 @@ describe('the document', () => {
       const check = new Ajv({ strict: false, validateFormats: false }).compile({ ...schema, components })
       expect([check(body), check.errors]).toEqual([true, null])
     }
+  })
+})
+
+describe('explain()', () => {
+  it('says who is told of a write, and by which columns', async () => {
+    class StreamedBookViewSet extends ChangeStreamMixin(BookViewSet) {}
+    const own = new APIRouter().register('books', StreamedBookViewSet).register('hooks', HookViewSet, 'hook')
+    await own.prepare()
+    const [patch] = await own.explain('book-partial_update')
+    expect(patch).toMatchObject({ tells: ['book.created', 'book.updated', 'book.deleted'], write: { by: 'statement' } })
+    const [stream] = await own.explain('book-changes')
+    expect(stream?.seenBy).toEqual(['id', 'title', 'isbn', 'n', 'big', 'price', 'author_id'])
+    const [list] = await own.explain('book-list')
+    expect(list).not.toHaveProperty('tells')
+    expect(formatExplanations(await own.explain('book'))).toMatch(/\n {2}tells {8}book\.created, .*\n/)
   })
 })

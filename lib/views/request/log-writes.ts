@@ -24,6 +24,8 @@ export interface RecordingClass {
   recordBeside(view: GenericView, write: 'create' | 'update'): StatementBeside | undefined
   /** The names of what is recorded of the view's own objects. */
   recordedFields(plan: GenericPlan): readonly string[]
+  /** The columns by which one can tell who saw an object. */
+  decidingColumns(plan: GenericPlan): readonly string[]
   /** Checks what recording needs. @param knex the database of the view @throws {ConfigurationError} */
   checkRecording(knex: Queryable | undefined): Promise<void>
 }
