@@ -144,9 +144,9 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/views/steps/concurrency.ts': [1, 'the version of a row that was found before, or is found afterwards'],
   'lib/views/steps/hold-rows.ts': [1, 'locks rows that the queryset is asked for, or that were found before'],
   'lib/views/steps/hold-objects.ts': [1, 'the mark of a row that is found afterwards'],
-  'lib/webhooks/delivery-table.ts': [1, 'sweeps deliveries, a table of ours'],
+  'lib/webhooks/delivery-table.ts': [3, 'makes and sweeps deliveries, a table of ours'],
   'lib/webhooks/fan-out.ts': [1, 'notes how far it has read, in a table of ours'],
-  'lib/webhooks/webhook-endpoint-view-set.ts': [4, 'endpoints of their owner, and their deliveries'],
+  'lib/webhooks/webhook-endpoint-view-set.ts': [3, 'endpoints of their owner, and their deliveries'],
 }
 /** Receivers whose `query()` sends a statement, or gives a query that was made in one of these places. */
 const SENDING = 'connection|own|seen|source|lookup|this|options'
@@ -280,7 +280,6 @@ describe('[I13] timers', () => {
     'lib/client/send.ts',
     'lib/metering/meter-request.ts',
     'lib/webhooks/post-webhook.ts',
-    'lib/webhooks/sender.ts',
   ]
 
   it('keep no process alive', () => {

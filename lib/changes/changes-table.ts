@@ -230,6 +230,13 @@ export async function selectNew(knex: Queryable, { last, next }: Position, limit
   return { changes, position: isEnd ? { last: snapshot } : { last, next: { snapshot, id } } }
 }
 
+/** The changes that are there of these, in the order of their ids. */
+export async function selectByIds(knex: Queryable, ids: readonly string[]): Promise<readonly FoundChange[]> {
+  const sql = `select ${COLUMNS}, ${BESIDE} from ${tableIn(knex)} as c where c.id = any(?::bigint[]) order by c.id`
+  const { rows } = await asLogin(knex, (own) => send<{ rows: readonly FoundChange[] }>(own, sql, [ids]))
+  return rows
+}
+
 /**
  * True where so many changes, at the most, have come since a position; false where there are more, or where it is of another
  * database, whose transactions were counted otherwise.

@@ -1,25 +1,34 @@
-/** What endpoints are to be told: written as changes are read, claimed for a while, and ended. No statement waits for another worker. */
+/**
+ * What endpoints are to be told: written as changes are read, claimed for a while, and ended. What waits for something that is
+ * told of the same object before is marked (`waits`), so that a claim looks at nothing that it cannot take.
+ */
 
 import type { Knex } from 'knex'
+import type { Queryable } from '../postgres/pg-types.js'
 import { runRaw } from '../postgres/type-parsers.js'
+import type { ToldEndpoint } from './new-deliveries.js'
+import type { WebhookOutcome } from './retry-schedule.js'
 import { TABLES } from './webhook-tables.js'
 
-/** What an endpoint is to be told of a change. */
-export interface NewDelivery {
-  readonly id: string
+/** What is told of one object to one endpoint, in order. */
+export interface ObjectQueue {
   readonly endpointId: string
-  readonly changeId: string
-  /** Model and key: what is told of one object is told in order. */
+  /** Of a fixed length, whatever model and key are. */
   readonly object: string
+}
+
+/** What an endpoint is to be told of a change. */
+export interface NewDelivery extends ObjectQueue {
+  readonly id: string
+  readonly changeId: string
   readonly event: string
-  /** JSON, as it is signed and sent. */
-  readonly body: string
+  /** JSON, as it is signed and sent; null where it is not known yet what the owner sees. */
+  readonly body: string | null
 }
 
 /** One that this worker has for a while, and where it goes. */
-export interface ClaimedDelivery {
+export interface ClaimedDelivery extends ObjectQueue {
   readonly id: string
-  readonly endpointId: string
   readonly body: string
   /** With this one. */
   readonly attempts: number
@@ -36,91 +45,228 @@ export interface Claiming {
   readonly perEndpoint: number
   /** Seconds until another worker may take it. */
   readonly lease: number
-  /** Only this one. */
-  readonly id?: string | undefined
 }
 
-/** Adds deliveries, of which each is there once. */
-export async function addDeliveries(trx: Knex.Transaction, deliveries: readonly NewDelivery[]): Promise<void> {
-  const cells = (cell: keyof NewDelivery) => deliveries.map((delivery) => delivery[cell])
-  await trx.raw(
-    `insert into ${TABLES.deliveries} (id, endpoint_id, change_id, object, event, body)
-     select * from unnest(?::text[], ?::uuid[], ?::bigint[], ?::text[], ?::text[], ?::text[]) on conflict (id) do nothing`,
-    [cells('id'), cells('endpointId'), cells('changeId'), cells('object'), cells('event'), cells('body')] as never,
-  )
+/** The most characters of bodies that one statement inserts. */
+const MOST_AT_ONCE = 8_000_000
+
+/** Adds deliveries, of which each is there once. @returns those that wait for others of their objects */
+export async function addDeliveries(
+  trx: Knex.Transaction,
+  deliveries: readonly NewDelivery[],
+): Promise<readonly ObjectQueue[]> {
+  const waiting: ObjectQueue[] = []
+  for (const part of inParts(deliveries)) {
+    const cells = (cell: keyof NewDelivery) => part.map((delivery) => delivery[cell])
+    const { rows } = await trx.raw<{ rows: readonly ObjectQueue[] }>(
+      `insert into ${TABLES.deliveries} (id, endpoint_id, change_id, object, event, body, state, waits)
+       select n.*, case when n.body is null then 'postponed' else 'pending' end,
+         row_number() over (partition by n.endpoint_id, n.object order by n.change_id) > 1 or exists (
+           select from ${TABLES.deliveries} as o
+           where o.endpoint_id = n.endpoint_id and o.object = n.object and o.ended_at is null)
+       from unnest(?::text[], ?::uuid[], ?::bigint[], ?::text[], ?::text[], ?::text[])
+         as n(id, endpoint_id, change_id, object, event, body)
+       on conflict (id) do nothing returning endpoint_id as "endpointId", case when waits then object end as object`,
+      [cells('id'), cells('endpointId'), cells('changeId'), cells('object'), cells('event'), cells('body')] as never,
+    )
+    for (const row of rows) if (row.object !== null) waiting.push(row)
+  }
+  return waiting
+}
+
+function* inParts(deliveries: readonly NewDelivery[]): Generator<readonly NewDelivery[]> {
+  let part: NewDelivery[] = []
+  let length = 0
+  for (const delivery of deliveries) {
+    const own = delivery.body?.length ?? 0
+    if (part.length > 0 && length + own > MOST_AT_ONCE) {
+      yield part
+      part = []
+      length = 0
+    }
+    part.push(delivery)
+    length += own
+  }
+  if (part.length > 0) yield part
 }
 
 /**
- * Takes deliveries that are due, the oldest of each object. What another worker is taking is left to it; what it has taken is
- * free again when its time is over, as a worker may have ended.
+ * Lets the next ones of objects go on. Called after what changes a queue is committed, by whoever has added to it and by
+ * whoever has ended something of it: the later of both sees what the other has done, and nobody locks anything meanwhile.
+ */
+export async function promoteNext(knex: Knex, queues: readonly ObjectQueue[]): Promise<void> {
+  if (queues.length === 0) return
+  const distinct = [...new Map(queues.map((queue) => [`${queue.endpointId} ${queue.object}`, queue])).values()]
+  await runRaw(
+    knex,
+    `update ${TABLES.deliveries} as d set waits = false
+     from unnest(?::uuid[], ?::text[]) as q(endpoint_id, object) cross join lateral (
+       select o.id from ${TABLES.deliveries} as o
+       where o.endpoint_id = q.endpoint_id and o.object = q.object and o.ended_at is null order by o.change_id limit 1
+     ) as first
+     where d.id = first.id and d.waits`,
+    [distinct.map(({ endpointId }) => endpointId), distinct.map(({ object }) => object)],
+  )
+}
+
+/** The same for all objects, after processes that were killed in between. */
+export async function promoteAll(knex: Knex): Promise<void> {
+  await knex.raw(
+    `update ${TABLES.deliveries} as d set waits = false where d.waits and d.ended_at is null and not exists (
+       select from ${TABLES.deliveries} as o where o.endpoint_id = d.endpoint_id and o.object = d.object
+         and o.ended_at is null and o.change_id < d.change_id)`,
+  )
+}
+
+/** The endpoints whose owners could not be asked for something. */
+export async function endpointsWithPostponed(knex: Knex, endpoints: string): Promise<readonly ToldEndpoint[]> {
+  const { rows } = await runRaw<{ rows: readonly ToldEndpoint[] }>(
+    knex,
+    `select id, owner, to_json(events) as events from ?? as e
+     where exists (select from ${TABLES.deliveries} as d where d.endpoint_id = e.id and d.state = 'postponed') order by id`,
+    [endpoints],
+  )
+  return rows
+}
+
+/** What is not known yet of an endpoint, the oldest first. */
+export async function selectPostponed(
+  knex: Knex,
+  endpointId: string,
+  limit: number,
+): Promise<readonly Omit<NewDelivery, 'event' | 'body'>[]> {
+  const { rows } = await runRaw<{ rows: readonly Omit<NewDelivery, 'event' | 'body'>[] }>(
+    knex,
+    `select id, endpoint_id as "endpointId", object, change_id::text as "changeId" from ${TABLES.deliveries}
+     where endpoint_id = ? and state = 'postponed' order by change_id limit ?`,
+    [endpointId, limit],
+  )
+  return rows
+}
+
+/** Has deliveries made that were postponed, and deletes those of which the owner sees nothing. @returns those that this has made */
+export async function settlePostponed(
+  trx: Knex.Transaction,
+  known: readonly NewDelivery[],
+  gone: readonly { readonly id: string }[],
+): Promise<readonly NewDelivery[]> {
+  const { rows } = await trx.raw<{ rows: readonly { readonly id: string }[] }>(
+    `update ${TABLES.deliveries} as d set state = 'pending', body = k.body, due_at = now()
+     from unnest(?::text[], ?::text[]) as k(id, body) where d.id = k.id and d.state = 'postponed' returning d.id`,
+    [known.map(({ id }) => id), known.map(({ body }) => body)] as never,
+  )
+  await trx.raw(`delete from ${TABLES.deliveries} where id = any(?) and state = 'postponed'`, [
+    gone.map(({ id }) => id),
+  ] as never)
+  const made = new Set(rows.map(({ id }) => id))
+  return known.filter(({ id }) => made.has(id))
+}
+
+const FREE = `d.state = 'pending' and (d.leased_until is null or d.leased_until <= now())`
+
+/** Takes what was chosen, a CTE of ids. */
+const TAKE = `update ${TABLES.deliveries} as d
+  set leased_until = now() + make_interval(secs => :lease), attempts = attempts + 1
+  from chosen, :endpoints: as e where d.id = chosen.id and e.id = d.endpoint_id
+  returning d.id, d.endpoint_id as "endpointId", d.object, d.body, d.attempts, e.url,
+    array_remove(array[e.secret, case when e.old_secret_until > now() then e.old_secret end], null) as secrets`
+
+/**
+ * Takes deliveries that are due. What another worker is taking is left to it; what it has taken is free again when its time is
+ * over, as a worker may have ended.
  */
 export async function claimDeliveries(knex: Knex, claiming: Claiming): Promise<readonly ClaimedDelivery[]> {
-  const { endpoints, limit, perEndpoint, lease, id = null } = claiming
   const { rows } = await runRaw<{ readonly rows: readonly ClaimedDelivery[] }>(
     knex,
     `with candidates as (
        select c.id from :endpoints: as e
        cross join lateral (
-         select count(*) as count from ${TABLES.deliveries} as d
-         where d.endpoint_id = e.id and d.state = 'pending' and d.leased_until > now()
+         select count(*) as count from ${TABLES.deliveries} as d where d.endpoint_id = e.id and d.leased_until > now()
        ) as busy
        cross join lateral (
          select d.id, d.due_at from ${TABLES.deliveries} as d
-         where d.endpoint_id = e.id and d.state = 'pending' and (d.leased_until is null or d.leased_until <= now())
-           and case when :id::text is null then d.due_at <= now() else d.id = :id end
-           and not exists (
-             select from ${TABLES.deliveries} as earlier where earlier.endpoint_id = e.id and earlier.object = d.object
-               and earlier.state = 'pending' and earlier.change_id < d.change_id)
+         where d.endpoint_id = e.id and not d.waits and d.due_at <= now() and ${FREE}
          order by d.due_at limit greatest(0, case when e.failures > 0 then 1 else :perEndpoint end - busy.count)
        ) as c
-       where e.is_active and (e.paused_until is null or e.paused_until <= now() or :id::text is not null)
+       where e.is_active and (e.paused_until is null or e.paused_until <= now())
        order by c.due_at limit :limit
      ), chosen as (
-       select d.id from ${TABLES.deliveries} as d
-       where d.id in (select id from candidates)
-         and d.state = 'pending' and (d.leased_until is null or d.leased_until <= now()) for update skip locked
+       select d.id from ${TABLES.deliveries} as d where d.id in (select id from candidates) and ${FREE}
+       for update skip locked
      )
-     update ${TABLES.deliveries} as d set leased_until = now() + make_interval(secs => :lease), attempts = attempts + 1
-     from chosen, :endpoints: as e where d.id = chosen.id and e.id = d.endpoint_id
-     returning d.id, d.endpoint_id as "endpointId", d.body, d.attempts, e.url,
-       array_remove(array[e.secret, case when e.old_secret_until > now() then e.old_secret end], null) as secrets`,
-    { endpoints, limit, perEndpoint, lease, id },
+     ${TAKE}`,
+    { ...claiming },
   )
   return rows
 }
 
-/** What came of an attempt. */
-export interface AttemptEnd {
-  readonly state: 'delivered' | 'pending' | 'dead'
-  readonly status: number | null
-  readonly problem: string | null
-  /** Seconds until the next attempt. */
-  readonly delay: number
+/** Takes one, whenever it is due and however many of its endpoint are being sent; none before its turn has come. */
+export async function claimDelivery(
+  knex: Knex,
+  claiming: Pick<Claiming, 'endpoints' | 'lease'> & { readonly id: string },
+): Promise<ClaimedDelivery | undefined> {
+  const { rows } = await runRaw<{ readonly rows: readonly ClaimedDelivery[] }>(
+    knex,
+    `with chosen as (
+       select d.id from ${TABLES.deliveries} as d join :endpoints: as e on e.id = d.endpoint_id
+       where d.id = :id and e.is_active and ${FREE} and not exists (
+         select from ${TABLES.deliveries} as o where o.endpoint_id = d.endpoint_id and o.object = d.object
+           and o.ended_at is null and o.change_id < d.change_id)
+       for update of d skip locked
+     )
+     ${TAKE}`,
+    { ...claiming },
+  )
+  return rows[0]
 }
 
-/** Ends an attempt; not where another worker has taken it meanwhile. What is told of the same object later waits as long. */
+/** What came of an attempt. */
+export interface AttemptEnd {
+  readonly endpoints: string
+  readonly outcome: WebhookOutcome
+  readonly status: number | null
+  readonly problem: string | null
+  /** Seconds until the next attempt; undefined where there is none. */
+  readonly delay: number | undefined
+}
+
+/** The longest time that an endpoint rests after failures, in seconds. */
+const LONGEST_PAUSE = 60
+
+/** An endpoint that fails rests, longer each time, and is tried with one at a time until it answers. */
+const NOTED: Readonly<Record<WebhookOutcome, string>> = {
+  delivered: 'failures = 0, paused_until = null from ended where e.failures > 0 and',
+  gone: "is_active = false, problem = 'it has answered 410' from ended where",
+  failed: `failures = e.failures + 1,
+    paused_until = now() + make_interval(secs => least(${LONGEST_PAUSE}, 2 ^ least(e.failures, 10))) from ended where`,
+}
+
+/** Ends an attempt; not where another worker has taken it meanwhile. */
 export async function endAttempt(
   knex: Knex,
   { id, attempts }: ClaimedDelivery,
-  { state, status, problem, delay }: AttemptEnd,
+  { endpoints, outcome, status, problem, delay }: AttemptEnd,
 ): Promise<void> {
+  const state = outcome === 'delivered' ? 'delivered' : delay === undefined ? 'dead' : 'pending'
   await runRaw(
     knex,
     `with ended as (
        update ${TABLES.deliveries} set state = :state, status = :status, problem = :problem, leased_until = null,
          due_at = now() + make_interval(secs => :delay), ended_at = case when :state = 'pending' then null else now() end
-       where id = :id and attempts = :attempts and state = 'pending' returning endpoint_id, object, change_id, due_at
+       where id = :id and attempts = :attempts and state = 'pending' returning endpoint_id
      )
-     update ${TABLES.deliveries} as later set due_at = greatest(later.due_at, ended.due_at) from ended
-     where :state = 'pending' and later.endpoint_id = ended.endpoint_id and later.object = ended.object
-       and later.state = 'pending' and later.change_id > ended.change_id`,
-    { state, status, problem, delay, id, attempts },
+     update :endpoints: as e set ${NOTED[outcome]} e.id = ended.endpoint_id`,
+    { state, status, problem, delay: delay ?? 0, id, attempts, endpoints },
   )
 }
 
-/** True for a delivery that is still to be made. */
-export async function isPending(knex: Knex, id: string): Promise<boolean> {
-  const { rows } = await runRaw(knex, `select from ${TABLES.deliveries} where id = ? and state = 'pending'`, [id])
+/** True for a delivery that is still to be made, to an endpoint that is there. */
+export async function isOpen(knex: Knex, endpoints: string, id: string): Promise<boolean> {
+  const { rows } = await runRaw(
+    knex,
+    `select from ${TABLES.deliveries} as d join ?? as e on e.id = d.endpoint_id where d.id = ? and d.ended_at is null`,
+    [endpoints, id],
+  )
   return rows.length > 0
 }
 
@@ -133,12 +279,61 @@ export async function giveBack(knex: Knex, { id, attempts }: ClaimedDelivery): P
   )
 }
 
-/** Deletes what was delivered or given up more than so many days ago, and what is for endpoints that there are no more. */
-export async function sweepDeliveries(knex: Knex, endpoints: string, days: number): Promise<number> {
-  const { rowCount } = await knex.raw<{ rowCount: number }>(
-    `delete from ${TABLES.deliveries} as d where d.ended_at < now() - make_interval(days => ?)
-       or not exists (select from ?? as e where e.id = d.endpoint_id)`,
-    [days, endpoints],
+/**
+ * Tries what was given up again, in order. What is open of the same objects waits for it, but for what is being sent.
+ * @param ids only these
+ * @returns the queues that go on once this is committed (`promoteNext()`), one for each delivery
+ */
+export async function replayDeliveries(
+  trx: Queryable,
+  endpointId: string,
+  ids: readonly string[] | undefined,
+): Promise<readonly ObjectQueue[]> {
+  const { rows } = await runRaw<{ readonly rows: readonly ObjectQueue[] }>(
+    trx,
+    `update ${TABLES.deliveries} set state = 'pending',
+       attempts = 0, due_at = now(), ended_at = null, waits = true
+     where endpoint_id = ? and state = 'dead' and (?::text[] is null or id = any(?))
+     returning endpoint_id as "endpointId", object`,
+    [endpointId, ids ?? null, ids ?? null],
   )
-  return rowCount
+  await runRaw(
+    trx,
+    `update ${TABLES.deliveries} set waits = true
+     where endpoint_id = ? and object = any(?) and ended_at is null and leased_until is null and not waits`,
+    [endpointId, rows.map(({ object }) => object)],
+  )
+  return rows
+}
+
+/** The most that one statement deletes. */
+const SWEPT_AT_ONCE = 5_000
+
+/**
+ * Deletes what was delivered or given up more than so many days ago, and what is for endpoints that there are no more, in
+ * whichever of the tables that somebody reads for.
+ */
+export async function sweepDeliveries(knex: Knex, days: number): Promise<void> {
+  const { rows } = await knex.raw<{ rows: readonly { readonly endpoints: string }[] }>(
+    `select endpoints from ${TABLES.progress} where to_regclass(endpoints) is not null`,
+  )
+  const none = rows.map(() => 'not exists (select from ?? as e where e.id = d.endpoint_id)').join(' and ')
+  await sweep(knex, 'd.ended_at < now() - make_interval(days => ?)', [days])
+  if (none !== '')
+    await sweep(
+      knex,
+      none,
+      rows.map(({ endpoints }) => endpoints),
+    )
+}
+
+async function sweep(knex: Knex, condition: string, values: readonly (string | number)[]): Promise<void> {
+  for (let deleted = SWEPT_AT_ONCE; deleted === SWEPT_AT_ONCE; ) {
+    const { rowCount } = await knex.raw<{ rowCount: number }>(
+      `delete from ${TABLES.deliveries} where id in (
+         select d.id from ${TABLES.deliveries} as d where ${condition} limit ${SWEPT_AT_ONCE} for update skip locked)`,
+      values,
+    )
+    deleted = rowCount
+  }
 }

@@ -1,12 +1,18 @@
 /** Reads changes as they are committed, and writes what endpoints are to be told of them: each once, whichever process does so. */
 
 import type { Knex } from 'knex'
-import { currentPosition, isLast, selectNew } from '../changes/changes-table.js'
+import { currentPosition, isLast, selectByIds, selectNew } from '../changes/changes-table.js'
 import { type Position, positionText, readPosition } from '../changes/position.js'
 import { runRaw } from '../postgres/type-parsers.js'
-import { addDeliveries } from './delivery-table.js'
-import { type FindOwner, NewDeliveries, type ToldEndpoint } from './new-deliveries.js'
-import type { ToldResource } from './owner-view.js'
+import {
+  addDeliveries,
+  endpointsWithPostponed,
+  type NewDelivery,
+  promoteNext,
+  selectPostponed,
+  settlePostponed,
+} from './delivery-table.js'
+import { AT_ONCE, NewDeliveries, resourcesOf, type Telling, type ToldEndpoint } from './new-deliveries.js'
 import { TABLES } from './webhook-tables.js'
 
 /** Hands deliveries to somebody else, in the transaction that makes them. */
@@ -16,61 +22,96 @@ export interface FanOutOptions {
   readonly knex: Knex
   /** The table of endpoints. */
   readonly endpoints: string
-  /** By the names of their models in the table of changes. */
-  readonly resources: ReadonlyMap<string, readonly ToldResource[]>
-  readonly findOwner: FindOwner
+  readonly telling: Telling
   readonly enqueue: Enqueue | undefined
+  /** Something is told later, as its owner cannot be asked now. */
+  readonly postponed: () => void
 }
 
 /** The most changes that are read at once. */
 const PAGE = 200
 
+/** What a reading has found. */
+export interface Reading {
+  /** False where there may be more. */
+  readonly isEnd: boolean
+  /** Something may be due. */
+  readonly isNew: boolean
+}
+
 export class FanOut {
   readonly #options: FanOutOptions
+  /** How far this process knows that it was read. */
+  #known: string | undefined
 
   constructor(options: FanOutOptions) {
     this.#options = options
   }
 
-  /** Notes where to begin, where nobody has read for webhooks yet. */
+  /** Notes where to begin, where nobody has read for these endpoints yet. */
   async begin(): Promise<void> {
-    const { knex } = this.#options
+    const { knex, endpoints } = this.#options
     const position = positionText(await currentPosition(knex))
-    await runRaw(knex, `insert into ${TABLES.progress} (position) values (?) on conflict do nothing`, [position])
+    const sql = `insert into ${TABLES.progress} (endpoints, position) values (?, ?) on conflict do nothing`
+    await runRaw(knex, sql, [endpoints, position])
   }
 
   /**
    * Reads what is new. Nothing is locked while owners are asked for: whoever has written what is told goes on, and another
    * process that has read the same meanwhile has it done.
-   * @returns false where there may be more
    */
-  async readOnce(): Promise<boolean> {
-    const { knex, resources, findOwner, enqueue } = this.#options
-    const { rows } = await runRaw<{ rows: readonly { position: string }[] }>(
-      knex,
-      `select position from ${TABLES.progress}`,
-    )
-    const text = rows[0]?.position ?? ''
+  async readOnce(): Promise<Reading> {
+    const { knex, telling } = this.#options
+    const text = this.#known ?? (await this.#progress())
     const from = readPosition(text) as Position
     const { changes, position } = await selectNew(knex, from, PAGE)
     const next = positionText(position)
-    if (changes.length === 0 && next === text) return true
-    const told = changes.filter(({ model }) => resources.has(model))
+    if (changes.length === 0 && next === text) {
+      this.#known = text
+      return { isEnd: true, isNew: false }
+    }
+    const told = changes.filter(({ model }) => resourcesOf(telling, model).length > 0)
     const endpoints = told.length > 0 ? await this.#activeEndpoints() : []
-    const deliveries = await new NewDeliveries(resources, findOwner).of(told, endpoints)
-    await knex.transaction(async (trx) => {
+    const deliveries = await new NewDeliveries(telling).of(told, endpoints)
+    this.#known = undefined
+    if (!(await this.#write(text, next, deliveries))) return { isEnd: false, isNew: true }
+    this.#known = next
+    return { isEnd: isLast(from, position), isNew: changes.length > 0 }
+  }
+
+  /** @returns false where another process has done so */
+  async #write(text: string, next: string, deliveries: readonly NewDelivery[]): Promise<boolean> {
+    const { knex, endpoints, postponed } = this.#options
+    const waiting = await knex.transaction(async (trx) => {
       const done = await trx.raw<{ rowCount: number }>(
-        `update ${TABLES.progress} set position = ? where position = ?`,
-        [next, text],
+        `update ${TABLES.progress} set position = ? where endpoints = ? and position = ?`,
+        [next, endpoints, text],
       )
-      if (done.rowCount === 0 || deliveries.length === 0) return
-      await addDeliveries(trx, deliveries)
-      await enqueue?.(
-        trx,
-        deliveries.map(({ id }) => ({ id })),
-      )
+      if (done.rowCount === 0) return undefined
+      const added = await addDeliveries(trx, deliveries)
+      await this.#handOver(trx, deliveries)
+      return added
     })
-    return isLast(from, position)
+    if (waiting) await promoteNext(knex, waiting)
+    if (waiting && deliveries.some(({ body }) => body === null)) postponed()
+    return waiting !== undefined
+  }
+
+  async #handOver(trx: Knex.Transaction, deliveries: readonly NewDelivery[]): Promise<void> {
+    const known = deliveries.filter(({ body }) => body !== null).map(({ id }) => ({ id }))
+    if (known.length > 0) await this.#options.enqueue?.(trx, known)
+  }
+
+  async #progress(): Promise<string> {
+    const { knex, endpoints } = this.#options
+    const { rows } = await runRaw<{ rows: readonly { position: string }[] }>(
+      knex,
+      `select position from ${TABLES.progress} where endpoints = ?`,
+      [endpoints],
+    )
+    if (rows[0]) return rows[0].position
+    await this.begin()
+    return this.#progress()
   }
 
   async #activeEndpoints(): Promise<readonly ToldEndpoint[]> {
@@ -81,5 +122,37 @@ export class FanOut {
       [endpoints],
     )
     return rows
+  }
+
+  /** Asks again for what was postponed. @returns how many are known now, which is not all of them */
+  async settleOnce(): Promise<{
+    readonly settled: number
+    readonly isEnd: boolean
+  }> {
+    const { knex, endpoints } = this.#options
+    const postponed = await endpointsWithPostponed(knex, endpoints)
+    const next = postponed.values()
+    let settled = 0
+    const work = async () => {
+      for (const endpoint of next) settled += await this.#settle(endpoint)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    return { settled, isEnd: postponed.length === 0 }
+  }
+
+  /** The oldest of an endpoint. */
+  async #settle(endpoint: ToldEndpoint): Promise<number> {
+    const { knex, telling } = this.#options
+    const postponed = await selectPostponed(knex, endpoint.id, PAGE)
+    const changes = await selectByIds(knex, [...new Set(postponed.map(({ changeId }) => changeId))])
+    const told = new Map((await new NewDeliveries(telling).of(changes, [endpoint])).map((one) => [one.id, one]))
+    const known = postponed.flatMap(({ id }) => told.get(id) ?? []).filter(({ body }) => body !== null)
+    const gone = postponed.filter(({ id }) => !told.has(id))
+    if (known.length + gone.length === 0) return 0
+    await knex.transaction(async (trx) => {
+      await this.#handOver(trx, await settlePostponed(trx, known, gone))
+    })
+    await promoteNext(knex, [...known, ...gone])
+    return known.length + gone.length
   }
 }

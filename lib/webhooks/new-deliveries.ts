@@ -1,10 +1,12 @@
 /** Makes of changes what endpoints are to be told: of what their owners see, and no more of it than they may read. */
 
+import { createHash } from 'node:crypto'
 import type { FoundChange } from '../changes/changes-table.js'
 import { only } from '../changes/read-history.js'
 import type { SeenSides } from '../changes/visible-changes.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import type { NewDelivery } from './delivery-table.js'
+import type { OwnerQuestions } from './owner-questions.js'
 import { type OwnerView, openForOwner, type ToldResource } from './owner-view.js'
 import { eventOf, isAmong } from './webhook-events.js'
 
@@ -18,94 +20,159 @@ export interface ToldEndpoint {
 /** Who an endpoint's owner is: what `ctx.state.user` would be; undefined where there is nobody any more. */
 export type FindOwner = (id: string) => unknown
 
+/** What is told, and of whom that depends. */
+export interface Telling {
+  /** By the names of their models in the table of changes. */
+  readonly resources: ReadonlyMap<string, readonly ToldResource[]>
+  /** Those that there are. */
+  readonly events: readonly string[]
+  readonly findOwner: FindOwner
+  readonly questions: OwnerQuestions
+}
+
+/** How many endpoints are asked for at the same time. */
+export const AT_ONCE = 4
+
+/** The resources whose objects a change may be of, by its model, which may have a schema of its caller's before it. */
+export function resourcesOf({ resources }: Telling, model: string): readonly ToldResource[] {
+  return resources.get(model) ?? resources.get(model.slice(model.lastIndexOf('.') + 1)) ?? []
+}
+
 /** The deliveries of some changes: the same is asked once for all owners with the same conditions. */
 export class NewDeliveries {
-  readonly #resources: ReadonlyMap<string, readonly ToldResource[]>
-  readonly #findOwner: FindOwner
+  readonly #telling: Telling
   readonly #owners = new Map<string, Promise<unknown>>()
   readonly #views = new Map<string, Promise<OwnerView | undefined>>()
   readonly #sides = new Map<string, Promise<SeenSides<FoundChange>>>()
+  readonly #bodies = new Map<string, string>()
 
-  /** @param resources by the names of their models in the table of changes */
-  constructor(resources: ReadonlyMap<string, readonly ToldResource[]>, findOwner: FindOwner) {
-    this.#resources = resources
-    this.#findOwner = findOwner
+  constructor(telling: Telling) {
+    this.#telling = telling
   }
 
+  /** Those whose owners cannot be asked now have no body: nobody else waits for them. */
   async of(changes: readonly FoundChange[], endpoints: readonly ToldEndpoint[]): Promise<readonly NewDelivery[]> {
-    const deliveries: NewDelivery[] = []
-    for (const [model, resources] of this.#resources) {
-      const own = changes.filter((change) => change.model === model)
-      for (const resource of own.length > 0 ? resources : []) {
-        for (const endpoint of endpoints) deliveries.push(...(await this.#toldOf(resource, endpoint, own)))
+    const found: NewDelivery[][] = endpoints.map(() => [])
+    const byResource = new Map<ToldResource, FoundChange[]>()
+    for (const change of changes) {
+      for (const resource of resourcesOf(this.#telling, change.model)) {
+        byResource.set(resource, [...(byResource.get(resource) ?? []), change])
       }
     }
-    return deliveries
+    const next = endpoints.entries()
+    const work = async () => {
+      for (const [index, endpoint] of next) {
+        for (const [resource, own] of byResource) found[index]?.push(...(await this.#toldOf(resource, endpoint, own)))
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    return found.flat().sort((one, other) => Number(one.changeId) - Number(other.changeId))
   }
 
   async #toldOf(
     resource: ToldResource,
     endpoint: ToldEndpoint,
     changes: readonly FoundChange[],
-  ): Promise<NewDelivery[]> {
+  ): Promise<readonly NewDelivery[]> {
     const { basename } = resource.endpoint
-    const asked = changes.filter(({ action }) => isAmong(endpoint.events, eventOf(basename, action)))
+    const isAsked = ({ action }: FoundChange) => {
+      const event = eventOf(basename, action)
+      return isAmong(endpoint.events, event) && isAmong(this.#telling.events, event)
+    }
+    const asked = changes.filter(isAsked)
     if (asked.length === 0) return []
-    const view = await this.#viewOf(resource, endpoint.owner)
-    if (!view) return []
-    const { before, after } = await this.#sidesOf(view, changes)
+    const key = JSON.stringify([basename, endpoint.owner])
+    const seen = await this.#telling.questions.ask(key, () => this.#seenBy(resource, key, endpoint.owner, changes))
     return asked.flatMap((change) => {
-      const isSeen = { before: before.has(change), after: after.has(change) }
-      if (!isSeen.before && !isSeen.after) return []
+      const body = seen === 'unknown' ? null : this.#bodyOf(resource, change, seen)
+      if (body === undefined) return []
       const event = eventOf(basename, change.action)
+      const object = digestOf([change.model, change.key])
       return {
-        id: `${change.id}-${endpoint.id}`,
+        id: this.#idOf(resource, change, endpoint),
         endpointId: endpoint.id,
         changeId: change.id,
-        object: `${change.model} ${change.key}`,
+        object,
         event,
-        body: bodyOf(change, view, { event, isSeen }),
+        body,
       }
     })
   }
 
-  #viewOf(resource: ToldResource, owner: string): Promise<OwnerView | undefined> {
-    const key = JSON.stringify([resource.endpoint.basename, owner])
-    let view = this.#views.get(key)
-    if (!view) {
-      view = this.#ownerOf(owner).then((user) => (user == null ? undefined : openForOwner(resource, user)))
-      this.#views.set(key, view)
+  /** A second view set of the same model tells its own events. */
+  #idOf(resource: ToldResource, { id, model }: FoundChange, endpoint: ToldEndpoint): string {
+    const index = resourcesOf(this.#telling, model).indexOf(resource)
+    return `${id}-${endpoint.id}${index > 0 ? `-${index}` : ''}`
+  }
+
+  /** @returns undefined where nothing is told; null where that is not known now */
+  #bodyOf(resource: ToldResource, change: FoundChange, seen: Seen | undefined): string | null | undefined {
+    if (!seen) return undefined
+    const { view, sides } = seen
+    const told = { before: sides.before.has(change), after: sides.after.has(change) }
+    if (!told.before && !told.after) return undefined
+    const key = JSON.stringify([resource.endpoint.basename, change.id, told, [...view.names]])
+    try {
+      const body = this.#bodies.get(key) ?? writeBody(resource, change, { view, told })
+      this.#bodies.set(key, body)
+      return body
+    } catch (error) {
+      this.#telling.questions.report(error)
+      return null
     }
-    return view
+  }
+
+  async #seenBy(
+    resource: ToldResource,
+    key: string,
+    owner: string,
+    changes: readonly FoundChange[],
+  ): Promise<Seen | undefined> {
+    let found = this.#views.get(key)
+    if (!found) {
+      found = this.#ownerOf(owner).then((user) => (user == null ? undefined : openForOwner(resource, user)))
+      this.#views.set(key, found)
+    }
+    const view = await found
+    if (!view) return undefined
+    const own = changes.filter(({ model }) => model === view.model)
+    const { group } = view.visible
+    const sides = this.#sides.get(group) ?? view.visible.sides(own)
+    this.#sides.set(group, sides)
+    return { view, sides: await sides }
   }
 
   #ownerOf(id: string): Promise<unknown> {
-    const known = this.#owners.get(id) ?? Promise.resolve(this.#findOwner(id))
+    const known = this.#owners.get(id) ?? (async () => this.#telling.findOwner(id))()
     this.#owners.set(id, known)
     return known
   }
-
-  #sidesOf({ visible }: OwnerView, changes: readonly FoundChange[]): Promise<SeenSides<FoundChange>> {
-    const known = this.#sides.get(visible.group) ?? visible.sides(changes)
-    this.#sides.set(visible.group, known)
-    return known
-  }
 }
 
-interface Told {
-  readonly event: string
-  readonly isSeen: { readonly before: boolean; readonly after: boolean }
+interface Seen {
+  readonly view: OwnerView
+  readonly sides: SeenSides<FoundChange>
 }
 
-function bodyOf(change: FoundChange, { visible, names }: OwnerView, { event, isSeen }: Told): string {
+interface ToldSides {
+  readonly view: OwnerView
+  readonly told: { readonly before: boolean; readonly after: boolean }
+}
+
+function writeBody({ endpoint }: ToldResource, change: FoundChange, { view, told }: ToldSides): string {
   const { madeAt, before, after } = change
   return writeJson({
-    type: event,
+    type: eventOf(endpoint.basename, change.action),
     timestamp: madeAt,
     data: {
-      id: visible.shownKey(change),
-      before: isSeen.before ? only(names, before) : null,
-      after: isSeen.after ? only(names, after) : null,
+      id: view.visible.shownKey(change),
+      before: told.before ? only(view.names, before) : null,
+      after: told.after ? only(view.names, after) : null,
     },
   }) as string
+}
+
+/** A name of a fixed length, as keys may be longer than what an index takes. */
+function digestOf(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
 }

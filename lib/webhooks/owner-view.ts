@@ -1,11 +1,13 @@
 /** The list of a resource, as the owner of an endpoint would see it. */
 
+import { nameIn } from '../changes/changes-table.js'
 import { makesColumns, readableOfAll } from '../changes/read-history.js'
 import { VisibleChanges } from '../changes/visible-changes.js'
 import { contextOf } from '../http/context.js'
 import { knexInScope } from '../http/database-role.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { planOf } from '../views/action-plan.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import type { GenericView } from '../views/generic-view.js'
@@ -22,6 +24,8 @@ export interface OwnerView {
   readonly visible: VisibleChanges
   /** The fields that he may read of all objects. */
   readonly names: ReadonlySet<string>
+  /** What the table of changes calls the model whose objects he is shown: with the schema where he has his own. */
+  readonly model: string
 }
 
 /**
@@ -38,7 +42,8 @@ export async function openForOwner(
   try {
     await checkPermissions(ctx, view, plan.policies.permissions)
   } catch (error) {
-    if (error instanceof ApiError) return undefined
+    // what cannot be answered now is no refusal
+    if (error instanceof ApiError && error.status < 500) return undefined
     throw error
   }
   const own = await view.getKnex()
@@ -48,5 +53,8 @@ export async function openForOwner(
       `${plan.viewClass.name}: webhooks tell columns as they are recorded, and getQueryset() makes something else of them; mask them by rules`,
     )
   }
-  return view.asked.namesObjects ? { visible: new VisibleChanges(view), names: readableOfAll(view) } : undefined
+  if (!view.asked.namesObjects) return undefined
+  const { model } = view.plan.resource.model
+  const name = await nameIn((view.knex ?? model.knex()) as Queryable, model.tableName)
+  return { visible: new VisibleChanges(view), names: readableOfAll(view), model: name }
 }

@@ -1,10 +1,20 @@
 /** Sends what endpoints are to be told. While a receiver answers, no connection and no row is held. */
 
+import { setMaxListeners } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
-import { runRaw } from '../postgres/type-parsers.js'
-import { type ClaimedDelivery, claimDeliveries, endAttempt, giveBack, isPending } from './delivery-table.js'
+import {
+  type ClaimedDelivery,
+  claimDeliveries,
+  claimDelivery,
+  endAttempt,
+  giveBack,
+  isOpen,
+  type ObjectQueue,
+  promoteNext,
+} from './delivery-table.js'
 import { type PostOptions, postWebhook, type WebhookAnswer } from './post-webhook.js'
-import { outcomeOf, retryDelay } from './retry-schedule.js'
+import { outcomeOf, retryDelay, type WebhookOutcome } from './retry-schedule.js'
 import { signWebhook } from './sign-webhook.js'
 
 export interface SenderOptions {
@@ -15,97 +25,148 @@ export interface SenderOptions {
   readonly concurrency: number
   readonly perEndpoint: number
   readonly posting: Omit<PostOptions, 'signal'>
-  /** An attempt has ended, and has made place for another. */
+  /** There is place for another attempt. */
   readonly ended: () => void
   readonly onError: (error: unknown) => void
 }
 
 /** Seconds that a worker has a delivery for, besides those that the receiver has. */
 const LEASE_BESIDE = 30
-/** The longest time that an endpoint rests after failures, in seconds. */
-const LONGEST_PAUSE = 60
+/** After which an attempt makes place for another, in milliseconds: who hangs keeps nobody else from being told. */
+const SLOW = 1_000
+/** How many times as many attempts there are at the most, with those that are slow. */
+const MOST_SLOW = 10
 
 export class Sender {
   readonly #options: SenderOptions
   readonly #stopping = new AbortController()
   readonly #attempts = new Set<Promise<unknown>>()
+  /** How many attempts are not slow. */
+  #quick = 0
+  #isEnding = false
+  /** Objects of which something has ended. */
+  #queues: ObjectQueue[] = []
 
   constructor(options: SenderOptions) {
     this.#options = options
+    // each attempt listens to it
+    setMaxListeners(0, this.#stopping.signal)
   }
 
   /** Begins with as many as there is place for. @returns false where nothing is due */
   async sendDue(): Promise<boolean> {
-    const limit = this.#options.concurrency - this.#attempts.size
+    await this.#promote()
+    const { knex, concurrency, perEndpoint } = this.#options
+    const left = concurrency * MOST_SLOW - this.#attempts.size
+    const limit = Math.min(concurrency - this.#quick, left)
     if (limit <= 0) return false
-    const claimed = await this.#claim({ limit })
-    for (const delivery of claimed) {
-      const attempt = this.#attempt(delivery).catch(this.#options.onError)
-      this.#attempts.add(attempt)
-      void attempt.finally(() => {
-        this.#attempts.delete(attempt)
-        this.#options.ended()
-      })
+    // where many hang, each endpoint has less of what is left
+    const isShort = left < (concurrency * MOST_SLOW) / 2
+    const claimed = await claimDeliveries(knex, { ...this.#leasing, limit, perEndpoint: isShort ? 1 : perEndpoint })
+    if (this.#isEnding) {
+      for (const delivery of claimed) await giveBack(knex, delivery)
+      return false
     }
+    for (const delivery of claimed) void this.#track(this.#attempt(delivery).catch(this.#options.onError))
     return claimed.length > 0
   }
 
   /** Sends one, whenever it is due. @returns false where it is to be tried again, or its turn has not come */
   async sendOne(id: string): Promise<boolean> {
-    const [delivery] = await this.#claim({ limit: 1, id })
-    return delivery ? this.#attempt(delivery) : !(await isPending(this.#options.knex, id))
+    const { knex, endpoints } = this.#options
+    const delivery = await claimDelivery(knex, { ...this.#leasing, id })
+    if (!delivery) return !(await isOpen(knex, endpoints, id))
+    const isDelivered = await this.#track(this.#attempt(delivery))
+    await this.#promote()
+    return isDelivered
   }
 
   /** Waits for what is being sent, at most so many seconds. */
   async end(seconds: number): Promise<void> {
-    const late = setTimeout(() => this.#stopping.abort(), seconds * 1_000)
-    await Promise.all(this.#attempts)
-    clearTimeout(late)
+    this.#isEnding = true
+    const waiting = new AbortController()
+    const late = delay(seconds * 1_000, undefined, { signal: waiting.signal }).then(
+      () => this.#stopping.abort(),
+      () => {},
+    )
+    while (this.#attempts.size > 0) await Promise.allSettled(this.#attempts)
+    waiting.abort()
+    await late
+    await this.#promote()
   }
 
-  #claim(asked: { readonly limit: number; readonly id?: string }): Promise<readonly ClaimedDelivery[]> {
-    const { knex, endpoints, perEndpoint, posting } = this.#options
-    const lease = (posting.timeoutSeconds ?? 0) + LEASE_BESIDE
-    return claimDeliveries(knex, { endpoints, perEndpoint, lease, ...asked })
+  get #leasing() {
+    const { endpoints, posting } = this.#options
+    return { endpoints, lease: (posting.timeoutSeconds ?? 0) + LEASE_BESIDE }
+  }
+
+  /** Lets those go on that have waited for what has ended. */
+  async #promote(): Promise<void> {
+    const queues = this.#queues
+    this.#queues = []
+    try {
+      await promoteNext(this.#options.knex, queues)
+    } catch (error) {
+      this.#queues.push(...queues)
+      throw error
+    }
+  }
+
+  async #track<Result>(attempt: Promise<Result>): Promise<Result> {
+    this.#attempts.add(attempt)
+    this.#quick++
+    let isQuick = true
+    const makePlace = () => {
+      if (isQuick) this.#quick--
+      isQuick = false
+      this.#options.ended()
+    }
+    const slow = setTimeout(makePlace, SLOW).unref()
+    try {
+      return await attempt
+    } finally {
+      clearTimeout(slow)
+      this.#attempts.delete(attempt)
+      makePlace()
+    }
   }
 
   /** @returns true where it is delivered */
   async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
-    const { knex, posting } = this.#options
-    const { signal } = this.#stopping
-    const { id, body, url, secrets } = delivery
-    const headers = signWebhook({ id, body, secrets, timestamp: Math.floor(Date.now() / 1_000) })
-    const answer = await postWebhook({ url, headers, body }, { ...posting, signal })
-    if (signal.aborted && answer.status === undefined) {
+    const { knex } = this.#options
+    const answer = await this.#post(delivery)
+    if (this.#stopping.signal.aborted && answer.status === undefined) {
       await giveBack(knex, delivery)
       return false
     }
     const outcome = outcomeOf(answer.status)
-    await this.#end(delivery, answer, outcome === 'delivered')
-    await this.#noteEndpoint(delivery.endpointId, outcome)
+    await this.#end(delivery, answer, outcome)
     return outcome === 'delivered'
   }
 
-  async #end(delivery: ClaimedDelivery, answer: WebhookAnswer, isDelivered: boolean): Promise<void> {
-    const retryAfterSeconds = answer.status === undefined ? undefined : answer.retryAfterSeconds
-    const delay = isDelivered ? undefined : retryDelay(delivery.attempts, { retryAfterSeconds })
-    await endAttempt(this.#options.knex, delivery, {
-      state: isDelivered ? 'delivered' : delay === undefined ? 'dead' : 'pending',
-      status: answer.status ?? null,
-      problem: answer.status === undefined ? answer.problem : null,
-      delay: delay ?? 0,
-    })
+  /** What nobody can send is an attempt that has failed, too. */
+  async #post({ id, body, url, secrets }: ClaimedDelivery): Promise<WebhookAnswer> {
+    const { posting, onError } = this.#options
+    try {
+      const headers = signWebhook({ id, body, secrets, timestamp: Math.floor(Date.now() / 1_000) })
+      return await postWebhook({ url, headers, body }, { ...posting, signal: this.#stopping.signal })
+    } catch (error) {
+      onError(error)
+      return { status: undefined, problem: 'it could not be sent' }
+    }
   }
 
-  /** An endpoint that fails rests, longer each time, and is tried with one at a time until it answers. */
-  async #noteEndpoint(id: string, outcome: ReturnType<typeof outcomeOf>): Promise<void> {
+  async #end(delivery: ClaimedDelivery, answer: WebhookAnswer, outcome: WebhookOutcome): Promise<void> {
     const { knex, endpoints } = this.#options
-    const change =
-      outcome === 'delivered'
-        ? 'failures = 0, paused_until = null where failures > 0 and'
-        : outcome === 'gone'
-          ? "is_active = false, problem = 'it has answered 410' where"
-          : `failures = failures + 1, paused_until = now() + make_interval(secs => least(${LONGEST_PAUSE}, 2 ^ least(failures, 10))) where`
-    await runRaw(knex, `update ?? set ${change} id = ?`, [endpoints, id])
+    const retryAfterSeconds = answer.status === undefined ? undefined : answer.retryAfterSeconds
+    const nextIn = outcome === 'delivered' ? undefined : retryDelay(delivery.attempts, { retryAfterSeconds })
+    await endAttempt(knex, delivery, {
+      endpoints,
+      outcome,
+      status: answer.status ?? null,
+      problem: answer.status === undefined ? answer.problem : null,
+      delay: nextIn,
+    })
+    if (nextIn === undefined) this.#queues.push(delivery)
   }
 }

@@ -7,17 +7,21 @@ import { Alarm } from '../kernel/alarm.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { oneLine } from '../kernel/quote.js'
+import { within } from '../kernel/within.js'
 import type { Endpoint } from '../views/endpoint.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
-import { sweepDeliveries } from './delivery-table.js'
+import { AddressRanges } from './address-ranges.js'
+import { promoteAll, sweepDeliveries } from './delivery-table.js'
 import { type Enqueue, FanOut } from './fan-out.js'
 import type { FindOwner } from './new-deliveries.js'
+import { OwnerQuestions } from './owner-questions.js'
 import type { ToldResource } from './owner-view.js'
 import type { Resolve } from './receiver.js'
 import { Sender } from './sender.js'
 import { toldResources } from './told-resources.js'
 import { WebhookEndpointViewSet } from './webhook-endpoint-view-set.js'
 import { resourceOfEvent } from './webhook-events.js'
+import { checkWebhookTables } from './webhook-tables.js'
 
 /** What the dispatcher asks of an API. */
 export interface ToldAPI {
@@ -71,10 +75,17 @@ const KINDS = {
   onError: 'function',
 } as const
 
+/** What a receiver may have at the most is an hour: a worker that was killed has its deliveries for as long. */
+const MOST = { timeoutSeconds: 3_600, retentionDays: 36_500 } as const
+
 /** How long to wait after an error, in milliseconds. */
 const AFTER_ERROR = 2_000
-/** How often deliveries are looked for that are due by now, in milliseconds. */
-const POLL = 500
+/** How often deliveries are looked for that are due by now, in milliseconds: soon after there were some, and then less often. */
+const POLL = { first: 250, longest: 5_000 }
+/** How often is looked for what killed processes have left, and what was postponed, in milliseconds. */
+const MEND = { usual: 60_000, postponed: 1_000 }
+/** The longest time that timers take. */
+const MOST_SECONDS = 2_000_000
 /** How often old deliveries are deleted, in milliseconds. */
 const SWEEP = 3_600_000
 
@@ -90,11 +101,16 @@ const SWEEP = 3_600_000
  */
 export class WebhookDispatcher {
   readonly #options: WebhookDispatcherOptions
-  #running: Running | undefined
+  #running: Promise<Running> | undefined
 
   /** @throws {ConfigurationError} an option is wrong */
   constructor(options: WebhookDispatcherOptions) {
     checkKinds('new WebhookDispatcher()', options, { kinds: KINDS })
+    for (const [name, most] of Object.entries(MOST)) {
+      if (Number(options[name as keyof typeof MOST] ?? 0) > most) {
+        throw new ConfigurationError(`new WebhookDispatcher(): ${name} is more than ${most}`)
+      }
+    }
     this.#options = options
   }
 
@@ -103,19 +119,27 @@ export class WebhookDispatcher {
    * @throws {ConfigurationError} the API has no such events, or no view set of endpoints
    */
   async start(): Promise<void> {
-    if (this.#running) return
-    const running = new Running(this.#options, await toldOf(this.#options))
-    await running.fanOut.begin()
-    this.#running = running
-    running.begin()
+    this.#running ??= this.#begin()
+    await this.#running
+  }
+
+  async #begin(): Promise<Running> {
+    try {
+      return await Running.begin(this.#options)
+    } catch (error) {
+      this.#running = undefined
+      throw error
+    }
   }
 
   /** Ends: waits for what is being sent, at most so many seconds, and leaves the rest to other processes, or the next start. */
   async stop({ seconds = 5 }: { readonly seconds?: number } = {}): Promise<void> {
+    if (!(seconds >= 0))
+      throw new ConfigurationError('WebhookDispatcher: stop({ seconds }) takes a number of at least 0')
     const running = this.#running
-    if (!running) return
     this.#running = undefined
-    await running.end(seconds)
+    const started = await running?.catch(() => undefined)
+    await started?.end(Math.min(seconds, MOST_SECONDS))
   }
 
   /**
@@ -124,9 +148,10 @@ export class WebhookDispatcher {
    * before it was not
    * @throws {ConfigurationError} the dispatcher has not started
    */
-  deliver(id: string): Promise<boolean> {
-    if (!this.#running) throw new ConfigurationError('WebhookDispatcher: deliver() needs a dispatcher that has started')
-    return this.#running.sender.sendOne(id)
+  async deliver(id: string): Promise<boolean> {
+    const running = await this.#running
+    if (!running) throw new ConfigurationError('WebhookDispatcher: deliver() needs a dispatcher that has started')
+    return running.sender.sendOne(id)
   }
 }
 
@@ -138,18 +163,36 @@ class Running {
   readonly #signal: ChangeSignal
   /** There is something to send, or place for more. */
   readonly #sending = new Alarm()
+  /** Something was postponed. */
+  readonly #mending = new Alarm()
   readonly #loops: Promise<void>[] = []
-  readonly #unhear: () => void
-  readonly #sweeping: NodeJS.Timeout
+  #unhear: (() => void) | undefined
+  #sweeping: NodeJS.Timeout | undefined
   #isEnding = false
 
-  constructor(options: WebhookDispatcherOptions, { endpoints, resources }: Told) {
+  /** @throws {ConfigurationError} */
+  static async begin(options: WebhookDispatcherOptions): Promise<Running> {
+    const told = await toldOf(options)
+    await checkWebhookTables(options.knex, told.endpoints.modelClass().tableName)
+    const running = new Running(options, told)
+    await running.fanOut.begin()
+    running.#begin()
+    return running
+  }
+
+  private constructor(options: WebhookDispatcherOptions, { endpoints, resources }: Told) {
     const { knex, findOwner, enqueue, concurrency = 50, perEndpoint = 5, timeoutSeconds = 15, resolve } = options
     const table = endpoints.modelClass().tableName
     this.#options = options
     this.#signal = new ChangeSignal(knex)
-    this.#unhear = hearOfChanges(knex, () => this.#signal.tell())
-    this.fanOut = new FanOut({ knex, endpoints: table, resources, findOwner, enqueue })
+    const report = (error: unknown) => this.#report(error)
+    this.fanOut = new FanOut({
+      knex,
+      endpoints: table,
+      telling: { resources, events: endpoints.events, findOwner, questions: new OwnerQuestions(report) },
+      enqueue,
+      postponed: () => this.#mending.ring(),
+    })
     this.sender = new Sender({
       knex,
       endpoints: table,
@@ -157,43 +200,63 @@ class Running {
       perEndpoint,
       posting: { ...endpoints.receivers, timeoutSeconds, ...(resolve && { resolve }) },
       ended: () => this.#sending.ring(),
-      onError: (error) => this.#report(error),
+      onError: report,
     })
-    const days = options.retentionDays ?? 30
-    const sweep = () => sweepDeliveries(knex, table, days).catch((error: unknown) => this.#report(error))
-    this.#sweeping = setInterval(() => void sweep(), SWEEP).unref()
   }
 
-  begin(): void {
-    this.#loops.push(this.#readOn())
-    if (!this.#options.enqueue) this.#loops.push(this.#sendOn())
+  #begin(): void {
+    const { knex, retentionDays = 30, enqueue } = this.#options
+    this.#unhear = hearOfChanges(knex, () => this.#signal.tell())
+    const sweep = () => sweepDeliveries(knex, retentionDays).catch((error: unknown) => this.#report(error))
+    this.#sweeping = setInterval(() => void sweep(), SWEEP).unref()
+    this.#loops.push(this.#readOn(), this.#mendOn())
+    if (!enqueue) this.#loops.push(this.#sendOn())
   }
 
   async end(seconds: number): Promise<void> {
+    const end = performance.now() + seconds * 1_000
     this.#isEnding = true
     clearInterval(this.#sweeping)
-    this.#unhear()
+    this.#unhear?.()
     this.#signal.wake()
     this.#sending.ring()
-    await Promise.all(this.#loops)
-    await this.sender.end(seconds)
+    this.#mending.ring()
+    // code of the application may hang in them
+    await within(seconds * 1_000, Promise.all(this.#loops)).catch(() => {})
+    await this.sender.end(Math.max(0, end - performance.now()) / 1_000).catch((error: unknown) => this.#report(error))
     await this.#signal.close()
   }
 
   async #readOn(): Promise<void> {
     while (!this.#isEnding) {
-      const isEnd = await this.fanOut.readOnce().catch((error: unknown) => this.#failed(error))
-      this.#sending.ring()
-      if (isEnd === undefined) await this.#signal.sleep(AFTER_ERROR)
-      else if (isEnd) await this.#signal.wait()
+      const reading = await this.fanOut.readOnce().catch((error: unknown) => this.#failed(error))
+      if (reading?.isNew) this.#sending.ring()
+      if (reading === undefined) await this.#signal.sleep(AFTER_ERROR)
+      else if (reading.isEnd) await this.#signal.wait()
     }
   }
 
   async #sendOn(): Promise<void> {
+    let pause = POLL.first
     while (!this.#isEnding) {
       const hasSent = await this.sender.sendDue().catch((error: unknown) => this.#failed(error))
-      if (hasSent === undefined) await this.#sending.wait(AFTER_ERROR)
-      else if (!hasSent) await this.#sending.wait(POLL)
+      pause = hasSent === false ? Math.min(pause * 2, POLL.longest) : POLL.first
+      if (hasSent !== true) await this.#sending.wait(hasSent === undefined ? AFTER_ERROR : pause)
+    }
+  }
+
+  /** Settles what was postponed, and lets those go on whom killed processes have left waiting. */
+  async #mendOn(): Promise<void> {
+    const { knex } = this.#options
+    let mendAt = 0
+    while (!this.#isEnding) {
+      const found = await this.fanOut.settleOnce().catch((error: unknown) => this.#failed(error))
+      if (found !== undefined && performance.now() >= mendAt) {
+        mendAt = performance.now() + MEND.usual
+        await promoteAll(knex).catch((error: unknown) => this.#report(error))
+      }
+      if (found && found.settled > 0) this.#sending.ring()
+      else if (!this.#isEnding) await this.#mending.wait(found?.isEnd ? MEND.usual : MEND.postponed)
     }
   }
 
@@ -204,15 +267,20 @@ class Running {
 
   #report(error: unknown): void {
     const { onError } = this.#options
-    if (onError) {
-      onError(error)
-      return
+    try {
+      if (onError) onError(error)
+      else warn(error)
+    } catch (failure) {
+      warn(failure)
     }
-    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-    process.emitWarning(`A webhook dispatcher has failed, and goes on: "${oneLine(text)}"`, {
-      code: 'KOA_VIEWSETS_WEBHOOKS',
-    })
   }
+}
+
+function warn(error: unknown): void {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  process.emitWarning(`A webhook dispatcher has failed, and goes on: "${oneLine(text)}"`, {
+    code: 'KOA_VIEWSETS_WEBHOOKS',
+  })
 }
 
 /** Whose endpoints are told of what. */
@@ -230,6 +298,8 @@ async function toldOf({ api, endpoints: given }: WebhookDispatcherOptions): Prom
       'WebhookDispatcher: the API has no view set of endpoints; register one, or give it as endpoints',
     )
   }
+  // malformed ranges are not for the first attempt to find
+  void new AddressRanges(endpoints.receivers.allowedAddresses ?? [])
   const found = toldResources(endpoints.events, api.endpoints)
   const missing = endpoints.events.map(resourceOfEvent).find((name) => !found.has(name))
   if (missing !== undefined || found.size === 0) {

@@ -9,14 +9,17 @@ import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
 import { StringField } from '../fields/string-field.js'
 import { userText } from '../http/caller.js'
 import { AuthenticationFailed, ValidationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { IsAuthenticated } from '../permissions/user-permissions.js'
-import type { DeclaredFields } from '../serializers/contract.js'
+import { afterCommit } from '../postgres/after-commit.js'
+import type { DeclaredFields, SerializerClass } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import { Serializer } from '../serializers/serializer.js'
 import { action } from '../views/action.js'
 import type { DescribedWebhook } from '../views/described-webhook.js'
 import type { Endpoint } from '../views/endpoint.js'
 import { ModelViewSet } from '../views/view-set.js'
+import { promoteNext, replayDeliveries } from './delivery-table.js'
 import { type ReceiverOptions, receiverProblem } from './receiver.js'
 import { createSecret } from './sign-webhook.js'
 import { describeTold } from './told-resources.js'
@@ -120,7 +123,6 @@ const DELIVERIES = {
  */
 export class WebhookEndpointViewSet extends ModelViewSet<WebhookEndpoint> {
   static override model: typeof WebhookEndpoint = WebhookEndpoint
-  static override serializerClass = WebhookEndpointSerializer
   static override permissionClasses = [IsAuthenticated]
   /** What endpoints may be told of: names of events, and `book.*` for all of a resource. @default none */
   static events: readonly string[] = []
@@ -177,6 +179,8 @@ export class WebhookEndpointViewSet extends ModelViewSet<WebhookEndpoint> {
   async deliveries({ state, before, limit = 25 }: AskedDeliveries): Promise<unknown> {
     const { id } = await this.getObject()
     const query = WebhookDelivery.query(this.trx ?? (this.knex as Knex)).where('endpoint_id', id)
+    // nobody knows yet whether the owner sees what these are of
+    void query.whereNot('state', 'postponed')
     if (state !== undefined) void query.where('state', state)
     if (before !== undefined) void query.where('change_id', '<', String(before))
     const found = await query.orderBy('change_id', 'desc').limit(limit)
@@ -184,18 +188,13 @@ export class WebhookEndpointViewSet extends ModelViewSet<WebhookEndpoint> {
   }
 
   /** Answers `POST /{id}/replay`: what was given up is tried again from now on; all of it, or what `deliveries` names. */
-  @action({
-    methods: ['POST'],
-    detail: true,
-    inputSerializer: ReplaySerializer,
-    outputSerializer: ReplayedSerializer,
-  })
+  @action({ methods: ['POST'], detail: true, inputSerializer: ReplaySerializer, outputSerializer: ReplayedSerializer })
   async replay({ deliveries }: { readonly deliveries?: readonly string[] }): Promise<unknown> {
     const { id } = await this.getObjectToWrite()
-    const query = WebhookDelivery.query(this.trx).where({ endpoint_id: id, state: 'dead' })
-    if (deliveries) void query.whereIn('id', [...deliveries])
-    const again = { state: 'pending', attempts: 0, due_at: new Date(), ended_at: null }
-    return { replayed: await query.patch(again as never) }
+    const trx = this.trx as Knex.Transaction
+    const queues = await replayDeliveries(trx, id, deliveries)
+    afterCommit(trx, () => promoteNext(this.knex as Knex, queues))
+    return { replayed: queues.length }
   }
 
   get #table(): string {
@@ -212,6 +211,23 @@ export class WebhookEndpointViewSet extends ModelViewSet<WebhookEndpoint> {
     return new SecretSerializer({ obj: rows[0] as object, context: this.getSerializerContext() }).data
   }
 }
+
+/** The serializer of a model of one's own. */
+const serializerOf = oncePer(
+  (own: typeof WebhookEndpoint): SerializerClass =>
+    class extends WebhookEndpointSerializer {
+      static override model = own
+      static override schemaName = own.name
+    },
+)
+
+// a field of the class would show and create the rows of one table, whichever model a subclass has
+Object.defineProperty(WebhookEndpointViewSet, 'serializerClass', {
+  get(this: typeof WebhookEndpointViewSet) {
+    return this.model === WebhookEndpoint ? WebhookEndpointSerializer : serializerOf(this.model)
+  },
+  configurable: true,
+})
 
 interface AskedDeliveries {
   readonly state?: string

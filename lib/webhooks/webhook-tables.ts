@@ -1,6 +1,7 @@
 /** The tables of webhooks: who is told, what each is to be told, and how far the changes were read for it. */
 
 import type { Knex } from 'knex'
+import { ConfigurationError } from '../kernel/errors.js'
 import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
 
 /** The tables, by what is in them. */
@@ -36,8 +37,9 @@ const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
       change_id bigint not null,
       object text not null,
       event text not null,
-      body text not null,
-      state text not null default 'pending' check (state in ('pending', 'delivered', 'dead')),
+      body text,
+      state text not null default 'pending' check (state in ('postponed', 'pending', 'delivered', 'dead')),
+      waits boolean not null,
       attempts int not null default 0,
       due_at timestamptz not null default now(),
       leased_until timestamptz,
@@ -46,14 +48,14 @@ const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
       created_at timestamptz not null default now(),
       ended_at timestamptz
     )`,
-    `create index on ${TABLES.deliveries} (endpoint_id, object, change_id) where state = 'pending'`,
-    `create index on ${TABLES.deliveries} (endpoint_id, due_at) where state = 'pending'`,
+    `create index on ${TABLES.deliveries} (endpoint_id, object, change_id) where ended_at is null`,
+    `create index on ${TABLES.deliveries} (endpoint_id, due_at) where state = 'pending' and not waits`,
+    `create index on ${TABLES.deliveries} (endpoint_id, leased_until) where leased_until is not null`,
+    `create index on ${TABLES.deliveries} (endpoint_id, change_id) where state = 'postponed'`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id)`,
     `create index on ${TABLES.deliveries} (ended_at)`,
   ],
-  progress: [
-    `create table if not exists ${TABLES.progress} (id boolean primary key default true check (id), position text not null)`,
-  ],
+  progress: [`create table if not exists ${TABLES.progress} (endpoints text primary key, position text not null)`],
 }
 
 /**
@@ -70,4 +72,18 @@ export async function ensureWebhookTables(knex: Knex): Promise<void> {
       await revokeAll(trx, table)
     })
   }
+}
+
+/** @param endpoints the table of endpoints @throws {ConfigurationError} a table is missing */
+export async function checkWebhookTables(knex: Knex, endpoints: string): Promise<void> {
+  const names = [endpoints, TABLES.deliveries, TABLES.progress].map(quotedName)
+  const { rows } = await knex.raw<{ rows: readonly { readonly name: string }[] }>(
+    'select name from unnest(?::text[]) as name where to_regclass(name) is null',
+    [names] as never,
+  )
+  const [missing] = rows
+  if (!missing) return
+  throw new ConfigurationError(
+    `WebhookDispatcher: the table ${missing.name} is not there; await ensureWebhookTables(knex), from 'koa-viewsets/webhooks', before start()`,
+  )
 }

@@ -83,6 +83,9 @@ async function dispatch(options: Partial<WebhookDispatcherOptions> = {}): Promis
   return dispatcher
 }
 
+/** What takes as long as the dispatcher rests. */
+const PATIENT = { timeout: 10_000, interval: 100 }
+
 const told = (received: readonly { readonly body: any }[]) => received.map(({ body }) => [body.type, body.data.id])
 
 describe('an endpoint', () => {
@@ -159,7 +162,7 @@ describe('deliveries', () => {
     await vi.waitFor(async () => {
       await hurry()
       expect(receiver.received.filter(({ body }) => body.data.after?.title === 'good')).toHaveLength(1)
-    })
+    }, PATIENT)
     expect(receiver.received.find(({ body }) => body.data.after?.title === 'good')?.body.data.id).toBe(two)
     const bad = receiver.received.filter(({ body }) => body.data.after?.title === 'bad')
     expect(bad.length).toBeGreaterThan(0)
@@ -169,7 +172,7 @@ describe('deliveries', () => {
       await hurry()
       expect(told(receiver.received).filter(([, id]) => id === one).length).toBeGreaterThan(2)
       expect(receiver.received.at(-1)?.body.data).toMatchObject({ id: one, after: { title: 'good' } })
-    })
+    }, PATIENT)
     expect((await listed(hook, '?state=delivered')).length).toBe(5)
   })
 
@@ -234,17 +237,17 @@ describe('deliveries', () => {
     await vi.waitFor(async () => expect((await listed(id))[0].status).toBe(500))
     await database.knex.raw('update koa_viewsets_webhook_deliveries set attempts = 9')
     await hurry()
-    await vi.waitFor(async () => expect((await listed(id, '?state=dead')).length).toBe(1))
+    await vi.waitFor(async () => expect((await listed(id, '?state=dead')).length).toBe(1), PATIENT)
     await post()
     receiver.answer = () => 204
     await hurry()
-    await vi.waitFor(async () => expect((await listed(id, '?state=delivered')).length).toBe(1))
+    await vi.waitFor(async () => expect((await listed(id, '?state=delivered')).length).toBe(1), PATIENT)
     const [dead] = await listed(id, '?state=dead')
     expect((await client.send('POST', `/hooks/${id}/replay`, { deliveries: ['x'] }, as('1'))).json).toEqual({
       replayed: 0,
     })
     expect((await client.send('POST', `/hooks/${id}/replay`, {}, as('1'))).json).toEqual({ replayed: 1 })
-    await vi.waitFor(async () => expect((await listed(id, '?state=delivered')).length).toBe(2))
+    await vi.waitFor(async () => expect((await listed(id, '?state=delivered')).length).toBe(2), PATIENT)
     expect(receiver.received.at(-1)?.id).toBe(dead.id)
   })
 
