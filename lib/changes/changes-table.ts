@@ -13,7 +13,7 @@ import { runStatement, statementOf } from '../postgres/run-statement.js'
 import { runsAsRole, scopeOf, tablePlaceOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import { hearerOf } from './committed-changes.js'
-import type { Position } from './position.js'
+import { type Position, type Seen, snapshotAfter } from './position.js'
 
 const DEFAULT_TABLE = 'koa_viewsets_changes'
 /** Days that a change is kept. */
@@ -184,7 +184,7 @@ const SNAPSHOT = `case when pg_is_in_recovery()
 
 /**
  * Where a reading begins that wants only what is committed from now on. The message has no meaning: once it is committed, so is
- * on the disk what the snapshot has seen; see `endOf()`.
+ * on the disk what the snapshot has seen; see `snapshotAfter()`.
  */
 export async function currentPosition(knex: Queryable): Promise<Position> {
   const { rows } = await runRaw<{ rows: readonly [{ last: string }] }>(
@@ -217,14 +217,15 @@ export async function selectNew(knex: Queryable, { last, next }: Position, limit
        fresh as materialized (
          select id, ${NUMBER} as number from ${table}, now where (${NUMBER}) >= pg_snapshot_xmin(?::pg_snapshot)::text::bigint
            and pg_visible_in_snapshot(transaction, snapshot) and not pg_visible_in_snapshot(transaction, ?::pg_snapshot)
+           and transaction is distinct from pg_current_xact_id_if_assigned()
        )
-       select now.snapshot::text, (select max(number)::text from fresh) as newest, found.* from now left join lateral (
+       select now.snapshot::text, (select max(number)::text from fresh) as newest, pg_current_xact_id_if_assigned()::text as own, found.* from now left join lateral (
          select ${COLUMNS}, ${BESIDE}, c.id as place from ${table} as c where c.id in (select id from fresh) order by c.id limit ?
        ) as found on true order by found.place`
   const values = next ? [next.snapshot, next.id, next.snapshot, last, limit] : [last, last, limit]
   const { rows } = await asLogin(knex, (own) => send<{ rows: readonly NewRow[] }>(own, sql, values))
   const changes = rows.filter(({ id }) => id !== null)
-  const snapshot = next?.snapshot ?? endOf(last, rows[0] as NewRow)
+  const snapshot = next?.snapshot ?? snapshotAfter(last, rows[0] as NewRow)
   const isEnd = changes.length < limit
   const id = changes.at(-1)?.id ?? '0'
   return { changes, position: isEnd ? { last: snapshot } : { last, next: { snapshot, id } } }
@@ -255,44 +256,27 @@ export async function isWithin(knex: Queryable, { last, next }: Position, most: 
   return isKnown && Number(count) <= most
 }
 
+/** Of each change what the object was like before its next one; null where there is none yet. */
+export async function laterStates(
+  knex: Queryable,
+  changes: readonly Pick<FoundChange, 'id' | 'model' | 'key'>[],
+): Promise<readonly (string | null)[]> {
+  const cells = (cell: 'id' | 'model' | 'key') => changes.map((change) => change[cell])
+  const sql = `select (select n.was::text from ${tableIn(knex)} as n
+      where n.model = w.model and n.key = w.key and n.id > w.id and n.was is not null order by n.id limit 1) as was
+    from unnest(?::bigint[], ?::text[], ?::text[]) with ordinality as w(id, model, key, place) order by w.place`
+  const { rows } = await asLogin(knex, (own) =>
+    send<{ rows: readonly { readonly was: string | null }[] }>(own, sql, [cells('id'), cells('model'), cells('key')]),
+  )
+  return rows.map(({ was }) => was)
+}
+
 /** True where reading from one position to another has found all there is. */
 export function isLast(from: Position, { next }: Position): boolean {
   return from.next === undefined && next === undefined
 }
 
-interface Seen {
-  readonly snapshot: string
-  /** The largest transaction of the changes that are shown; null where there are none. */
-  readonly newest: string | null
-}
-
 interface NewRow extends FoundChange, Seen {}
-
-/**
- * What was seen before, and what the snapshot shows up to the newest change that was ever seen. What is behind that has ended
- * without one, and no position counts it as seen: the number of a transaction that was rolled back is given to another one,
- * where a server crashes, or a standby takes its place, before that is on its disk.
- */
-function endOf(last: string, { snapshot, newest }: Seen): string {
-  const [before, now] = [snapshotOf(last), snapshotOf(snapshot)]
-  const known = newest === null ? before.end : larger(BigInt(newest) + 1n, before.end)
-  const shown = known < now.end ? known : now.end
-  const end = larger(before.end, shown)
-  const isShown = (number: bigint) => number < shown && !now.running.includes(number)
-  const running = [
-    ...before.running.filter((number) => !isShown(number)),
-    ...now.running.filter((number) => number >= before.end && number < end),
-  ]
-  return `${running[0] ?? end}:${end}:${running.join()}`
-}
-
-const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
-
-/** All transactions up to the end have ended, but for those that are running. */
-function snapshotOf(text: string): { readonly end: bigint; readonly running: readonly bigint[] } {
-  const [, end = '', running = ''] = text.split(':')
-  return { end: BigInt(end), running: running === '' ? [] : running.split(',').map(BigInt) }
-}
 
 /** What stands in the statement besides the names of models; texts of JSON as they are, which hold what a JSON of them could not. */
 const CELLS = ['key', 'action', 'before', 'after', 'was'] as const

@@ -60,3 +60,34 @@ export function shownBy(snapshot: string): (transaction: string) => boolean {
     return number < lowest || (number < end && !isRunning.has(number))
   }
 }
+
+/** What a reading has seen. */
+export interface Seen {
+  readonly snapshot: string
+  /** The largest transaction of the changes that are shown; null where there are none. */
+  readonly newest: string | null
+  /** The transaction that reads, which its snapshot shows to itself; null where it has no number. */
+  readonly own: string | null
+}
+
+/**
+ * What was seen before, and what the snapshot shows up to the newest change that was ever seen. What is behind that has ended
+ * without one, and no position counts it as seen: the number of a transaction that was rolled back is given to another one,
+ * where a server crashes, or a standby takes its place, before that is on its disk.
+ */
+export function snapshotAfter(last: string, { snapshot, newest, own }: Seen): string {
+  const [before, now] = [partsOf(last), partsOf(snapshot)]
+  const nowRunning = own === null ? now.running : [...now.running, BigInt(own)].sort(ascending)
+  const known = newest === null ? before.end : larger(BigInt(newest) + 1n, before.end)
+  const shown = known < now.end ? known : now.end
+  const end = larger(before.end, shown)
+  const isShown = (number: bigint) => number < shown && !nowRunning.includes(number)
+  const running = [
+    ...before.running.filter((number) => !isShown(number)),
+    ...nowRunning.filter((number) => number >= before.end && number < end),
+  ]
+  return `${running[0] ?? end}:${end}:${running.join()}`
+}
+
+const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+const ascending = (one: bigint, other: bigint): number => (one < other ? -1 : one > other ? 1 : 0)

@@ -6,18 +6,20 @@ import { writeJson } from '../kernel/json-numerals.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import { bareName, writtenName } from '../models/table-reference.js'
+import { bareName, escaped, writtenName } from '../models/table-reference.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runsAsRole, scopeOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
+import type { SqlPart } from '../queryset/keyset.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import { whereAnyKey } from '../queryset/where-keys.js'
 import type { GenericView } from '../views/generic-view.js'
 import { visibleQuery } from '../views/steps/visible-query.js'
 import { clientKey } from './change-log.js'
-import { type FoundChange, tableIn } from './changes-table.js'
+import { type FoundChange, laterStates, tableIn } from './changes-table.js'
+import { policyCondition } from './policy-condition.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
 
 /** A change of one object, as far as one must know it to tell who saw the object. */
@@ -29,10 +31,11 @@ export class VisibleChanges {
   readonly #model: ModelClass
   readonly #key: ObjectKey
   readonly #knex: Queryable
-  /** Nothing narrows the list. */
-  readonly #seesAll: boolean
+  /** Nothing but policies narrows the list. */
+  readonly #isWhole: boolean
   /** It makes nothing of rows, and says of each by itself whether it shows it: states of several may stand beside each other. */
   readonly #asksEach: boolean
+  #policies: Promise<string | null | undefined> | undefined
   /** The same for callers with the same conditions. */
   readonly group: string
 
@@ -46,7 +49,7 @@ export class VisibleChanges {
     const query = this.#query()
     const { text, values } = nativeSql(query.toKnexQuery())
     const { settings } = scopeOf(this.#knex) ?? {}
-    this.#seesAll = plan.resource.isWholeTable && view.scope() === undefined && !this.#hasPolicies
+    this.#isWhole = plan.resource.isWholeTable && view.scope() === undefined
     this.#asksEach = readsWholeRows(query) && [...text.matchAll(named(this.#table, '(?!\\s*\\.)'))].length === 1
     this.group = writeJson([
       plan.viewClass.name,
@@ -56,7 +59,7 @@ export class VisibleChanges {
       settings?.text,
       settings?.values,
     ]) as string
-    if (!this.#seesAll) this.#checkColumns()
+    if (!this.#isWhole) this.#checkColumns()
   }
 
   /** The changes that the caller may hear of. */
@@ -65,20 +68,19 @@ export class VisibleChanges {
     return new Set([...before, ...after])
   }
 
-  /**
-   * Of which changes the caller saw the object before, and after them. Under policies of the database nobody knows the former,
-   * and the latter is what he sees now.
-   */
+  /** Of which changes the caller saw the object before, and after them. */
   async sides<Change extends HeardChange>(changes: readonly Change[]): Promise<SeenSides<Change>> {
-    if (this.#seesAll) return { before: new Set(changes), after: new Set(changes) }
+    const policies = this.#hasPolicies ? await this.#knownPolicies() : null
+    if (this.#isWhole && policies === null) return { before: new Set(changes), after: new Set(changes) }
     const asked = changes.flatMap((change): AskedChange<Change>[] => {
       const values = this.keyOf(change)
       return values ? [{ change, values }] : []
     })
     if (asked.length === 0) return { before: new Set(), after: new Set() }
-    if (this.#hasPolicies) return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
+    if (policies === undefined) return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
     const seen: SeenRow<Change>[] = []
-    for (const some of this.#asksEach ? [asked] : asked.map((one) => [one])) seen.push(...(await this.#seenOf(some)))
+    for (const some of this.#asksEach ? [asked] : asked.map((one) => [one]))
+      seen.push(...(await this.#seenOf(some, policies)))
     const on = (isAfter: boolean) => new Set(seen.filter((one) => one.isAfter === isAfter).map(({ change }) => change))
     return { before: on(false), after: on(true) }
   }
@@ -96,7 +98,7 @@ export class VisibleChanges {
     return values ? this.#key.toText(values, { ctx, user: ctx.state['user'] as unknown }) : change.key
   }
 
-  /** Policies of the database are asked of rows that are there, and of no others. */
+  /** Policies of the database decide, too. */
   get #hasPolicies(): boolean {
     return runsAsRole(this.#knex) || describeModel(this.#model).secured
   }
@@ -125,13 +127,19 @@ export class VisibleChanges {
   /** The rows as they were before the changes, and after them, stand in the place of their table. */
   async #seenOf<Change extends HeardChange>(
     asked: readonly AskedChange<Change>[],
+    policies: string | null,
   ): Promise<readonly SeenRow<Change>[]> {
     const visible = this.#query()
     const schema = schemaOf(visible)
     const { tableName } = this.#model
     const table = bareName(tableName)
+    const changes = asked.map(({ change }) => change)
+    const later = this.#hasPolicies ? givenStates(await laterStates(this.#knex, changes)) : laterState(this.#knex)
+    const stored = schema === undefined ? tableName : `${schema}.${tableName}`
+    const { sql, bindings } = this.#statesOf(asked, { stored, later })
     const states = this.#model.raw(
-      ...this.#statesOf(asked, schema === undefined ? tableName : `${schema}.${tableName}`),
+      policies === null ? sql : `select * from (${sql}) as ?? where ${escaped(policies)}`,
+      policies === null ? bindings : [...bindings, table],
     )
     if (schema === undefined && !tableName.includes('.')) void visible.with(table, states as never)
     else void visible.alias(table).from(this.#model.raw('(?) as ??', [states, table] as never) as never)
@@ -148,9 +156,9 @@ export class VisibleChanges {
 
   /**
    * A row as it was before a change has the columns that the change has kept. After it, it is as it was before the next one;
-   * where there is none yet, as it is: all of it is read by one statement.
+   * where there is none yet, as it is.
    */
-  #statesOf(asked: readonly AskedChange<HeardChange>[], stored: string): [sql: string, bindings: never] {
+  #statesOf(asked: readonly AskedChange<HeardChange>[], { stored, later }: StateTables): SqlPart {
     const { columns } = this.#key
     const keys = keyRows({
       columns,
@@ -160,55 +168,90 @@ export class VisibleChanges {
     })
     const same = columns.map((_, index) => `t.?? = v.k${index}`).join(' and ')
     const cells = (cell: keyof HeardChange) => asked.map(({ change }) => change[cell])
-    const isGone = asked.map(({ change }) => GONE.has(change.action))
-    return [
-      `select r.*, w.place + side.offset as ${PLACE} from ${keys.sql}
+    return {
+      sql: `select r.*, w.place + side.offset as ${PLACE} from ${keys.sql}
         join unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::boolean[]) with ordinality
           as w(id, model, key, was, gone, place) on w.place = v.${PLACE}
         left join ?? as t on ${same}
-        left join lateral (
-          select n.was::text from ${tableIn(this.#knex)} as n
-          where n.model = w.model and n.key = w.key and n.id > w.id and n.was is not null order by n.id limit 1
-        ) as later on true
+        left join lateral ${later.sql} as later on true
         cross join lateral (
           select 0 as offset, w.was as state where w.was is not null
           union all select ${asked.length}, coalesce(later.was, '{}')
           where not w.gone and (later.was is not null or t.?? is not null)
         ) as side
         cross join lateral json_populate_record(t, side.state::json) as r`,
-      [
+      bindings: [
         ...keys.bindings,
         cells('id'),
         cells('model'),
         cells('key'),
         cells('was'),
-        isGone,
+        asked.map(({ change }) => GONE.has(change.action)),
         stored,
         ...columns.map(({ column }) => column),
+        ...later.bindings,
         columns[0]?.column,
-      ] as never,
-    ]
+      ],
+    }
+  }
+
+  #knownPolicies(): Promise<string | null | undefined> {
+    this.#policies ??= this.#askPolicies()
+    return this.#policies
+  }
+
+  /** What policies say of rows of the caller; undefined where that, or his list, asks for columns that are not recorded. */
+  async #askPolicies(): Promise<string | null | undefined> {
+    const condition = await policyCondition(this.#knex, this.#model.tableName)
+    const isKnown = this.#unknownColumn === undefined && !this.#unknownIn(condition ?? '', [this.#table])
+    return isKnown ? condition : undefined
+  }
+
+  /** A column that decides and is not recorded; undefined where there is none. */
+  get #unknownColumn(): Column | undefined {
+    const query = this.#query().clearSelect()
+    const { text } = nativeSql(query.toKnexQuery())
+    return this.#unknownIn(text, [this.#table, bareName(query.tableRefFor(this.#model))])
+  }
+
+  #unknownIn(text: string, tables: readonly string[]): Column | undefined {
+    const { viewClass, rules } = this.#view.plan
+    const recording = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules)
+    const { deciding = [] } = recording.of(this.#model) ?? {}
+    const asks = ({ column }: Column) => asksFor(text, tables, writtenName(this.#knex, column))
+    return [...describeModel(this.#model).columns.values()].find((one) => !deciding.includes(one) && asks(one))
   }
 
   /** @throws {ConfigurationError} conditions name columns of which nobody knows what they held */
   #checkColumns(): void {
-    if (this.#hasPolicies) return
-    const { viewClass, rules } = this.#view.plan
-    const recording = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules)
-    const { deciding = [] } = recording.of(this.#model) ?? {}
-    const query = this.#query().clearSelect()
-    const { text } = nativeSql(query.toKnexQuery())
-    const tables = [this.#table, bareName(query.tableRefFor(this.#model))]
-    const asks = ({ column }: Column) => asksFor(text, tables, writtenName(this.#knex, column))
-    const missing = [...describeModel(this.#model).columns.values()].find(
-      (column) => !deciding.includes(column) && asks(column),
+    const unknown = this.#hasPolicies ? undefined : this.#unknownColumn
+    if (!unknown) return
+    throw new ConfigurationError(
+      `${this.#view.plan.viewClass.name}: ${unknown.property} decides who sees an object, and is not recorded of it; add it: static changes = { visibleBy: ['${unknown.property}'] }`,
     )
-    if (missing) {
-      throw new ConfigurationError(
-        `${viewClass.name}: ${missing.property} decides who sees an object, and is not recorded of it; add it: static changes = { visibleBy: ['${missing.property}'] }`,
-      )
-    }
   }
+}
+
+/** Where states of rows are read. */
+interface StateTables {
+  /** The table, with its schema. */
+  readonly stored: string
+  /** `was` of the next change of an object `w`. */
+  readonly later: SqlPart
+}
+
+/** By the same statement: nothing changes between the two. */
+function laterState(knex: Queryable): SqlPart {
+  return {
+    sql: `(select n.was::text from ${tableIn(knex)} as n
+      where n.model = w.model and n.key = w.key and n.id > w.id and n.was is not null order by n.id limit 1)`,
+    bindings: [],
+  }
+}
+
+/** As the login has read them: the role of a caller may not. */
+function givenStates(states: readonly (string | null)[]): SqlPart {
+  return { sql: '(select (?::text[])[w.place] as was)', bindings: [states] }
 }
 
 /** Changes, by when their objects are seen. */

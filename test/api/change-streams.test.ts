@@ -1,7 +1,7 @@
 /** Streams of changes: those hear of a change whose list shows the object, or showed it before; and nobody else. */
 import type { Knex } from 'knex'
 import type Koa from 'koa'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   ChangeStreamMixin,
   type ChangeStreamOptions,
@@ -138,11 +138,27 @@ describe('random changes', () => {
       const ruled = Object.entries(RULES).map(([name, own]) =>
         new APIRouter({ prefix: `/${name}`, rules: [own] }).register('books', BookViewSet, 'listed'),
       )
+      await database.knex.raw(`
+      do $$ begin create role stream_reader; exception when duplicate_object then null; end $$;
+      grant select on books, authors to stream_reader;
+      create policy own on books for select to stream_reader using (author_id = current_setting('app.user')::int);
+      create policy tenants on books for select to public
+        using (exists (select from authors where authors.id = books.author_id and name = current_setting('app.tenant')));
+      create policy few on books as restrictive for select to stream_reader using (n is null or n < 2);
+      alter table books enable row level security`)
+      onTestFinished(() => database.knex.raw('alter table books disable row level security').then(() => {}))
+      const secured = new APIRouter({
+        prefix: '/secured',
+        databaseRole: 'stream_reader',
+        databaseSettings: ({ state: { user } }) => ({ 'app.user': user?.id, 'app.tenant': user?.tenant }),
+      }).register('books', BookViewSet, 'secured')
+      ruled.push(secured)
       for (const one of [all, ...ruled]) await one.prepare()
       const served = await serveApp(asUser, all.routes(), ...ruled.map((one) => one.routes()))
       const paths = [
         ...Object.keys(QUERYSETS).map((name) => `/q-${name}`),
         ...Object.keys(RULES).map((name) => `/${name}/books`),
+        '/secured/books',
       ]
       const callers = [
         { 'X-User': '1', 'X-Tenant': 'Ada' },

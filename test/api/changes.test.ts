@@ -1073,6 +1073,24 @@ describe('readChanges()', () => {
     })
   })
 
+  it('leaves what its own transaction records to whoever reads once that is committed', async () => {
+    const { knex } = database
+    const { position: start } = await readChanges(knex, { position: 'now' })
+    let position = ''
+    await knex.transaction(async (trx) => {
+      await recordChange(trx, { model: 'books', key: 1, action: 'own' })
+      for (const key of [2, 3]) {
+        await knex.transaction((other) => recordChange(other, { model: 'books', key, action: 'other' }))
+      }
+      const page = await readChanges(trx, { position: start })
+      expect(page.changes.map(({ key }) => key)).toEqual(['2', '3'])
+      position = page.position
+    })
+    const rest = await readChanges(knex, { position })
+    expect(rest.changes.map(({ key }) => key)).toEqual(['1'])
+    expect((await readChanges(knex, { position: rest.position })).changes).toEqual([])
+  })
+
   it('looks no more at what was running, once that has ended', async () => {
     const { knex } = database
     const running = await knex.transaction()

@@ -163,6 +163,7 @@ interface Described {
   readonly operationId: string
   readonly tags: readonly [string]
   readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> }
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>
 }
 
 function operations(): readonly Operation[] {
@@ -174,7 +175,9 @@ function operations(): readonly Operation[] {
     return (Object.keys(rules.methods) as Method[]).flatMap((method): Operation[] => {
       const described = methods?.[method.toLowerCase()]
       if (!described) throw new Error(`the document has no ${method} ${pattern}`)
-      const { operationId: id, tags, requestBody } = described
+      const { operationId: id, tags, requestBody, responses } = described
+      // a stream stays open
+      if ('text/event-stream' in (responses['200']?.content ?? {})) return []
       const path = PREFIX + pattern.replaceAll(/:\w+\}/g, '}')
       const { parameters = [] } = operationOf(document as never, path, method.toLowerCase())
       if (requestBody !== undefined && !('application/json' in requestBody.content)) return []
@@ -373,7 +376,7 @@ describe('[P17] tools for agents', () => {
     for (const way of WAYS) expect(await shownTo(actor, way)).toEqual(asTexts(expected, way))
   })
 
-  it.each(Object.keys(RULES).filter((pattern) => pattern !== ''))(
+  it.each(Object.keys(RULES).filter((pattern) => pattern !== '' && !pattern.endsWith('/changes')))(
     `[J1 E1 E2 E7 E9 E10 E11 E13] answer as ${PREFIX}%s does`,
     { timeout: 120_000 },
     async (pattern) => {
