@@ -101,40 +101,45 @@ function checksOf(endpoint: Endpoint, prefix: string): readonly Check[] {
   const view = views.at(-1) as string
   const resource = names.map((name, index) => `${index ? '.at(null!)' : ''}['${name}']`).join('')
   const rest = segments.slice(2 * parents.length + (detail ? 2 : 1)).join('/')
-  return [...endpoint.operations.values()].flatMap(({ operationId, action, method, inputSerializer }) => {
-    const operation = `operations['${operationId}']`
-    const called = kind === 'action' ? (detail ? 'callOn' : 'call') : action
-    const target = kind === 'action' ? `'${method}', '${rest}', ` : ''
-    const given = `${detail ? 'null!, ' : ''}${target}${WITH_DATA.has(action) || inputSerializer ? 'null!' : ''}`
-    const check = (name: string, statement: string, call = given): Check => [
-      `${operationId}_${name}`,
-      `const method = client${resource}.${called}; const result = await method(${call}); type _ = Expect<${statement}>; return result`,
-    ]
-    const answer = `Body<${operation}['responses']>`
-    const checks = [check('answer', `Mutual<Plain<Ok<typeof result>>, Plain<${answer}>>`)]
-    if (action === 'list' || action === 'retrieve') {
-      const expanding = `${detail ? 'null!, ' : ''}{ expand: null! as ExpandName<${view}> }`
-      checks.push(check('expanded', `SameExpanded<Ok<typeof result>, ${answer}, ExpandName<${view}>>`, expanding))
-    }
-    parameters.slice(0, views.length).forEach((parameter, index) => {
-      checks.push(check(`key_${parameter}`, `Same<KeyOf<${views[index]}>, Path<${operation}, '${parameter}'>>`))
-    })
-    if (kind !== 'action' && !NO_QUERY.has(action)) {
-      const own = action === 'list' ? `ShownQuery<${view}> & ListQuery<${view}>` : `ShownQuery<${view}>`
-      // a parameter that is named as one of the path is that one alone
-      const others = `Omit<${own}, ${parameters.map((name) => `'${name}'`).join(' | ') || 'never'}>`
-      checks.push(check('query', `Same<Known<${others}>, Known<Query<${operation}>>>`))
-    }
-    if (inputSerializer || WITH_DATA.has(action)) {
-      const own = kind === 'action' ? `method<'${rest}', '${method}'>` : 'method'
-      const position = (detail ? 1 : 0) + (kind === 'action' ? 2 : 0)
-      checks.push(check('body', `Same<Parameters<typeof ${own}>[${position}], Body<[${operation}['requestBody']]>>`))
-      // JSON Schema cannot tell the texts of `non_field_errors` from those of other names: a list is compared one way
-      const compare = kind === 'bulk' ? 'Extends' : 'Mutual'
-      checks.push(check('errors', `${compare}<Errors<typeof result>, ErrorBody<${operation}>>`))
-    }
-    return checks
-  })
+  return [...endpoint.operations.values()].flatMap(
+    ({ operationId, action, method, inputSerializer, view: { rendererClasses } }) => {
+      const operation = `operations['${operationId}']`
+      const called = kind === 'action' ? (detail ? 'callOn' : 'call') : action
+      const target = kind === 'action' ? `'${method}', '${rest}', ` : ''
+      const given = `${detail ? 'null!, ' : ''}${target}${WITH_DATA.has(action) || inputSerializer ? 'null!' : ''}`
+      const check = (name: string, statement: string, call = given): Check => [
+        `${operationId}_${name}`,
+        `const method = client${resource}.${called}; const result = await method(${call}); type _ = Expect<${statement}>; return result`,
+      ]
+      const answer = `Body<${operation}['responses']>`
+      // clients read a stream event by event
+      const isStream = rendererClasses.some((one) => (one as { name?: string }).name === 'EventStreamRenderer')
+      const shown = isStream ? 'string' : 'Plain<Ok<typeof result>>'
+      const checks = [check('answer', `Mutual<${shown}, Plain<${answer}>>`)]
+      if (action === 'list' || action === 'retrieve') {
+        const expanding = `${detail ? 'null!, ' : ''}{ expand: null! as ExpandName<${view}> }`
+        checks.push(check('expanded', `SameExpanded<Ok<typeof result>, ${answer}, ExpandName<${view}>>`, expanding))
+      }
+      parameters.slice(0, views.length).forEach((parameter, index) => {
+        checks.push(check(`key_${parameter}`, `Same<KeyOf<${views[index]}>, Path<${operation}, '${parameter}'>>`))
+      })
+      if (kind !== 'action' && !NO_QUERY.has(action)) {
+        const own = action === 'list' ? `ShownQuery<${view}> & ListQuery<${view}>` : `ShownQuery<${view}>`
+        // a parameter that is named as one of the path is that one alone
+        const others = `Omit<${own}, ${parameters.map((name) => `'${name}'`).join(' | ') || 'never'}>`
+        checks.push(check('query', `Same<Known<${others}>, Known<Query<${operation}>>>`))
+      }
+      if (inputSerializer || WITH_DATA.has(action)) {
+        const own = kind === 'action' ? `method<'${rest}', '${method}'>` : 'method'
+        const position = (detail ? 1 : 0) + (kind === 'action' ? 2 : 0)
+        checks.push(check('body', `Same<Parameters<typeof ${own}>[${position}], Body<[${operation}['requestBody']]>>`))
+        // JSON Schema cannot tell the texts of `non_field_errors` from those of other names: a list is compared one way
+        const compare = kind === 'bulk' ? 'Extends' : 'Mutual'
+        checks.push(check('errors', `${compare}<Errors<typeof result>, ErrorBody<${operation}>>`))
+      }
+      return checks
+    },
+  )
 }
 
 type Check = readonly [name: string, code: string]
@@ -161,7 +166,8 @@ type OfContent<T> = T extends { content: { 'application/json': infer J; 'multipa
   ? { [K in keyof M]: M[K] | (K extends keyof J ? J[K] : never) }
   : T extends { content: { 'application/json': infer B } }
   ? B
-  : T extends { content: { 'multipart/form-data': infer B } } ? B : never
+  : T extends { content: { 'multipart/form-data': infer B } } ? B
+  : T extends { content: { 'text/event-stream': infer B } } ? B : never
 export type Errors<R> = Extract<R, { ok: false }> extends { errors: infer E } ? E : never
 export type Query<O> = O extends { parameters: { query?: infer Q } } ? NonNullable<Q> : never
 export type Path<O, P extends string> = O extends { parameters: { path: { [N in P]: infer T } } } ? T : never
