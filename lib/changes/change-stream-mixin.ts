@@ -62,9 +62,23 @@ export function ChangeStreamMixin<Base extends ViewConstructor>(base: Base) {
 /** By caller, how many streams are open. */
 const open = new Map<string, number>()
 
-async function openStream(view: GenericView, options: ChangeStreamOptions): Promise<Readable> {
+/** @returns gives the place to another one @throws {Throttled} the caller has too many */
+function takePlace(caller: string, most: number): () => void {
+  const count = open.get(caller) ?? 0
+  if (count >= most) throw new Throttled(TOO_MANY_WAIT)
+  open.set(caller, count + 1)
+  return () => {
+    const left = (open.get(caller) ?? 1) - 1
+    if (left > 0) open.set(caller, left)
+    else open.delete(caller)
+  }
+}
+
+async function openStream(
+  view: GenericView,
+  { perCaller = 10, seconds = 300 }: ChangeStreamOptions,
+): Promise<Readable> {
   const { ctx, plan } = view
-  const { perCaller = 10, seconds = 300 } = options
   if (!recordingClass(plan.viewClass)) {
     throw new ConfigurationError(
       `${plan.viewClass.name}: ChangeStreamMixin() tells of recorded changes; add ChangesMixin`,
@@ -76,36 +90,50 @@ async function openStream(view: GenericView, options: ChangeStreamOptions): Prom
     setEventHeaders(ctx)
     return Readable.from([])
   }
-  const caller = callerParts(callerOf(ctx)).join(' ')
-  const count = open.get(caller) ?? 0
-  if (count >= perCaller) throw new Throttled(TOO_MANY_WAIT)
+  const leave = takePlace(callerParts(callerOf(ctx)).join(' '), perCaller)
+  try {
+    const { stream, ended } = await listen(view, visible)
+    const timer = setTimeout(() => stream.end(), seconds * 1_000).unref()
+    stream.whenEnded(() => {
+      clearTimeout(timer)
+      ended()
+      leave()
+    })
+    return stream.body
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
+async function listen(view: GenericView, visible: VisibleChanges): Promise<{ stream: EventStream; ended: () => void }> {
+  const { ctx, plan } = view
+  const { tableName } = plan.resource.model.model
   const knex = (view.knex ?? plan.resource.model.model.knex()) as Queryable
   const feed = feedOf(knex)
-  const model = await nameIn(knex, plan.resource.model.model.tableName)
+  const model = await nameIn(knex, tableName)
   const since = await sinceOf(ctx.get('Last-Event-ID'), feed)
-  open.set(caller, count + 1)
   const listeners = listenersOf(feed)
-  const stream = new EventStream(ctx, () => {
-    clearTimeout(timer)
-    const left = (open.get(caller) ?? 1) - 1
-    if (left > 0) open.set(caller, left)
-    else open.delete(caller)
-    listeners.remove(listener)
-  })
-  const timer = setTimeout(() => stream.end(), seconds * 1_000).unref()
+  const stream = new EventStream(ctx)
   const listener: Listener = {
     visible,
     model,
-    resource: plan.basename ?? plan.resource.model.model.tableName,
+    resource: plan.basename ?? tableName,
     send: (text) => stream.send(text),
     end: () => stream.end(),
   }
   if (since === 'too far') stream.send(eventText({ event: 'reset', id: await here(feed), data: '{}' }))
   const from = since === 'too far' ? undefined : since
-  await listeners.add(listener, from)
+  const ended = () => listeners.remove(listener)
+  try {
+    await listeners.add(listener, from)
+  } catch (error) {
+    ended()
+    throw error
+  }
   // what fails from now on ends the stream: the client connects again
   if (from) listeners.catchUp(listener, from).catch(() => stream.end())
-  return stream.body
+  return { stream, ended }
 }
 
 /** Where the client has come to; `too far` where it has missed so much that it had better read all again. */

@@ -34,30 +34,40 @@ export function setEventHeaders(ctx: Context): void {
 export class EventStream {
   /** The body of the answer. */
   readonly body: Readable
+  readonly #ctx: Context
+  #isEnded = false
 
-  /** @param ended called once, when nothing more can be sent */
-  constructor(ctx: Context, ended: () => void) {
+  constructor(ctx: Context) {
+    this.#ctx = ctx
     this.body = new Readable({ read: () => {} })
     setEventHeaders(ctx)
     // koa-compress would keep events until it has enough of them
     Object.assign(ctx, { compress: false })
     this.body.push(`retry: ${RETRY}\n\n`)
     const stop = CLOSING.get(ctx)?.endOpen(() => this.end())
-    atResponseEnd(ctx, () => {
-      stop?.()
-      ended()
-    })
+    if (stop) this.whenEnded(stop)
   }
 
-  /** Sends a text of events. A client that does not read is let go. */
-  send(text: string): void {
-    if (this.body.destroyed || this.body.readableEnded) return
-    if (this.body.readableLength > MOST_UNREAD) this.body.destroy()
-    else this.body.push(text)
+  /** Calls back once, when nothing more can be sent; at once where the client has left already. */
+  whenEnded(listener: () => void): void {
+    atResponseEnd(this.#ctx, listener)
+  }
+
+  /** Sends a text of events; as bytes where many get the same. A client that does not read is let go. */
+  send(text: string | Buffer): void {
+    if (this.#isEnded || this.body.destroyed) return
+    if (this.body.readableLength > MOST_UNREAD) {
+      // with its connection: what is sent of a body that is destroyed may wait for the client for ever
+      this.#isEnded = true
+      this.#ctx.res.destroy()
+      this.body.destroy()
+    } else this.body.push(text)
   }
 
   /** Ends the answer. */
   end(): void {
-    if (!this.body.destroyed) this.body.push(null)
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.body.push(null)
   }
 }

@@ -1,4 +1,5 @@
 /** Streams of changes: those hear of a change whose list shows the object, or showed it before; and nobody else. */
+import http from 'node:http'
 import type { Knex } from 'knex'
 import type Koa from 'koa'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -326,6 +327,76 @@ describe('a stream', () => {
     await vi.waitFor(async () => {
       expect((await openEvents(client.port, '/books/changes', { 'X-User': '7' })).status).toBe(200)
     })
+  })
+
+  it('gives its place to another one where its client leaves before it is open', async () => {
+    const headers = { 'X-User': '21', 'Last-Event-ID': '1:1:' }
+    const gone = Array.from({ length: 30 }, () =>
+      http.get({ host: '127.0.0.1', port: client.port, path: '/books/changes', agent: false, headers }),
+    )
+    for (const request of gone) {
+      request
+        .on('error', () => {})
+        .on('socket', (socket) => socket.once('connect', () => setImmediate(() => request.destroy())))
+    }
+    await Promise.all(gone.map((request) => new Promise((resolve) => request.once('close', resolve))))
+    await vi.waitFor(async () => {
+      const open = []
+      for (let index = 0; index < 10; index++)
+        open.push(await openEvents(client.port, '/books/changes', { 'X-User': '21' }))
+      expect(open.map(({ status }) => status)).toEqual(open.map(() => 200))
+      for (const one of open) one.close()
+    })
+    // Koa reports those that leave while they are answered
+    const reported = client.reported.filter(
+      (error) => (error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE',
+    )
+    expect(reported).toEqual([])
+  })
+
+  it('is refused beyond ten that are asked for at the same time', async () => {
+    const headers = { 'X-User': '22', 'Last-Event-ID': '1:1:' }
+    const all = Array.from({ length: 15 }, () => openEvents(client.port, '/books/changes', headers))
+    const statuses = (await Promise.all(all)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(10)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(5)
+  })
+
+  it('is let go where its client does not read', async () => {
+    const own = new APIRouter().register('books', BookViewSet, 'b'.repeat(2_000))
+    const { port } = await serveApp(own.routes())
+    const request = http.get({ host: '127.0.0.1', port, path: '/books/changes', agent: false })
+    const response = await new Promise<http.IncomingMessage>((resolve) => request.once('response', resolve))
+    const ended = new Promise((resolve) => response.once('close', resolve).on('error', () => {}))
+    response.pause()
+    const heard = await openEvents(port, '/books/changes')
+    // more than sockets and the stream hold
+    for (let round = 1; round <= 10; round++) {
+      await database.knex.raw(
+        "insert into koa_viewsets_changes (model, key, action) select 'books', '1', 'x' from generate_series(1, 500)",
+      )
+      await post('a')
+      await heard.hear(round * 501)
+    }
+    response.resume()
+    await ended
+  }, 60_000)
+
+  it('ends with the API while it still reads what was missed', async () => {
+    const own = new APIRouter().register('books', BookViewSet)
+    await own.prepare()
+    const served = await serveApp(own.routes())
+    const first = await openEvents(served.port, '/books/changes')
+    await post('a')
+    await first.hear(1)
+    await database.knex.raw(
+      "insert into koa_viewsets_changes (model, key, action) select 'books', '1', 'x' from generate_series(1, 4000)",
+    )
+    const second = await openEvents(served.port, '/books/changes', { 'Last-Event-ID': first.lastId })
+    await own.close()
+    await Promise.all([first.ended(), second.ended()])
+    await post('b')
+    expect(served.reported).toEqual([])
   })
 
   it('ends with the API, and after its time', async () => {
