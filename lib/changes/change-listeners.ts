@@ -6,10 +6,12 @@ import { oncePer } from '../kernel/once-per.js'
 import { type ChangeFeed, PAGE } from './change-feed.js'
 import { currentSnapshot, type FoundChange, isLast, type NewChanges, selectNew } from './changes-table.js'
 import { isBehind, type Position, positionText, shownBy } from './position.js'
-import type { VisibleChanges } from './visible-changes.js'
+import { VisibleChanges } from './visible-changes.js'
 
-/** How many groups of callers are asked for at the same time. */
+/** How many statements ask at the same time what groups of callers see, and how many of those who came back what they missed. */
 const AT_ONCE = 4
+/** The most groups that one statement asks for. */
+const MOST_TOGETHER = 100
 /** How often those who hear of nothing are told how far they came, in milliseconds. */
 const BEAT = 15_000
 
@@ -20,9 +22,13 @@ export interface Listener {
   readonly model: string
   /** What clients call that. */
   readonly resource: string
-  send(text: string): void
+  /** Bytes where many get the same. */
+  send(text: string | Buffer): void
   end(): void
 }
+
+/** Those with the same conditions; never empty while it is known. */
+type Group = ReadonlySet<Listener>
 
 /** The listeners of one database in this process. */
 export class ChangeListeners {
@@ -32,6 +38,8 @@ export class ChangeListeners {
   readonly #backlogs = new Map<Listener, Bell[]>()
   /** Of those who came while the feed was behind: a snapshot of what they know already. */
   readonly #known = new Map<Listener, string>()
+  #catchingUp = 0
+  readonly #waiting: (() => void)[] = []
   #beat: NodeJS.Timeout | undefined
   /** Behind what everybody was told. */
   #position: Position | undefined
@@ -52,7 +60,12 @@ export class ChangeListeners {
     this.#position ??= position
     if (since) return
     listener.send(eventText({ id: positionText(this.#position) }))
-    this.#known.set(listener, await currentSnapshot(this.#feed.knex))
+    const snapshot = await currentSnapshot(this.#feed.knex)
+    if (this.#hears(listener)) this.#known.set(listener, snapshot)
+  }
+
+  #hears(listener: Listener): boolean {
+    return this.#groups.get(listener.visible.group)?.has(listener) === true
   }
 
   remove(listener: Listener): void {
@@ -70,12 +83,31 @@ export class ChangeListeners {
   }
 
   /** Tells a listener what it has missed, and then what came meanwhile that it does not know yet. */
-  async catchUp(listener: Listener, since: Position): Promise<void> {
+  catchUp(listener: Listener, since: Position): Promise<void> {
+    return this.#inTurn(() => this.#catchUp(listener, since))
+  }
+
+  /** Those who have lost a process come back all at once. */
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    if (this.#catchingUp >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    else this.#catchingUp++
+    try {
+      await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#catchingUp--
+    }
+  }
+
+  async #catchUp(listener: Listener, since: Position): Promise<void> {
     let from = since
     for (let isEnd = false; !isEnd; ) {
+      if (!this.#hears(listener)) return
       const found = await selectNew(this.#feed.knex, from, PAGE)
-      const bells = await bellsOf(listener, found, from)
-      listener.send(bells.map(({ text }) => text).join(''))
+      const own = found.changes.filter(({ model }) => model === listener.model)
+      const bells = bellsOf(listener, await listener.visible.of(own), found, from)
+      listener.send(textOf(bells))
       isEnd = isLast(from, found.position)
       from = found.position
     }
@@ -92,15 +124,13 @@ export class ChangeListeners {
     const known = this.#known.get(listener)
     const shows = known === undefined ? undefined : shownBy(known)
     const fresh = shows ? bells.filter(({ transaction }) => !shows(transaction)) : bells
-    listener.send(fresh.map(({ text }) => text).join(''))
+    listener.send(textOf(fresh))
   }
 
   async #tell(found: NewChanges, from: Position): Promise<void> {
-    const models = new Set(found.changes.map(({ model }) => model))
-    const groups = [...this.#groups.values()].filter(([first]) => first && models.has(first.model))
-    const next = groups.values()
+    const parts = this.#partsOf(found).values()
     const work = async () => {
-      for (const group of next) await this.#tellGroup(group, found, from)
+      for (const groups of parts) await this.#tellGroups(groups, found, from)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
     this.#position = found.position
@@ -108,21 +138,51 @@ export class ChangeListeners {
     for (const [listener, known] of this.#known) if (isBehind(known, last)) this.#known.delete(listener)
   }
 
-  async #tellGroup(group: ReadonlySet<Listener>, found: NewChanges, from: Position): Promise<void> {
-    const [first] = group
-    if (!first) return
+  /** The groups that listen to what has changed: those together that one statement can ask for. */
+  #partsOf({ changes }: NewChanges): readonly (readonly Group[])[] {
+    const models = new Set(changes.map(({ model }) => model))
+    const parts = new Map<object, Group[][]>()
+    for (const group of this.#groups.values()) {
+      const [first] = group
+      if (!first || !models.has(first.model)) continue
+      const kind = first.visible.together ?? first.visible
+      const own = parts.get(kind) ?? []
+      parts.set(kind, own)
+      const last = own.at(-1)
+      if (last && last.length < MOST_TOGETHER) last.push(group)
+      else own.push([group])
+    }
+    return [...parts.values()].flat()
+  }
+
+  async #tellGroups(groups: readonly Group[], found: NewChanges, from: Position): Promise<void> {
+    const firsts = groups.flatMap((group) => [...group].slice(0, 1))
+    const [{ model }] = firsts as [Listener]
+    const own = found.changes.filter((change) => change.model === model)
     try {
-      const bells = await bellsOf(first, found, from)
-      if (bells.length === 0) return
-      for (const listener of group) {
-        const backlog = this.#backlogs.get(listener)
-        if (backlog) backlog.push(...bells)
-        else this.#send(listener, bells)
+      const seen = await VisibleChanges.ofAll(
+        firsts.map(({ visible }) => visible),
+        own,
+      )
+      for (const [index, group] of groups.entries()) {
+        const bells = bellsOf(firsts[index] as Listener, seen[index] as ReadonlySet<FoundChange>, found, from)
+        if (bells.length === 0) continue
+        const bytes = Buffer.from(textOf(bells))
+        for (const listener of group) this.#ring(listener, bells, bytes)
       }
     } catch {
+      // one of them may be wrong for all
+      if (groups.length > 1) for (const group of groups) await this.#tellGroups([group], found, from)
       // who connects again says how far it came, and misses nothing
-      for (const listener of group) listener.end()
+      else for (const group of groups) for (const listener of group) listener.end()
     }
+  }
+
+  #ring(listener: Listener, bells: readonly Bell[], bytes: Buffer): void {
+    const backlog = this.#backlogs.get(listener)
+    if (backlog) backlog.push(...bells)
+    else if (this.#known.has(listener)) this.#send(listener, bells)
+    else listener.send(bytes)
   }
 
   #sendBeat(): void {
@@ -143,18 +203,19 @@ interface Bell {
   readonly transaction: string
 }
 
-async function bellsOf(
-  { visible, model, resource }: Listener,
-  { changes, position }: NewChanges,
+const textOf = (bells: readonly Bell[]) => bells.map(({ text }) => text).join('')
+
+function bellsOf(
+  { visible, resource }: Listener,
+  seen: ReadonlySet<FoundChange>,
+  { position }: NewChanges,
   from: Position,
-): Promise<readonly Bell[]> {
-  const own = changes.filter((change) => change.model === model)
-  const seen = own.length === 0 ? new Set<FoundChange>() : await visible.of(own)
-  const snapshot = position.next?.snapshot ?? position.last
-  return [...own]
-    .filter((change) => seen.has(change))
+): readonly Bell[] {
+  const snapshot = from.next?.snapshot ?? position.next?.snapshot ?? position.last
+  return [...seen]
+    .sort((one, other) => Number(one.id) - Number(other.id))
     .map((change) => {
-      const id = positionText({ last: from.last, next: { snapshot: from.next?.snapshot ?? snapshot, id: change.id } })
+      const id = positionText({ last: from.last, next: { snapshot, id: change.id } })
       const data = writeJson({ resource, id: visible.shownKey(change), position: id }) as string
       return { text: eventText({ id, data }), transaction: change.transaction }
     })

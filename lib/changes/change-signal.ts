@@ -17,8 +17,10 @@ const RETRY = 30_000
 export class ChangeSignal {
   readonly #knex: Knex
   readonly #channel: NotificationChannel
-  #wake: AbortController | undefined
-  #isWoken = false
+  #ringing: AbortController | undefined
+  #calling: AbortController | undefined
+  #isRung = false
+  #isCalled = false
   #isNotifying = false
   #tryAt = 0
 
@@ -27,21 +29,22 @@ export class ChangeSignal {
     this.#channel = new NotificationChannel(knex, {
       name: 'changes',
       channel: CHANNEL,
-      notified: () => this.wake(),
+      notified: () => this.#ring(),
       // the wait that has begun is too long
-      lost: () => this.wake(),
+      lost: () => this.#ring(),
     })
   }
 
-  /** There may be new changes. */
+  /** Ends what waits, and what sleeps. */
   wake(): void {
-    this.#isWoken = true
-    this.#wake?.abort()
+    this.#isCalled = true
+    this.#calling?.abort()
+    this.#ring()
   }
 
-  /** The same, for all processes. Never within a transaction: notifications make all commits wait for each other. */
+  /** There may be new changes, for all processes. Never within a transaction: notifications make all commits wait for each other. */
   tell(): void {
-    this.wake()
+    this.#ring()
     if (this.#isNotifying) return
     this.#isNotifying = true
     setTimeout(() => {
@@ -54,18 +57,30 @@ export class ChangeSignal {
   /** Until there may be new changes. */
   async wait(): Promise<void> {
     await this.#listen()
-    const milliseconds = this.#channel.isListening ? PATIENCE.told : PATIENCE.untold
-    await this.sleep(milliseconds)
-    this.#isWoken = false
+    if (!this.#isRung) {
+      const stop = new AbortController()
+      this.#ringing = stop
+      await quiet(this.#channel.isListening ? PATIENCE.told : PATIENCE.untold, stop)
+      this.#ringing = undefined
+    }
+    this.#isRung = false
+    this.#isCalled = false
   }
 
-  /** So many milliseconds, unless it is woken. */
+  /** So many milliseconds, whatever changes meanwhile: what has failed is not tried again for each of them. */
   async sleep(milliseconds: number): Promise<void> {
-    if (this.#isWoken) return
-    const stop = new AbortController()
-    this.#wake = stop
-    await delay(milliseconds, undefined, { signal: stop.signal, ref: false }).catch(() => {})
-    this.#wake = undefined
+    if (!this.#isCalled) {
+      const stop = new AbortController()
+      this.#calling = stop
+      await quiet(milliseconds, stop)
+      this.#calling = undefined
+    }
+    this.#isCalled = false
+  }
+
+  #ring(): void {
+    this.#isRung = true
+    this.#ringing?.abort()
   }
 
   /** Nobody waits any more. */
@@ -82,4 +97,8 @@ export class ChangeSignal {
       if (error instanceof ConfigurationError) this.#tryAt = Number.POSITIVE_INFINITY
     })
   }
+}
+
+async function quiet(milliseconds: number, { signal }: AbortController): Promise<void> {
+  await delay(milliseconds, undefined, { signal, ref: false }).catch(() => {})
 }

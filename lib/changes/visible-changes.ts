@@ -1,5 +1,6 @@
 /** Of which changes of objects a caller may hear: of those that his list shows, or showed before them. */
 
+import type { Knex } from 'knex'
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
@@ -22,6 +23,9 @@ import { type FoundChange, laterStates, tableIn } from './changes-table.js'
 import { policyCondition } from './policy-condition.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
 
+/** After how many milliseconds a query is built anew. */
+const WRITTEN_ANEW = 1_000
+
 /** A change of one object, as far as one must know it to tell who saw the object. */
 export type HeardChange = Pick<FoundChange, 'id' | 'model' | 'key' | 'action' | 'was'>
 
@@ -36,6 +40,9 @@ export class VisibleChanges {
   /** It makes nothing of rows, and says of each by itself whether it shows it: states of several may stand beside each other. */
   readonly #asksEach: boolean
   #policies: Promise<string | null | undefined> | undefined
+  #text: { readonly raw: Knex.Raw; readonly until: number } | undefined
+  /** The same for those whose lists one statement can ask for; undefined for those that have one of their own. */
+  readonly together: object | undefined
   /** The same for callers with the same conditions. */
   readonly group: string
 
@@ -59,7 +66,23 @@ export class VisibleChanges {
       settings?.text,
       settings?.values,
     ]) as string
+    const namesSchema = schemaOf(query) !== undefined || this.#model.tableName.includes('.')
+    const isPlain = !this.#isWhole && !namesSchema && !this.#hasPolicies && scopeOf(this.#knex) === undefined
+    this.together = isPlain ? this.#model : undefined
     if (!this.#isWhole) this.#checkColumns()
+  }
+
+  /** The changes that each of these callers may hear of; of several, all are `together`. */
+  static async ofAll<Change extends HeardChange>(
+    all: readonly VisibleChanges[],
+    changes: readonly Change[],
+  ): Promise<readonly ReadonlySet<Change>[]> {
+    const [first, second] = all
+    if (!first) return []
+    if (!second) return [await first.of(changes)]
+    const found = all.map(() => new Set<Change>())
+    for (const { own, change } of await first.#seenBy(all, first.#askedOf(changes))) found[own]?.add(change)
+    return found
   }
 
   /** The changes that the caller may hear of. */
@@ -72,17 +95,21 @@ export class VisibleChanges {
   async sides<Change extends HeardChange>(changes: readonly Change[]): Promise<SeenSides<Change>> {
     const policies = this.#hasPolicies ? await this.#knownPolicies() : null
     if (this.#isWhole && policies === null) return { before: new Set(changes), after: new Set(changes) }
-    const asked = changes.flatMap((change): AskedChange<Change>[] => {
-      const values = this.keyOf(change)
-      return values ? [{ change, values }] : []
-    })
+    const asked = this.#askedOf(changes)
     if (asked.length === 0) return { before: new Set(), after: new Set() }
     if (policies === undefined) return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
-    const seen: SeenRow<Change>[] = []
-    for (const some of this.#asksEach ? [asked] : asked.map((one) => [one]))
+    const seen: SeenRow<Change>[] = this.together ? [...(await this.#seenBy([this], asked))] : []
+    for (const some of this.together ? [] : this.#asksEach ? [asked] : asked.map((one) => [one]))
       seen.push(...(await this.#seenOf(some, policies)))
     const on = (isAfter: boolean) => new Set(seen.filter((one) => one.isAfter === isAfter).map(({ change }) => change))
     return { before: on(false), after: on(true) }
+  }
+
+  #askedOf<Change extends HeardChange>(changes: readonly Change[]): readonly AskedChange<Change>[] {
+    return changes.flatMap((change) => {
+      const values = this.keyOf(change)
+      return values ? [{ change, values }] : []
+    })
   }
 
   /** What the columns of the object's key hold; undefined for a text that is no key any more. */
@@ -111,6 +138,15 @@ export class VisibleChanges {
     return visibleQuery(this.#view)
   }
 
+  /** The query as SQL. What it says of the time may be a second old. */
+  #written(): Knex.Raw {
+    if (this.#text && this.#text.until > Date.now()) return this.#text.raw
+    const { sql, bindings } = this.#query().toKnexQuery().toSQL()
+    const raw = this.#knex.raw(sql, bindings as never)
+    this.#text = { raw, until: Date.now() + WRITTEN_ANEW }
+    return raw
+  }
+
   async #seenNow<Change extends HeardChange>(asked: readonly AskedChange<Change>[]): Promise<readonly Change[]> {
     const values = asked.map((one) => one.values)
     const { columns } = this.#key
@@ -124,7 +160,36 @@ export class VisibleChanges {
     return rows.map(({ place }) => changeAt(asked, place))
   }
 
-  /** The rows as they were before the changes, and after them, stand in the place of their table. */
+  /**
+   * The rows as they were before the changes, and after them, stand in the place of their table: all at once for a list that asks
+   * each row by itself, else one by one. They are made once for all callers.
+   */
+  async #seenBy<Change extends HeardChange>(
+    all: readonly VisibleChanges[],
+    asked: readonly AskedChange<Change>[],
+  ): Promise<readonly SeenRow<Change>[]> {
+    if (asked.length === 0) return []
+    const { tableName } = this.#model
+    const states = this.#statesOf(asked, { stored: tableName, later: laterState(this.#knex) })
+    const each = all.map((one, index) =>
+      one.#asksEach
+        ? `select ${index} as own, s.${PLACE} as place from (?) as s`
+        : `select ${index} as own, t.${PLACE} as place from ?? as t
+             cross join lateral (with ?? as (select t.*) select from (?) as s limit 1) as one`,
+    )
+    const { rows } = await runRaw<SeenPlaces>(
+      this.#knex,
+      `with ?? as materialized (${states.sql}) ${each.join(' union all ')}`,
+      [
+        tableName,
+        ...states.bindings,
+        ...all.flatMap((one) => [...(one.#asksEach ? [] : [tableName, tableName]), one.#written()]),
+      ],
+    )
+    return rows.map(({ own, place }) => stateAt(asked, place, own))
+  }
+
+  /** The same of one caller, as far as policies of the database let him see rows, and where a query names a schema. */
   async #seenOf<Change extends HeardChange>(
     asked: readonly AskedChange<Change>[],
     policies: string | null,
@@ -148,10 +213,7 @@ export class VisibleChanges {
     const { rows } = await runRaw<SeenPlaces>(this.#knex, `select s.${PLACE} as place from ? as s`, [
       visible.toKnexQuery(),
     ])
-    return rows.map(({ place }) => {
-      const isAfter = Number(place) > asked.length
-      return { isAfter, change: changeAt(asked, Number(place) - (isAfter ? asked.length : 0)) }
-    })
+    return rows.map(({ place }) => stateAt(asked, place))
   }
 
   /**
@@ -261,12 +323,14 @@ export interface SeenSides<Change> {
 }
 
 interface SeenRow<Change> {
+  /** Which of the callers that were asked for sees it. */
+  readonly own: number
   readonly change: Change
   readonly isAfter: boolean
 }
 
 interface SeenPlaces {
-  readonly rows: readonly { readonly place: unknown }[]
+  readonly rows: readonly { readonly place: unknown; readonly own?: unknown }[]
 }
 
 /** Actions after which there is no object. */
@@ -275,6 +339,12 @@ const GONE: ReadonlySet<string> = new Set(['delete', 'purge'])
 interface AskedChange<Change> {
   readonly change: Change
   readonly values: KeyValues
+}
+
+/** The states before all changes stand before those after them. */
+function stateAt<Change>(asked: readonly AskedChange<Change>[], place: unknown, own: unknown = 0): SeenRow<Change> {
+  const isAfter = Number(place) > asked.length
+  return { own: Number(own), isAfter, change: changeAt(asked, Number(place) - (isAfter ? asked.length : 0)) }
 }
 
 function changeAt<Change>(asked: readonly AskedChange<Change>[], place: unknown): Change {
