@@ -41,8 +41,9 @@ export interface Claiming {
   readonly endpoints: string
   /** The most of them. */
   readonly limit: number
-  /** The most that one endpoint has at a time; one where it has failed last. */
+  /** The most that one endpoint has at a time, of those that have proven that they answer; others have one. */
   readonly perEndpoint: number
+  readonly proven: readonly string[]
   /** Seconds until another worker may take it. */
   readonly lease: number
 }
@@ -186,7 +187,7 @@ export async function claimDeliveries(knex: Knex, claiming: Claiming): Promise<r
        cross join lateral (
          select d.id, d.due_at from ${TABLES.deliveries} as d
          where d.endpoint_id = e.id and not d.waits and d.due_at <= now() and ${FREE}
-         order by d.due_at limit greatest(0, case when e.failures > 0 then 1 else :perEndpoint end - busy.count)
+         order by d.due_at limit greatest(0, case when e.failures = 0 and e.id = any(:proven) then :perEndpoint else 1 end - busy.count)
        ) as c
        where e.is_active and (e.paused_until is null or e.paused_until <= now())
        order by c.due_at limit :limit

@@ -33,7 +33,7 @@ export interface SenderOptions {
 /** Seconds that a worker has a delivery for, besides those that the receiver has. */
 const LEASE_BESIDE = 30
 /** After which an attempt makes place for another, in milliseconds: who hangs keeps nobody else from being told. */
-const SLOW = 1_000
+const SLOW = 250
 /** How many times as many attempts there are at the most, with those that are slow. */
 const MOST_SLOW = 10
 
@@ -44,6 +44,8 @@ export class Sender {
   /** How many attempts are not slow. */
   #quick = 0
   #isEnding = false
+  /** Endpoints whose last attempt was not in vain, and that let none wait. Others have one at a time. */
+  readonly #proven = new Set<string>()
   /** Objects of which something has ended. */
   #queues: ObjectQueue[] = []
 
@@ -57,17 +59,14 @@ export class Sender {
   async sendDue(): Promise<boolean> {
     await this.#promote()
     const { knex, concurrency, perEndpoint } = this.#options
-    const left = concurrency * MOST_SLOW - this.#attempts.size
-    const limit = Math.min(concurrency - this.#quick, left)
+    const limit = Math.min(concurrency - this.#quick, concurrency * MOST_SLOW - this.#attempts.size)
     if (limit <= 0) return false
-    // where many hang, each endpoint has less of what is left
-    const isShort = left < (concurrency * MOST_SLOW) / 2
-    const claimed = await claimDeliveries(knex, { ...this.#leasing, limit, perEndpoint: isShort ? 1 : perEndpoint })
+    const claimed = await claimDeliveries(knex, { ...this.#leasing, limit, perEndpoint, proven: [...this.#proven] })
     if (this.#isEnding) {
       for (const delivery of claimed) await giveBack(knex, delivery)
       return false
     }
-    for (const delivery of claimed) void this.#track(this.#attempt(delivery).catch(this.#options.onError))
+    for (const delivery of claimed) void this.#track(delivery, this.#attempt(delivery).catch(this.#options.onError))
     return claimed.length > 0
   }
 
@@ -76,7 +75,7 @@ export class Sender {
     const { knex, endpoints } = this.#options
     const delivery = await claimDelivery(knex, { ...this.#leasing, id })
     if (!delivery) return !(await isOpen(knex, endpoints, id))
-    const isDelivered = await this.#track(this.#attempt(delivery))
+    const isDelivered = await this.#track(delivery, this.#attempt(delivery))
     await this.#promote()
     return isDelivered
   }
@@ -112,7 +111,7 @@ export class Sender {
     }
   }
 
-  async #track<Result>(attempt: Promise<Result>): Promise<Result> {
+  async #track<Result>({ endpointId }: ClaimedDelivery, attempt: Promise<Result>): Promise<Result> {
     this.#attempts.add(attempt)
     this.#quick++
     let isQuick = true
@@ -121,7 +120,11 @@ export class Sender {
       isQuick = false
       this.#options.ended()
     }
-    const slow = setTimeout(makePlace, SLOW).unref()
+    const isSlow = () => {
+      this.#proven.delete(endpointId)
+      makePlace()
+    }
+    const slow = setTimeout(isSlow, SLOW).unref()
     try {
       return await attempt
     } finally {
@@ -167,6 +170,8 @@ export class Sender {
       problem: answer.status === undefined ? answer.problem : null,
       delay: nextIn,
     })
+    if (outcome === 'delivered') this.#proven.add(delivery.endpointId)
+    else this.#proven.delete(delivery.endpointId)
     if (nextIn === undefined) this.#queues.push(delivery)
   }
 }

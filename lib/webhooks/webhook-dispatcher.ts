@@ -81,7 +81,7 @@ const MOST = { timeoutSeconds: 3_600, retentionDays: 36_500 } as const
 /** How long to wait after an error, in milliseconds. */
 const AFTER_ERROR = 2_000
 /** How often deliveries are looked for that are due by now, in milliseconds: soon after there were some, and then less often. */
-const POLL = { first: 250, longest: 5_000 }
+const POLL = { first: 250, longest: 2_000 }
 /** How often is looked for what killed processes have left, and what was postponed, in milliseconds. */
 const MEND = { usual: 60_000, postponed: 1_000 }
 /** The longest time that timers take. */
@@ -240,8 +240,8 @@ class Running {
     let pause = POLL.first
     while (!this.#isEnding) {
       const hasSent = await this.sender.sendDue().catch((error: unknown) => this.#failed(error))
-      pause = hasSent === false ? Math.min(pause * 2, POLL.longest) : POLL.first
-      if (hasSent !== true) await this.#sending.wait(hasSent === undefined ? AFTER_ERROR : pause)
+      pause = hasSent ? POLL.first : Math.min(pause * 2, POLL.longest)
+      if (!hasSent) await this.#sending.wait(hasSent === undefined ? AFTER_ERROR : pause)
     }
   }
 

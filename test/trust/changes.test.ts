@@ -6,104 +6,21 @@ import knexLibrary, { type Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Postgres, startPostgres } from '../../examples/support/postgres.js'
 import { ensureChangesTable, type ReadChange, readChanges, recordChange } from '../../lib/changes/index.js'
-import { LIBRARY } from '../support/library.js'
 import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
 import { toUrl } from '../support/program.js'
 import { type ServerProxy, startProxy } from '../support/proxy.js'
 import { type Cluster, type Server, startCluster } from '../support/standbys.js'
-import { committedRows, createSlot, type Decoder, findDecoder, type Row, readSlot } from './support/committed-rows.js'
+import { createSlot, type Decoder, findDecoder } from './support/committed-rows.js'
 import { type App, type Bundle, bundle, startApps } from './support/killed-apps.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
-
-const WRITERS = 12
-const SCHEMA = `
-  ${LIBRARY}
-  alter table books add check (title <> 'refused');
-  alter table books replica identity full; alter table reviews replica identity full;`
+import { type Change, committed, killing, recorded, SCHEMA, type Told, WRITERS, write } from './support/writers.js'
 
 let program: Bundle
 beforeAll(async () => {
   program = await bundle('changes-server', ['changes'])
 })
 afterAll(() => program.remove())
-
-/** A change of an object: what was shown of it, and what is. */
-interface Change {
-  readonly transaction: string
-  /** `books 7`. */
-  readonly name: string
-  readonly before: unknown
-  readonly after: unknown
-}
-
-/** What a serializer shows of a row. */
-function imageOf(table: string, row: Row | null): unknown {
-  if (!row) return null
-  const { id, title, price = null, text } = row
-  return table === 'books' ? { id: Number(id), title, price } : { id: Number(id), text }
-}
-
-/** What the log says was committed. */
-async function committed(knex: Knex, decoder: Decoder): Promise<Change[]> {
-  const { rows } = await knex.raw<{ rows: readonly { data: string }[] }>(readSlot(decoder))
-  const lines = rows.map(({ data }) => data)
-  return committedRows(decoder, lines).flatMap(({ transaction, table, ...row }): Change[] => {
-    if (table !== 'books' && table !== 'reviews') return []
-    const [before, after] = [imageOf(table, row.before), imageOf(table, row.after)]
-    const name = `${table} ${(row.after ?? row.before)?.['id']}`
-    return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ transaction, name, before, after }]
-  })
-}
-
-async function recorded(knex: Knex): Promise<Change[]> {
-  const { rows } = await knex.raw(
-    `select transaction::text, model || ' ' || key as name, before, after from koa_viewsets_changes order by id`,
-  )
-  return rows
-}
-
-/** What writers were told. */
-interface Told {
-  answered: number
-  /** The books that were created. */
-  readonly created: Set<number>
-}
-
-/** Writes until it is told to stop; a process that is gone is no matter. */
-async function write(apps: readonly App[], random: Random, told: Told, isOver: () => boolean): Promise<void> {
-  for (let step = 0; !isOver(); step++) {
-    const app = random.pick(apps)
-    const id = 1 + random.below(40)
-    const title = random.chance(0.05) ? 'refused' : `title ${seed} ${step} '${random.below(1_000)}' "é\\`
-    const reviews = random.some([{ text: 'good' }, { text: "it's fine" }])
-    const [method, path, body] = random.pick<[string, string, unknown?]>([
-      ['POST', '/flat', { title, price: '1.5' }],
-      ['POST', '/books', { title, reviews }],
-      ['PATCH', `/flat/${id}`, { title }],
-      ['PATCH', `/books/${id}`, { title, reviews }],
-      ['PATCH', `/books/bulk`, [id, id + 1, id + 2].map((key) => ({ id: key, title: `${title} ${key}` }))],
-      ['PUT', `/flat/${id}`, { title, price: null }],
-      ['DELETE', `/books/${id}`],
-      ['POST', '/flat/bulk', [{ title }, { title: `${title} 2` }]],
-    ])
-    try {
-      const response = await fetch(`http://127.0.0.1:${app.port}${path}`, {
-        method,
-        headers: { 'content-type': 'application/json' },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      expect([200, 201, 204, 400, 404, 503]).toContain(response.status)
-      told.answered++
-      if (response.status === 201) for (const one of [JSON.parse(text)].flat()) told.created.add(one.id)
-      if (response.status === 503) await sleep(20)
-    } catch (error) {
-      if ((error as Error).name === 'AssertionError') throw error
-      await sleep(20)
-    }
-  }
-}
 
 /** Reads on until the writers have ended, over whatever ends its connections. */
 async function follow(knex: Knex, isOver: () => boolean): Promise<readonly ReadChange[]> {
@@ -160,16 +77,6 @@ async function underFire(
   // a backend whose process is gone ends what it does
   await sleep(500)
   return { ...told, read: await followed }
-}
-
-/** The app's processes are killed, one after the other, and start again. */
-const killing = (kills: number) => async (apps: readonly App[], random: Random) => {
-  for (let kill = 0; kill < kills; kill++) {
-    await sleep(200 + random.below(400))
-    const app = apps[kill % apps.length] as App
-    await app.kill()
-    await app.start()
-  }
 }
 
 const byTransaction = (changes: readonly Change[]) =>

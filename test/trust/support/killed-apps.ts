@@ -25,6 +25,8 @@ export async function bundle(name: string, doors: readonly string[]): Promise<Bu
     bundle: true,
     platform: 'node',
     format: 'esm',
+    // decorators are for compilers still
+    target: 'node20',
     packages: 'external',
     alias: {
       'koa-viewsets': join(ROOT, 'lib/index.ts'),

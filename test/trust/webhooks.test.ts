@@ -1,0 +1,245 @@
+/** Committed changes are recorded ones, and those are delivered: at least once, in order, whatever ends the processes that do so. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import knexLibrary, { type Knex } from 'knex'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Postgres, startPostgres } from '../../examples/support/postgres.js'
+import { ensureChangesTable } from '../../lib/changes/index.js'
+import { ensureWebhookTables } from '../../lib/webhooks/index.js'
+import { createSecret } from '../../lib/webhooks/sign-webhook.js'
+import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
+import { toUrl } from '../support/program.js'
+import { type Answer, isGenuine, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.js'
+import { createSlot, findDecoder } from './support/committed-rows.js'
+import { type Bundle, bundle, startApps } from './support/killed-apps.js'
+import { Random } from './support/random.js'
+import { report, seed, size } from './support/size.js'
+import { committed, killing, recorded, SCHEMA, type Told, WRITERS, write } from './support/writers.js'
+
+let program: Bundle
+beforeAll(async () => {
+  program = await bundle('webhooks-server', ['changes', 'webhooks'])
+})
+afterAll(() => program.remove())
+
+const decoder = findDecoder()
+let postgres: Postgres
+let knex: Knex
+beforeEach(async () => {
+  const given = process.env['POSTGRES_BINARIES']
+  if (decoder.binaries !== undefined) process.env['POSTGRES_BINARIES'] = decoder.binaries
+  try {
+    postgres = await startPostgres({ settings: { wal_level: 'logical' } })
+  } finally {
+    if (given === undefined) delete process.env['POSTGRES_BINARIES']
+    else process.env['POSTGRES_BINARIES'] = given
+  }
+  knex = knexLibrary({ client: 'pg', connection: { ...postgres.connection } })
+  await knex.raw(SCHEMA)
+  await ensureChangesTable(knex)
+  await ensureWebhookTables(knex)
+  await knex.raw(createSlot(decoder))
+})
+afterEach(async () => {
+  await knex.destroy()
+  await postgres.stop()
+})
+
+interface Subscribed {
+  readonly id: string
+  readonly secret: string
+  readonly receiver: WebhookReceiver
+}
+
+async function subscribe(answer: Answer): Promise<Subscribed> {
+  const receiver = await receiveWebhooks(answer)
+  const secret = createSecret()
+  const { rows } = await knex.raw(
+    `insert into koa_viewsets_webhook_endpoints (owner, url, events, secret) values ('1', ?, '{book.*}', ?) returning id`,
+    [receiver.url, secret],
+  )
+  return { id: rows[0].id, secret, receiver }
+}
+
+/** What is to be delivered to endpoints, and is not yet. */
+async function openOf(endpoints: readonly Subscribed[]): Promise<number> {
+  const { rows } = await knex.raw(
+    'select count(*)::int as count from koa_viewsets_webhook_deliveries where ended_at is null and endpoint_id = any(?)',
+    [endpoints.map(({ id }) => id)],
+  )
+  return rows[0].count
+}
+
+/** Until all has arrived: nobody waits for the next attempt. */
+async function drain(endpoints: readonly Subscribed[]): Promise<void> {
+  const end = Date.now() + 300_000
+  for (let quiet = 0; quiet < 5; ) {
+    await knex.raw(`update koa_viewsets_webhook_deliveries set due_at = now() where state = 'pending' and due_at > now();
+      update koa_viewsets_webhook_endpoints set paused_until = null where paused_until is not null`)
+    await sleep(200)
+    quiet = (await openOf(endpoints)) === 0 ? quiet + 1 : 0
+    if (Date.now() > end) throw new Error(`${await openOf(endpoints)} deliveries have not arrived`)
+  }
+}
+
+interface BookChange {
+  readonly id: string
+  readonly key: string
+}
+
+/** Each change has arrived, none that is none, and first arrivals of an object are in order. @returns repetitions */
+function expectDelivered(changes: readonly BookChange[], { id, secret, receiver }: Subscribed): number {
+  const { received } = receiver
+  const expected = new Map(changes.map((change) => [`${change.id}-${id}`, change.key]))
+  const last = new Map<string, number>()
+  const arrived = new Set<string>()
+  for (const one of received) {
+    if (arrived.has(one.id)) continue
+    arrived.add(one.id)
+    const key = expected.get(one.id)
+    expect(String(one.body.data.id)).toBe(key)
+    const change = Number(one.id.slice(0, one.id.indexOf('-')))
+    expect(change).toBeGreaterThan(last.get(key as string) ?? 0)
+    last.set(key as string, change)
+  }
+  expect([...expected.keys()].filter((name) => !arrived.has(name))).toEqual([])
+  expect(received.filter((one) => !isGenuine(secret, one))).toEqual([])
+  return received.length - arrived.size
+}
+
+/** Writers, endpoints that answer as they like, and processes that are killed. */
+async function underFire(name: string, url: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+  const kills = size(3, 200)
+  const random = new Random(seed)
+  const steady = await subscribe(() => 204)
+  const failing = await subscribe(() => (random.chance(0.1) ? 500 : 200))
+  const redirecting = await subscribe((_, response) => {
+    if (random.chance(0.9)) return 204
+    response.writeHead(302, { location: 'http://169.254.169.254/latest/meta-data/' }).end()
+    return undefined
+  })
+  const breaking = await subscribe((_, response) => {
+    if (random.chance(0.9)) return 204
+    response.destroy()
+    return undefined
+  })
+  const hanging = await subscribe(() => undefined)
+  const others = [steady, failing, redirecting, breaking]
+  const { apps, stop } = await startApps(program.file, url, 3, env)
+  const told: Told = { answered: 0, created: new Set() }
+  let isOver = false
+  const writers = Array.from({ length: WRITERS }, (_, writer) =>
+    write(apps, new Random(seed + writer), told, () => isOver),
+  )
+  try {
+    await killing(kills)(apps, new Random(seed))
+  } finally {
+    isOver = true
+    await Promise.allSettled(writers)
+    await stop()
+  }
+  await Promise.all(writers)
+  // a backend whose process is gone ends what it does
+  await sleep(500)
+  const left = await openOf(others)
+  for (const { receiver } of others) receiver.answer = () => 204
+  // whoever had them has ended, and need not be waited for
+  await knex.raw('update koa_viewsets_webhook_deliveries set leased_until = null where leased_until is not null')
+  const again = await startApps(program.file, url, 2, env)
+  try {
+    await drain(others)
+  } finally {
+    await again.stop()
+  }
+  const found = await recorded(knex)
+  expect(found).toHaveLength((await committed(knex, decoder)).length)
+  const { rows } = await knex.raw(`select id::text, key from koa_viewsets_changes where model = 'books' order by id`)
+  const repeated = others.map((endpoint) => expectDelivered(rows, endpoint))
+  expect(hanging.receiver.received.length).toBeGreaterThan(0)
+  const { rows: states } = await knex.raw('select state, count(*)::int from koa_viewsets_webhook_deliveries group by 1')
+  const ended = Object.fromEntries(states.map((row: { state: string; count: number }) => [row.state, row.count]))
+  const figures = { record: decoder.plugin, kills, writers: WRITERS, answered: told.answered, changes: rows.length }
+  const arrivals = others.reduce((sum, { receiver }) => sum + receiver.received.length, 0)
+  report(name, { ...figures, left, arrivals, repeated: repeated.join('+'), ...ended, seed })
+}
+
+describe('each committed change is delivered', () => {
+  it('though servers and dispatchers are killed', { timeout: 3_600_000 }, () =>
+    underFire('webhooks', toUrl(postgres.connection)),
+  )
+
+  const pgbouncer = findPgBouncer()
+  if (!pgbouncer) warnWithoutPgBouncer()
+  it.skipIf(!pgbouncer)('behind PgBouncer by transaction, too', { timeout: 3_600_000 }, async () => {
+    const bouncer = await startPgBouncer({
+      mode: 'transaction',
+      server: { ...postgres.connection },
+      settings: { default_pool_size: 6 },
+    })
+    try {
+      const url = toUrl({ ...bouncer.connection, database: postgres.connection.database })
+      await underFire('webhooks, PgBouncer', url, { PREPARED_STATEMENTS: 'false' })
+    } finally {
+      await bouncer.stop()
+    }
+  })
+})
+
+const p99 = (values: readonly number[]) =>
+  [...values].sort((one, other) => one - other)[Math.ceil(values.length * 0.99) - 1] as number
+
+/** Milliseconds from the begin of each transaction, which is before its COMMIT, to its arrival. */
+function delaysOf({ receiver }: Subscribed, since: number): number[] {
+  const offset = Date.now() - performance.now()
+  const fresh = receiver.received.slice(since)
+  return fresh.map(({ at, body }) => at + offset - Date.parse(body.timestamp))
+}
+
+describe('receivers that hang, fail, redirect or are slow', () => {
+  it('cost others nothing, and hold no connection', { timeout: 600_000 }, async () => {
+    const good = await Promise.all(Array.from({ length: 5 }, () => subscribe(() => 204)))
+    const { apps, stop } = await startApps(program.file, toUrl(postgres.connection), 1, { TIMEOUT_SECONDS: '30' })
+    const changes = size(40, 1_000)
+    const round = async () => {
+      const since = good.map(({ receiver }) => receiver.received.length)
+      for (let index = 0; index < changes; index++) {
+        const response = await fetch(`http://127.0.0.1:${apps[0]?.port}/flat`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ title: `t ${index}` }),
+        })
+        expect(response.status).toBe(201)
+      }
+      await Promise.all(good.map(({ receiver }, index) => receiver.receive((since[index] as number) + changes)))
+      return p99(good.flatMap((one, index) => delaysOf(one, since[index] as number)))
+    }
+    try {
+      await round()
+      const without = await round()
+      const bad: Answer[] = [
+        () => undefined,
+        () => 500,
+        (_, response) => void response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
+        (_, response) => void setTimeout(() => response.writeHead(204).end(), 30_000).unref(),
+      ]
+      const all = await Promise.all(bad.flatMap((answer) => Array.from({ length: 15 }, () => subscribe(answer))))
+      const withBad = await round()
+      // as many as hang have no connection of their own
+      const { rows } = await knex.raw(
+        `select count(*)::int as count from pg_stat_activity where state like 'idle in transaction%' or wait_event_type = 'Lock'`,
+      )
+      expect(rows[0].count).toBe(0)
+      expect(all.filter(({ receiver }) => receiver.received.length === 0)).toEqual([])
+      const rounded = (milliseconds: number) => Math.round(milliseconds)
+      report('webhooks, bad receivers', {
+        changes,
+        good: good.length,
+        bad: all.length,
+        'p99 without, ms': rounded(without),
+        'p99 with, ms': rounded(withBad),
+        seed,
+      })
+    } finally {
+      await stop()
+    }
+  })
+})
