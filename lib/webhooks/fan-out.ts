@@ -37,6 +37,8 @@ export interface Reading {
   readonly isEnd: boolean
   /** Something may be due. */
   readonly isNew: boolean
+  /** Another process has read the same before. */
+  readonly isLost?: boolean
 }
 
 export class FanOut {
@@ -74,7 +76,7 @@ export class FanOut {
     const endpoints = told.length > 0 ? await this.#activeEndpoints() : []
     const deliveries = await new NewDeliveries(telling).of(told, endpoints)
     this.#known = undefined
-    if (!(await this.#write(text, next, deliveries))) return { isEnd: false, isNew: true }
+    if (!(await this.#write(text, next, deliveries))) return { isEnd: false, isNew: true, isLost: true }
     this.#known = next
     return { isEnd: isLast(from, position), isNew: changes.length > 0 }
   }

@@ -86,8 +86,10 @@ const POLL = { first: 250, longest: 2_000 }
 const MEND = { usual: 60_000, postponed: 1_000 }
 /** The longest time that timers take. */
 const MOST_SECONDS = 2_000_000
-/** How often old deliveries are deleted, in milliseconds. */
-const SWEEP = 3_600_000
+/** How often old deliveries are deleted, and how long after the start, in milliseconds. */
+const SWEEP = { first: 60_000, usual: 3_600_000 }
+/** How long to leave the reading to another process that is quicker, the first time and at most, in milliseconds. */
+const LEAVE = { first: 50, longest: 2_000 }
 
 /**
  * Delivers webhooks: each change of what an endpoint's owner sees, at least once and in the order of each object, signed by
@@ -165,9 +167,10 @@ class Running {
   readonly #sending = new Alarm()
   /** Something was postponed. */
   readonly #mending = new Alarm()
+  /** Another process reads. */
+  readonly #leaving = new Alarm()
   readonly #loops: Promise<void>[] = []
   #unhear: (() => void) | undefined
-  #sweeping: NodeJS.Timeout | undefined
   #isEnding = false
 
   /** @throws {ConfigurationError} */
@@ -205,10 +208,8 @@ class Running {
   }
 
   #begin(): void {
-    const { knex, retentionDays = 30, enqueue } = this.#options
+    const { knex, enqueue } = this.#options
     this.#unhear = hearOfChanges(knex, () => this.#signal.tell())
-    const sweep = () => sweepDeliveries(knex, retentionDays).catch((error: unknown) => this.#report(error))
-    this.#sweeping = setInterval(() => void sweep(), SWEEP).unref()
     this.#loops.push(this.#readOn(), this.#mendOn())
     if (!enqueue) this.#loops.push(this.#sendOn())
   }
@@ -216,11 +217,11 @@ class Running {
   async end(seconds: number): Promise<void> {
     const end = performance.now() + seconds * 1_000
     this.#isEnding = true
-    clearInterval(this.#sweeping)
     this.#unhear?.()
     this.#signal.wake()
     this.#sending.ring()
     this.#mending.ring()
+    this.#leaving.ring()
     // code of the application may hang in them
     await within(seconds * 1_000, Promise.all(this.#loops)).catch(() => {})
     await this.sender.end(Math.max(0, end - performance.now()) / 1_000).catch((error: unknown) => this.#report(error))
@@ -228,10 +229,13 @@ class Running {
   }
 
   async #readOn(): Promise<void> {
+    let lost = 0
     while (!this.#isEnding) {
       const reading = await this.fanOut.readOnce().catch((error: unknown) => this.#failed(error))
       if (reading?.isNew) this.#sending.ring()
-      if (reading === undefined) await this.#signal.sleep(AFTER_ERROR)
+      lost = reading?.isLost ? lost + 1 : 0
+      if (lost > 0) await this.#leaving.wait(Math.random() * Math.min(LEAVE.longest, LEAVE.first * 2 ** lost))
+      else if (reading === undefined) await this.#signal.sleep(AFTER_ERROR)
       else if (reading.isEnd) await this.#signal.wait()
     }
   }
@@ -245,15 +249,20 @@ class Running {
     }
   }
 
-  /** Settles what was postponed, and lets those go on whom killed processes have left waiting. */
+  /** Settles what was postponed, lets those go on whom killed processes have left waiting, and deletes what is old. */
   async #mendOn(): Promise<void> {
-    const { knex } = this.#options
+    const { knex, retentionDays = 30 } = this.#options
     let mendAt = 0
+    let sweepAt = performance.now() + SWEEP.first
     while (!this.#isEnding) {
       const found = await this.fanOut.settleOnce().catch((error: unknown) => this.#failed(error))
       if (found !== undefined && performance.now() >= mendAt) {
         mendAt = performance.now() + MEND.usual
         await promoteAll(knex).catch((error: unknown) => this.#report(error))
+      }
+      if (performance.now() >= sweepAt) {
+        sweepAt = performance.now() + SWEEP.usual
+        await sweepDeliveries(knex, retentionDays).catch((error: unknown) => this.#report(error))
       }
       if (found && found.settled > 0) this.#sending.ring()
       else if (!this.#isEnding) await this.#mending.wait(found?.isEnd ? MEND.usual : MEND.postponed)
