@@ -4,13 +4,12 @@ import { Readable } from 'node:stream'
 import { callerOf, callerParts } from '../http/caller.js'
 import { EventStream, eventText, setEventHeaders } from '../http/event-stream.js'
 import { described } from '../kernel/declarations.js'
-import { ConfigurationError, NotFound, Throttled } from '../kernel/errors.js'
+import { NotFound, Throttled } from '../kernel/errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { EventStreamRenderer } from '../renderers/event-stream-renderer.js'
 import { action } from '../views/action.js'
 import type { GenericView } from '../views/generic-view.js'
 import type { ViewConstructor } from '../views/mixins/mixin.js'
-import { recordingClass } from '../views/request/log-writes.js'
 import { type ChangeFeed, feedOf } from './change-feed.js'
 import { type Listener, listenersOf } from './change-listeners.js'
 import { currentPosition, isWithin, nameIn } from './changes-table.js'
@@ -50,6 +49,11 @@ export function ChangeStreamMixin<Base extends ViewConstructor>(base: Base) {
     /** How many streams a caller may have, and how long each lasts. */
     static changeStream: ChangeStreamOptions = {}
 
+    /** @internal */
+    static get tellsChanges(): true {
+      return true
+    }
+
     /** Answers `GET /<prefix>/changes`. */
     @action({ methods: ['GET'], description: DESCRIPTION, rendererClasses: [EventStreamRenderer] })
     changes(): Promise<Readable> {
@@ -78,12 +82,7 @@ async function openStream(
   view: GenericView,
   { perCaller = 10, seconds = 300 }: ChangeStreamOptions,
 ): Promise<Readable> {
-  const { ctx, plan } = view
-  if (!recordingClass(plan.viewClass)) {
-    throw new ConfigurationError(
-      `${plan.viewClass.name}: ChangeStreamMixin() tells of recorded changes; add ChangesMixin`,
-    )
-  }
+  const { ctx } = view
   if (!view.asked.namesObjects) throw new NotFound()
   const visible = new VisibleChanges(view)
   if (ctx.method === 'HEAD') {

@@ -6,6 +6,7 @@ import { requestIdOf } from '../http/problem.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { wrongKind } from '../kernel/kinds.js'
 import { oncePer } from '../kernel/once-per.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { setting } from '../kernel/settings.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
@@ -137,11 +138,15 @@ export function openLog(view: GenericView, trx: Queryable): ChangeLog {
   })
 }
 
+const STREAM = { perCaller: 'size', seconds: 'size' } as const
+
 /** @throws {ConfigurationError} the view set cannot record its changes */
 export async function checkRecording(view: RecordingViewClass, knex: Queryable | undefined): Promise<void> {
   try {
     void setting('changesRetention')
     checkStatic(view.changes)
+    const { changeStream } = view as { changeStream?: object }
+    if (changeStream !== undefined) checkKinds('static changeStream', changeStream, { kinds: STREAM })
     const model = view.modelClass()
     if (!clientKey(model)) {
       throw new ConfigurationError(

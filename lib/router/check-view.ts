@@ -19,7 +19,7 @@ import { prepareActions } from '../views/checks/prepare-serializers.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { closeStreams } from '../views/mixins/stream-mixin.js'
 import { policiesOf } from '../views/policies.js'
-import { recordingClass } from '../views/request/log-writes.js'
+import { checkRecording } from '../views/request/log-writes.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
 import { resourceOf } from '../views/resource.js'
 import { routesOf } from './routes.js'
@@ -71,7 +71,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   if (!(view.prototype instanceof GenericAPIView)) return
   const generic = view as typeof GenericAPIView
   await prepareGeneric(generic, knex)
-  await recordingClass(generic)?.checkRecording(knex ?? (generic.modelClass().knex() as Queryable | undefined))
+  await checkRecording(generic, knex ?? (generic.modelClass().knex() as Queryable | undefined))
   await checkIdempotency(generic, knex ?? (generic.modelClass().knex() as Queryable | undefined))
   const inBodies = ACTIONS.some(({ name }) => changesMany(name) && answers(generic, name))
   for (const { action, statics } of actionsOf(view).values()) {

@@ -507,4 +507,14 @@ describe('a stream', () => {
     await client.send('PATCH', '/books/1', { author_id: 1 })
     expect(ids(await books.hear(3))).toEqual([2, 2, 1])
   })
+
+  it.each([
+    [{ changeStream: { seconds: 'x' } }, 'static changeStream: seconds'],
+    [{ changeStream: { second: 5 } }, 'static changeStream'],
+    [{ changes: false }, 'ChangeStreamMixin() tells of recorded changes; add ChangesMixin'],
+  ])('is refused by prepare() with %o', async (statics, message) => {
+    class Wrong extends BookViewSet {}
+    Object.assign(Wrong, statics)
+    await expect(new APIRouter().register('books', Wrong).prepare()).rejects.toThrow(message)
+  })
 })

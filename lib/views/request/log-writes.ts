@@ -1,5 +1,6 @@
 /** Hands what a request writes to whoever records changes, in the request's own transaction (`koa-viewsets/changes`). */
 
+import { ConfigurationError } from '../../kernel/errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import type { StatementBeside } from '../../rows/write-sql.js'
 import { logWrites, type WriteLog } from '../../serializers/write-log.js'
@@ -34,6 +35,15 @@ export interface RecordingClass {
 export function recordingClass(viewClass: object): RecordingClass | undefined {
   const own = viewClass as Partial<RecordingClass>
   return own.recordsChanges === true ? (own as RecordingClass) : undefined
+}
+
+/** @throws {ConfigurationError} the class cannot record what it writes, or tells of changes and records none */
+export async function checkRecording(viewClass: { readonly name: string }, knex: Queryable | undefined): Promise<void> {
+  const recording = recordingClass(viewClass)
+  if (!recording && (viewClass as { tellsChanges?: boolean }).tellsChanges) {
+    throw new ConfigurationError(`${viewClass.name}: ChangeStreamMixin() tells of recorded changes; add ChangesMixin`)
+  }
+  await recording?.checkRecording(knex)
 }
 
 /** The work, and then a record of what it wrote, unless it was refused. */
