@@ -106,7 +106,7 @@ export class ChangeListeners {
       if (!this.#hears(listener)) return
       const found = await selectNew(this.#feed.knex, from, PAGE)
       const own = found.changes.filter(({ model }) => model === listener.model)
-      const bells = bellsOf(listener, await listener.visible.of(own), found, from)
+      const bells = bellsOf(listener, await listener.visible.of(own), { found, from, made: new Map() })
       listener.send(textOf(bells))
       isEnd = isLast(from, found.position)
       from = found.position
@@ -164,8 +164,9 @@ export class ChangeListeners {
         firsts.map(({ visible }) => visible),
         own,
       )
+      const made = new Map<string, Bell>()
       for (const [index, group] of groups.entries()) {
-        const bells = bellsOf(firsts[index] as Listener, seen[index] as ReadonlySet<FoundChange>, found, from)
+        const bells = bellsOf(firsts[index] as Listener, seen[index] as ReadonlySet<FoundChange>, { found, from, made })
         if (bells.length === 0) continue
         const bytes = Buffer.from(textOf(bells))
         for (const listener of group) this.#ring(listener, bells, bytes)
@@ -205,18 +206,30 @@ interface Bell {
 
 const textOf = (bells: readonly Bell[]) => bells.map(({ text }) => text).join('')
 
+/** What was read, and the events that are made of it already, by their resources and changes. */
+interface Reading {
+  readonly found: NewChanges
+  readonly from: Position
+  readonly made: Map<string, Bell>
+}
+
 function bellsOf(
   { visible, resource }: Listener,
   seen: ReadonlySet<FoundChange>,
-  { position }: NewChanges,
-  from: Position,
+  { found: { position }, from, made }: Reading,
 ): readonly Bell[] {
   const snapshot = from.next?.snapshot ?? position.next?.snapshot ?? position.last
+  const bellOf = (change: FoundChange): Bell => {
+    const id = positionText({ last: from.last, next: { snapshot, id: change.id } })
+    const data = writeJson({ resource, id: visible.shownKey(change), position: id }) as string
+    return { text: eventText({ id, data }), transaction: change.transaction }
+  }
   return [...seen]
     .sort((one, other) => Number(one.id) - Number(other.id))
     .map((change) => {
-      const id = positionText({ last: from.last, next: { snapshot, id: change.id } })
-      const data = writeJson({ resource, id: visible.shownKey(change), position: id }) as string
-      return { text: eventText({ id, data }), transaction: change.transaction }
+      const name = `${resource} ${change.id}`
+      const bell = made.get(name) ?? bellOf(change)
+      made.set(name, bell)
+      return bell
     })
 }

@@ -51,6 +51,11 @@ export class App {
     this.#env = env
   }
 
+  /** The number of its process. */
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
   async start(): Promise<void> {
     const env = { PATH: process.env['PATH'], PORT: String(this.port), ...this.#env }
     const child = fork(this.#file, [], { execArgv: [], env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
