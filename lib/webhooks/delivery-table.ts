@@ -41,9 +41,11 @@ export interface Claiming {
   readonly endpoints: string
   /** The most of them. */
   readonly limit: number
-  /** The most that one endpoint has at a time, of those that have proven that they answer; others have one. */
+  /** The most that one endpoint has at a time in this process, of those that have proven that they answer; others have one. */
   readonly perEndpoint: number
   readonly proven: readonly string[]
+  /** How many endpoints have now. */
+  readonly busy: ReadonlyMap<string, number>
   /** Seconds until another worker may take it. */
   readonly lease: number
 }
@@ -176,18 +178,20 @@ const TAKE = `update ${TABLES.deliveries} as d
  * Takes deliveries that are due. What another worker is taking is left to it; what it has taken is free again when its time is
  * over, as a worker may have ended.
  */
-export async function claimDeliveries(knex: Knex, claiming: Claiming): Promise<readonly ClaimedDelivery[]> {
+export async function claimDeliveries(
+  knex: Knex,
+  { busy, ...claiming }: Claiming,
+): Promise<readonly ClaimedDelivery[]> {
   const { rows } = await runRaw<{ readonly rows: readonly ClaimedDelivery[] }>(
     knex,
     `with candidates as (
        select c.id from :endpoints: as e
-       cross join lateral (
-         select count(*) as count from ${TABLES.deliveries} as d where d.endpoint_id = e.id and d.leased_until > now()
-       ) as busy
+       left join unnest(:ids::uuid[], :counts::int[]) as busy(id, count) on busy.id = e.id
        cross join lateral (
          select d.id, d.due_at from ${TABLES.deliveries} as d
          where d.endpoint_id = e.id and not d.waits and d.due_at <= now() and ${FREE}
-         order by d.due_at limit greatest(0, case when e.failures = 0 and e.id = any(:proven) then :perEndpoint else 1 end - busy.count)
+         order by d.due_at limit greatest(0, case when e.failures = 0 and e.id = any(:proven) then :perEndpoint else 1 end
+           - coalesce(busy.count, 0))
        ) as c
        where e.is_active and (e.paused_until is null or e.paused_until <= now())
        order by c.due_at limit :limit
@@ -196,7 +200,7 @@ export async function claimDeliveries(knex: Knex, claiming: Claiming): Promise<r
        for update skip locked
      )
      ${TAKE}`,
-    { ...claiming },
+    { ...claiming, ids: [...busy.keys()], counts: [...busy.values()] },
   )
   return rows
 }

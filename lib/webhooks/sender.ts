@@ -46,6 +46,8 @@ export class Sender {
   #isEnding = false
   /** Endpoints whose last attempt was not in vain, and that let none wait. Others have one at a time. */
   readonly #proven = new Set<string>()
+  /** How many attempts endpoints have. */
+  readonly #busy = new Map<string, number>()
   /** Objects of which something has ended. */
   #queues: ObjectQueue[] = []
 
@@ -61,7 +63,13 @@ export class Sender {
     const { knex, concurrency, perEndpoint } = this.#options
     const limit = Math.min(concurrency - this.#quick, concurrency * MOST_SLOW - this.#attempts.size)
     if (limit <= 0) return false
-    const claimed = await claimDeliveries(knex, { ...this.#leasing, limit, perEndpoint, proven: [...this.#proven] })
+    const claimed = await claimDeliveries(knex, {
+      ...this.#leasing,
+      limit,
+      perEndpoint,
+      proven: [...this.#proven],
+      busy: this.#busy,
+    })
     if (this.#isEnding) {
       for (const delivery of claimed) await giveBack(knex, delivery)
       return false
@@ -113,6 +121,7 @@ export class Sender {
 
   async #track<Result>({ endpointId }: ClaimedDelivery, attempt: Promise<Result>): Promise<Result> {
     this.#attempts.add(attempt)
+    this.#busy.set(endpointId, (this.#busy.get(endpointId) ?? 0) + 1)
     this.#quick++
     let isQuick = true
     const makePlace = () => {
@@ -130,6 +139,9 @@ export class Sender {
     } finally {
       clearTimeout(slow)
       this.#attempts.delete(attempt)
+      const left = (this.#busy.get(endpointId) ?? 1) - 1
+      if (left > 0) this.#busy.set(endpointId, left)
+      else this.#busy.delete(endpointId)
       makePlace()
     }
   }

@@ -50,7 +50,6 @@ const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
     )`,
     `create index on ${TABLES.deliveries} (endpoint_id, object, change_id) where ended_at is null`,
     `create index on ${TABLES.deliveries} (endpoint_id, due_at) where state = 'pending' and not waits`,
-    `create index on ${TABLES.deliveries} (endpoint_id, leased_until) where leased_until is not null`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id) where state = 'postponed'`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id)`,
     `create index on ${TABLES.deliveries} (ended_at)`,

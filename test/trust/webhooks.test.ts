@@ -1,4 +1,5 @@
 /** Committed changes are recorded ones, and those are delivered: at least once, in order, whatever ends the processes that do so. */
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -8,9 +9,10 @@ import { ensureWebhookTables } from '../../lib/webhooks/index.js'
 import { createSecret } from '../../lib/webhooks/sign-webhook.js'
 import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
 import { toUrl } from '../support/program.js'
+import { startProxy } from '../support/proxy.js'
 import { type Answer, isGenuine, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.js'
 import { createSlot, findDecoder } from './support/committed-rows.js'
-import { type Bundle, bundle, startApps } from './support/killed-apps.js'
+import { type App, type Bundle, bundle, startApps } from './support/killed-apps.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 import { committed, killing, recorded, SCHEMA, type Told, WRITERS, write } from './support/writers.js'
@@ -71,13 +73,15 @@ async function openOf(endpoints: readonly Subscribed[]): Promise<number> {
 
 /** Until all has arrived: nobody waits for the next attempt. */
 async function drain(endpoints: readonly Subscribed[]): Promise<void> {
-  const end = Date.now() + 300_000
+  let [open, since] = [Number.POSITIVE_INFINITY, Date.now()]
   for (let quiet = 0; quiet < 5; ) {
     await knex.raw(`update koa_viewsets_webhook_deliveries set due_at = now() where state = 'pending' and due_at > now();
       update koa_viewsets_webhook_endpoints set paused_until = null where paused_until is not null`)
     await sleep(200)
-    quiet = (await openOf(endpoints)) === 0 ? quiet + 1 : 0
-    if (Date.now() > end) throw new Error(`${await openOf(endpoints)} deliveries have not arrived`)
+    const left = await openOf(endpoints)
+    quiet = left === 0 ? quiet + 1 : 0
+    if (left < open) [open, since] = [left, Date.now()]
+    if (quiet === 0 && Date.now() > since + 120_000) throw new Error(`${left} deliveries have not arrived`)
   }
 }
 
@@ -106,9 +110,19 @@ function expectDelivered(changes: readonly BookChange[], { id, secret, receiver 
   return received.length - arrived.size
 }
 
-/** Writers, endpoints that answer as they like, and processes that are killed. */
-async function underFire(name: string, url: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
-  const kills = size(3, 200)
+interface Fire {
+  readonly name: string
+  /** Where the apps find the database. */
+  readonly url: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly strikes?: number
+  readonly strike?: (apps: readonly App[], random: Random) => Promise<void>
+}
+
+const kills = size(3, 200)
+
+/** Writers, and endpoints that answer as they like, while something ends what processes work with: by default, themselves. */
+async function underFire({ name, url, env = {}, strikes = kills, strike = killing(strikes) }: Fire): Promise<void> {
   const random = new Random(seed)
   const steady = await subscribe(() => 204)
   const failing = await subscribe(() => (random.chance(0.1) ? 500 : 200))
@@ -131,7 +145,7 @@ async function underFire(name: string, url: string, env: Readonly<Record<string,
     write(apps, new Random(seed + writer), told, () => isOver),
   )
   try {
-    await killing(kills)(apps, new Random(seed))
+    await strike(apps, new Random(seed))
   } finally {
     isOver = true
     await Promise.allSettled(writers)
@@ -157,15 +171,36 @@ async function underFire(name: string, url: string, env: Readonly<Record<string,
   expect(hanging.receiver.received.length).toBeGreaterThan(0)
   const { rows: states } = await knex.raw('select state, count(*)::int from koa_viewsets_webhook_deliveries group by 1')
   const ended = Object.fromEntries(states.map((row: { state: string; count: number }) => [row.state, row.count]))
-  const figures = { record: decoder.plugin, kills, writers: WRITERS, answered: told.answered, changes: rows.length }
+  const figures = { record: decoder.plugin, writers: WRITERS, answered: told.answered, changes: rows.length }
   const arrivals = others.reduce((sum, { receiver }) => sum + receiver.received.length, 0)
-  report(name, { ...figures, left, arrivals, repeated: repeated.join('+'), ...ended, seed })
+  report(name, { strikes, ...figures, left, arrivals, repeated: repeated.join('+'), ...ended, seed })
 }
 
 describe('each committed change is delivered', () => {
   it('though servers and dispatchers are killed', { timeout: 3_600_000 }, () =>
-    underFire('webhooks', toUrl(postgres.connection)),
+    underFire({ name: 'webhooks', url: toUrl(postgres.connection) }),
   )
+
+  it('though the database is away for seconds', { timeout: 3_600_000 }, async () => {
+    const { host, port } = postgres.connection
+    const proxy = await startProxy({ path: join(host, `.s.PGSQL.${port}`) }, `.s.PGSQL.${port}`)
+    const cuts = size(2, 20)
+    const cut = async (_: unknown, random: Random) => {
+      for (let times = 0; times < cuts; times++) {
+        await sleep(500 + random.below(1_000))
+        await proxy.cut()
+        await sleep(500 + random.below(2_500))
+        await proxy.restore()
+      }
+      await sleep(1_000)
+    }
+    try {
+      const url = toUrl({ ...postgres.connection, host: proxy.folder })
+      await underFire({ name: 'webhooks, database away', url, strikes: cuts, strike: cut })
+    } finally {
+      await proxy.remove()
+    }
+  })
 
   const pgbouncer = findPgBouncer()
   if (!pgbouncer) warnWithoutPgBouncer()
@@ -177,7 +212,7 @@ describe('each committed change is delivered', () => {
     })
     try {
       const url = toUrl({ ...bouncer.connection, database: postgres.connection.database })
-      await underFire('webhooks, PgBouncer', url, { PREPARED_STATEMENTS: 'false' })
+      await underFire({ name: 'webhooks, PgBouncer', url, env: { PREPARED_STATEMENTS: 'false' } })
     } finally {
       await bouncer.stop()
     }
