@@ -13,6 +13,7 @@ import {
   settlePostponed,
 } from './delivery-table.js'
 import { AT_ONCE, NewDeliveries, resourcesOf, type Telling, type ToldEndpoint } from './new-deliveries.js'
+import { Rests } from './rests.js'
 import { TABLES } from './webhook-tables.js'
 
 /** Hands deliveries to somebody else, in the transaction that makes them. */
@@ -43,6 +44,8 @@ export interface Reading {
 
 export class FanOut {
   readonly #options: FanOutOptions
+  /** Endpoints for whose owners it is no use to ask again now. */
+  readonly #rests = new Rests()
   /** How far this process knows that it was read. */
   #known: string | undefined
 
@@ -133,10 +136,14 @@ export class FanOut {
   }> {
     const { knex, endpoints } = this.#options
     const postponed = await endpointsWithPostponed(knex, endpoints)
-    const next = postponed.values()
+    const next = postponed.filter(({ id }) => !this.#rests.has(id)).values()
     let settled = 0
     const work = async () => {
-      for (const endpoint of next) settled += await this.#settle(endpoint)
+      for (const endpoint of next) {
+        const count = await this.#settle(endpoint)
+        this.#rests.note(endpoint.id, count > 0)
+        settled += count
+      }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
     return { settled, isEnd: postponed.length === 0 }
