@@ -5,6 +5,7 @@ import knexLibrary, { type Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Postgres, startPostgres } from '../../examples/support/postgres.js'
 import { ensureChangesTable } from '../../lib/changes/index.js'
+import { claimDeliveries } from '../../lib/webhooks/delivery-table.js'
 import { ensureWebhookTables } from '../../lib/webhooks/index.js'
 import { createSecret } from '../../lib/webhooks/sign-webhook.js'
 import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
@@ -216,6 +217,49 @@ describe('each committed change is delivered', () => {
     } finally {
       await bouncer.stop()
     }
+  })
+})
+
+describe('a claim', () => {
+  interface Sent {
+    readonly sql: string
+    readonly bindings: readonly unknown[]
+  }
+
+  /** Pages that a claim reads. */
+  async function pagesOf(proven: readonly string[]): Promise<number> {
+    const sent: Sent[] = []
+    const listen = (query: Sent) => void sent.push(query)
+    knex.on('query', listen)
+    const claiming = { endpoints: 'koa_viewsets_webhook_endpoints', limit: 50, perEndpoint: 5, lease: 45 }
+    await claimDeliveries(knex, { ...claiming, proven, busy: new Map() })
+    knex.off('query', listen)
+    const [{ sql, bindings }] = sent as [Sent]
+    const explain = `explain (analyze, buffers, format json) ${sql.replaceAll(/\$\d+/g, '?')}`
+    const { rows } = await knex.raw(explain, bindings as never)
+    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
+    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+  }
+
+  it('looks at no backlog: neither of a dead endpoint, nor of an object', { timeout: 600_000 }, async () => {
+    const backlog = size(10_000, 100_000)
+    await knex.raw(`insert into koa_viewsets_webhook_endpoints (owner, url, events, secret)
+      select i::text, 'http://127.0.0.1/', '{book.*}', 'whsec_' from generate_series(1, 300) as i`)
+    const { rows } = await knex.raw('select id from koa_viewsets_webhook_endpoints order by id limit 2')
+    const ids = rows.map(({ id }: { id: string }) => id)
+    const empty = await pagesOf(ids)
+    for (const [index, id] of ids.entries()) {
+      // each of an object of its own, and all of one
+      await knex.raw(
+        `insert into koa_viewsets_webhook_deliveries (id, endpoint_id, change_id, object, event, body, waits)
+         select i || '-' || ?, ?, i, case when ? then 'one' else i::text end, 'book.updated', '{}', ? and i > 1
+         from generate_series(1, ?) as i`,
+        [id, id, index === 1, index === 1, backlog],
+      )
+    }
+    const full = await pagesOf(ids)
+    expect(full - empty).toBeLessThan(1_000)
+    report('webhooks, backlog', { backlog: 2 * backlog, endpoints: 300, 'pages before': empty, 'pages with': full })
   })
 })
 
