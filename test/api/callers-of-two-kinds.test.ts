@@ -114,66 +114,70 @@ interface Known {
   count: number
 }
 
-it('what one caller has is no other’s, though they have one id', async () => {
-  const random = seededRandom(seed)
-  const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T
-  const callers = ['X-Employee', 'X-Customer', 'X-Machine', 'X-Guest'].flatMap((header) =>
-    ['1', '2'].map((id) => ({ headers: { [header]: id }, name: `${header} ${id}` })),
-  )
-  const known = new Map<string, Known>(
-    callers.map(({ name }) => [name, { answers: new Map(), cursors: new Set(), ids: [], count: 0 }]),
-  )
-  for (let step = 0; step < size(60, 20_000); step++) {
-    const { headers, name } = pick(callers)
-    const own = known.get(name) as Known
-    const said = `seed ${seed}, step ${step}, ${name}`
-    switch (random(4)) {
-      case 0: {
-        const key = `"key-${random(4)}"`
-        const answer = await client.send('POST', '/once', { text: 'same' }, { ...headers, 'Idempotency-Key': key })
-        const before = own.answers.get(key)
-        const isReplayed = answer.headers['idempotency-replayed'] !== undefined
-        expect([said, answer.status, isReplayed, answer.text]).toEqual([
-          said,
-          201,
-          before !== undefined,
-          before ?? answer.text,
-        ])
-        own.answers.set(key, answer.text)
-        break
-      }
-      case 1: {
-        const all = [...known].flatMap(([owner, { cursors }]) => [...cursors].map((cursor) => ({ owner, cursor })))
-        if (all.length === 0 || random(3) === 0) {
-          const opened = await client.get('/cursors', headers)
-          expect([said, opened.status]).toEqual([said, own.cursors.size < 1 ? 200 : 429])
-          if (opened.status === 200) own.cursors.add(opened.json.cursor_id)
+it(
+  'what one caller has is no other’s, though they have one id',
+  async () => {
+    const random = seededRandom(seed)
+    const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T
+    const callers = ['X-Employee', 'X-Customer', 'X-Machine', 'X-Guest'].flatMap((header) =>
+      ['1', '2'].map((id) => ({ headers: { [header]: id }, name: `${header} ${id}` })),
+    )
+    const known = new Map<string, Known>(
+      callers.map(({ name }) => [name, { answers: new Map(), cursors: new Set(), ids: [], count: 0 }]),
+    )
+    for (let step = 0; step < size(60, 20_000); step++) {
+      const { headers, name } = pick(callers)
+      const own = known.get(name) as Known
+      const said = `seed ${seed}, step ${step}, ${name}`
+      switch (random(4)) {
+        case 0: {
+          const key = `"key-${random(4)}"`
+          const answer = await client.send('POST', '/once', { text: 'same' }, { ...headers, 'Idempotency-Key': key })
+          const before = own.answers.get(key)
+          const isReplayed = answer.headers['idempotency-replayed'] !== undefined
+          expect([said, answer.status, isReplayed, answer.text]).toEqual([
+            said,
+            201,
+            before !== undefined,
+            before ?? answer.text,
+          ])
+          own.answers.set(key, answer.text)
           break
         }
-        const { owner, cursor } = pick(all)
-        const next = await client.get(`/cursors?server_cursor=${cursor}`, headers)
-        expect([said, next.status]).toEqual([said, owner === name ? 200 : 404])
-        if (next.json.exhausted === true) own.cursors.delete(cursor)
-        break
-      }
-      case 2: {
-        const { status } = await client.get('/limited/1', headers)
-        expect([said, status]).toEqual([said, own.count < 3 ? 200 : 429])
-        own.count++
-        break
-      }
-      default: {
-        own.ids = (await client.get('/ids', headers)).json.map(({ id }: { id: string }) => id)
-        for (const [owner, { ids }] of known) {
-          const id = ids[0]
-          if (id === undefined) continue
-          const { status } = await client.get(`/ids/${id}`, headers)
-          expect([said, owner, status]).toEqual([said, owner, owner === name ? 200 : 404])
+        case 1: {
+          const all = [...known].flatMap(([owner, { cursors }]) => [...cursors].map((cursor) => ({ owner, cursor })))
+          if (all.length === 0 || random(3) === 0) {
+            const opened = await client.get('/cursors', headers)
+            expect([said, opened.status]).toEqual([said, own.cursors.size < 1 ? 200 : 429])
+            if (opened.status === 200) own.cursors.add(opened.json.cursor_id)
+            break
+          }
+          const { owner, cursor } = pick(all)
+          const next = await client.get(`/cursors?server_cursor=${cursor}`, headers)
+          expect([said, next.status]).toEqual([said, owner === name ? 200 : 404])
+          if (next.json.exhausted === true) own.cursors.delete(cursor)
+          break
+        }
+        case 2: {
+          const { status } = await client.get('/limited/1', headers)
+          expect([said, status]).toEqual([said, own.count < 3 ? 200 : 429])
+          own.count++
+          break
+        }
+        default: {
+          own.ids = (await client.get('/ids', headers)).json.map(({ id }: { id: string }) => id)
+          for (const [owner, { ids }] of known) {
+            const id = ids[0]
+            if (id === undefined) continue
+            const { status } = await client.get(`/ids/${id}`, headers)
+            expect([said, owner, status]).toEqual([said, owner, owner === name ? 200 : 404])
+          }
         }
       }
     }
-  }
-})
+  },
+  size(30_000, 600_000),
+)
 
 it('what each has used is counted by itself where their schemes say whose users they know; else the bare id is the account', async () => {
   const engine = new InMemoryMeteringEngine()
