@@ -75,6 +75,11 @@ export class FanOut {
       this.#known = text
       return { isEnd: true, isNew: false }
     }
+    // owners are asked for nothing that another process has told meanwhile
+    if (this.#known !== undefined && changes.length > 0 && (await this.#progress()) !== text) {
+      this.#known = undefined
+      return { isEnd: false, isNew: true }
+    }
     const told = changes.filter(({ model }) => resourcesOf(telling, model).length > 0)
     const endpoints = told.length > 0 ? await this.#activeEndpoints() : []
     const deliveries = await new NewDeliveries(telling).of(told, endpoints)
