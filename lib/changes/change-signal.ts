@@ -1,7 +1,7 @@
 /** When to look for new changes: told by this process, by another one through PostgreSQL, or else from time to time. */
 
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
+import { Alarm } from '../kernel/alarm.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { NotificationChannel, notify } from '../postgres/notification-channel.js'
 
@@ -17,10 +17,10 @@ const RETRY = 30_000
 export class ChangeSignal {
   readonly #knex: Knex
   readonly #channel: NotificationChannel
-  #ringing: AbortController | undefined
-  #calling: AbortController | undefined
-  #isRung = false
-  #isCalled = false
+  /** There may be new changes. */
+  readonly #news = new Alarm()
+  /** Somebody wants an end of it, whatever is waited for. */
+  readonly #call = new Alarm()
   #isNotifying = false
   #tryAt = 0
 
@@ -29,22 +29,21 @@ export class ChangeSignal {
     this.#channel = new NotificationChannel(knex, {
       name: 'changes',
       channel: CHANNEL,
-      notified: () => this.#ring(),
+      notified: () => this.#news.ring(),
       // the wait that has begun is too long
-      lost: () => this.#ring(),
+      lost: () => this.#news.ring(),
     })
   }
 
   /** Ends what waits, and what sleeps. */
   wake(): void {
-    this.#isCalled = true
-    this.#calling?.abort()
-    this.#ring()
+    this.#call.ring()
+    this.#news.ring()
   }
 
   /** There may be new changes, for all processes. Never within a transaction: notifications make all commits wait for each other. */
   tell(): void {
-    this.#ring()
+    this.#news.ring()
     if (this.#isNotifying) return
     this.#isNotifying = true
     setTimeout(() => {
@@ -57,30 +56,13 @@ export class ChangeSignal {
   /** Until there may be new changes. */
   async wait(): Promise<void> {
     await this.#listen()
-    if (!this.#isRung) {
-      const stop = new AbortController()
-      this.#ringing = stop
-      await quiet(this.#channel.isListening ? PATIENCE.told : PATIENCE.untold, stop)
-      this.#ringing = undefined
-    }
-    this.#isRung = false
-    this.#isCalled = false
+    await this.#news.wait(this.#channel.isListening ? PATIENCE.told : PATIENCE.untold)
+    this.#call.reset()
   }
 
   /** So many milliseconds, whatever changes meanwhile: what has failed is not tried again for each of them. */
   async sleep(milliseconds: number): Promise<void> {
-    if (!this.#isCalled) {
-      const stop = new AbortController()
-      this.#calling = stop
-      await quiet(milliseconds, stop)
-      this.#calling = undefined
-    }
-    this.#isCalled = false
-  }
-
-  #ring(): void {
-    this.#isRung = true
-    this.#ringing?.abort()
+    await this.#call.wait(milliseconds)
   }
 
   /** Nobody waits any more. */
@@ -97,8 +79,4 @@ export class ChangeSignal {
       if (error instanceof ConfigurationError) this.#tryAt = Number.POSITIVE_INFINITY
     })
   }
-}
-
-async function quiet(milliseconds: number, { signal }: AbortController): Promise<void> {
-  await delay(milliseconds, undefined, { signal, ref: false }).catch(() => {})
 }

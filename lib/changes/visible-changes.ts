@@ -39,6 +39,8 @@ export class VisibleChanges {
   readonly #isWhole: boolean
   /** It makes nothing of rows, and says of each by itself whether it shows it: states of several may stand beside each other. */
   readonly #asksEach: boolean
+  /** The query says in which schema its table is: nothing else can be read in its place. */
+  readonly #namesSchema: boolean
   #policies: Promise<string | null | undefined> | undefined
   #text: { readonly raw: Knex.Raw; readonly until: number } | undefined
   /** The same for those whose lists one statement can ask for; undefined for those that have one of their own. */
@@ -66,8 +68,8 @@ export class VisibleChanges {
       settings?.text,
       settings?.values,
     ]) as string
-    const namesSchema = schemaOf(query) !== undefined || this.#model.tableName.includes('.')
-    const isPlain = !this.#isWhole && !namesSchema && !this.#hasPolicies && scopeOf(this.#knex) === undefined
+    this.#namesSchema = schemaOf(query) !== undefined || this.#model.tableName.includes('.')
+    const isPlain = !this.#isWhole && !this.#namesSchema && !this.#hasPolicies && scopeOf(this.#knex) === undefined
     this.together = isPlain ? this.#model : undefined
     if (!this.#isWhole) this.#checkColumns()
   }
@@ -81,7 +83,7 @@ export class VisibleChanges {
     if (!first) return []
     if (!second) return [await first.of(changes)]
     const found = all.map(() => new Set<Change>())
-    for (const { own, change } of await first.#seenBy(all, first.#askedOf(changes))) found[own]?.add(change)
+    for (const { own, change } of await first.#seenBy(all, first.#askedOf(changes), null)) found[own]?.add(change)
     return found
   }
 
@@ -97,10 +99,10 @@ export class VisibleChanges {
     if (this.#isWhole && policies === null) return { before: new Set(changes), after: new Set(changes) }
     const asked = this.#askedOf(changes)
     if (asked.length === 0) return { before: new Set(), after: new Set() }
-    if (policies === undefined) return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
-    const seen: SeenRow<Change>[] = this.together ? [...(await this.#seenBy([this], asked))] : []
-    for (const some of this.together ? [] : this.#asksEach ? [asked] : asked.map((one) => [one]))
-      seen.push(...(await this.#seenOf(some, policies)))
+    // what reads a table twice by its schema reads it as it is
+    if (policies === undefined || (this.#namesSchema && !this.#asksEach))
+      return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
+    const seen = this.#namesSchema ? await this.#seenOf(asked, policies) : await this.#seenBy([this], asked, policies)
     const on = (isAfter: boolean) => new Set(seen.filter((one) => one.isAfter === isAfter).map(({ change }) => change))
     return { before: on(false), after: on(true) }
   }
@@ -167,10 +169,11 @@ export class VisibleChanges {
   async #seenBy<Change extends HeardChange>(
     all: readonly VisibleChanges[],
     asked: readonly AskedChange<Change>[],
+    policies: string | null,
   ): Promise<readonly SeenRow<Change>[]> {
     if (asked.length === 0) return []
     const { tableName } = this.#model
-    const states = this.#statesOf(asked, { stored: tableName, later: laterState(this.#knex) })
+    const states = await this.#statesOf(asked, { stored: tableName, policies })
     const each = all.map((one, index) =>
       one.#asksEach
         ? `select ${index} as own, s.${PLACE} as place from (?) as s`
@@ -189,27 +192,20 @@ export class VisibleChanges {
     return rows.map(({ own, place }) => stateAt(asked, place, own))
   }
 
-  /** The same of one caller, as far as policies of the database let him see rows, and where a query names a schema. */
+  /** The same of one caller whose query names a schema. */
   async #seenOf<Change extends HeardChange>(
     asked: readonly AskedChange<Change>[],
     policies: string | null,
   ): Promise<readonly SeenRow<Change>[]> {
-    const visible = this.#query()
-    const schema = schemaOf(visible)
+    const schema = schemaOf(this.#query())
     const { tableName } = this.#model
     const table = bareName(tableName)
-    const changes = asked.map(({ change }) => change)
-    const later = this.#hasPolicies ? givenStates(await laterStates(this.#knex, changes)) : laterState(this.#knex)
     const stored = schema === undefined ? tableName : `${schema}.${tableName}`
-    const { sql, bindings } = this.#statesOf(asked, { stored, later })
-    const states = this.#model.raw(
-      policies === null ? sql : `select * from (${sql}) as ?? where ${escaped(policies)}`,
-      policies === null ? bindings : [...bindings, table],
-    )
-    if (schema === undefined && !tableName.includes('.')) void visible.with(table, states as never)
-    else void visible.alias(table).from(this.#model.raw('(?) as ??', [states, table] as never) as never)
-    // an own selection has lost whose state it is of
-    if (!this.#asksEach) void visible.select(this.#model.raw('??.??', [table, PLACE]) as never)
+    const { sql, bindings } = await this.#statesOf(asked, { stored, policies })
+    const states = this.#model.raw(`(${sql}) as ??`, [...bindings, table])
+    const visible = this.#query()
+      .alias(table)
+      .from(states as never)
     const { rows } = await runRaw<SeenPlaces>(this.#knex, `select s.${PLACE} as place from ? as s`, [
       visible.toKnexQuery(),
     ])
@@ -218,9 +214,18 @@ export class VisibleChanges {
 
   /**
    * A row as it was before a change has the columns that the change has kept. After it, it is as it was before the next one;
-   * where there is none yet, as it is.
+   * where there is none yet, as it is. Those are left out that policies keep from the caller.
    */
-  #statesOf(asked: readonly AskedChange<HeardChange>[], { stored, later }: StateTables): SqlPart {
+  async #statesOf(asked: readonly AskedChange<HeardChange>[], { stored, policies }: StateSource): Promise<SqlPart> {
+    const changes = asked.map(({ change }) => change)
+    const later = this.#hasPolicies ? givenStates(await laterStates(this.#knex, changes)) : laterState(this.#knex)
+    const { sql, bindings } = this.#allStates(asked, { stored, later })
+    if (policies === null) return { sql, bindings }
+    const table = bareName(this.#model.tableName)
+    return { sql: `select * from (${sql}) as ?? where ${escaped(policies)}`, bindings: [...bindings, table] }
+  }
+
+  #allStates(asked: readonly AskedChange<HeardChange>[], { stored, later }: StateTables): SqlPart {
     const { columns } = this.#key
     const keys = keyRows({
       columns,
@@ -294,10 +299,16 @@ export class VisibleChanges {
   }
 }
 
-/** Where states of rows are read. */
-interface StateTables {
+/** Whose states of rows there are. */
+interface StateSource {
   /** The table, with its schema. */
   readonly stored: string
+  /** What policies of the database say of them. */
+  readonly policies: string | null
+}
+
+/** Where states of rows are read. */
+interface StateTables extends Pick<StateSource, 'stored'> {
   /** `was` of the next change of an object `w`. */
   readonly later: SqlPart
 }

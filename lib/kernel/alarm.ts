@@ -12,6 +12,11 @@ export class Alarm {
     this.#waiting?.abort()
   }
 
+  /** Forgets that it has rung. */
+  reset(): void {
+    this.#isRung = false
+  }
+
   /** Waits so many milliseconds, unless it rings, or has rung since the last wait. */
   async wait(milliseconds: number): Promise<void> {
     if (!this.#isRung) {

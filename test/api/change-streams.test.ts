@@ -88,25 +88,28 @@ interface Told {
 }
 
 describe('random changes', () => {
+  class ManyStreams extends BookViewSet {
+    static override changeStream: ChangeStreamOptions = { perCaller: 100 }
+  }
   const user = (view: { ctx: Koa.Context }) => view.ctx.state['user'] as { id: number; tenant: string }
   /** By conditions of the application's own querysets. */
   const QUERYSETS: Record<string, typeof BookViewSet> = {
-    own: class extends BookViewSet {
+    own: class extends ManyStreams {
       override getQueryset() {
         return Book.query(this.knex).where('author_id', user(this).id).orWhere('tenant', user(this).tenant)
       }
     },
-    written: class extends BookViewSet {
+    written: class extends ManyStreams {
       override getQueryset() {
         return Book.query(this.knex).whereRaw('(n > 1) = (author_id = ?)', [user(this).id])
       }
     },
-    related: class extends BookViewSet {
+    related: class extends ManyStreams {
       override getQueryset() {
         return Book.query(this.knex).whereExists(Book.relatedQuery('author').where('name', user(this).tenant))
       }
     },
-    beside: class extends BookViewSet {
+    beside: class extends ManyStreams {
       override getQueryset() {
         const same = Book.query()
           .alias('other')
@@ -115,7 +118,12 @@ describe('random changes', () => {
         return Book.query(this.knex).whereExists(same)
       }
     },
-    kept: class extends BookViewSet {
+    placed: class extends ManyStreams {
+      override getQueryset() {
+        return Book.query(this.knex).withSchema('public').where('author_id', user(this).id)
+      }
+    },
+    kept: class extends ManyStreams {
       static override softDelete: SoftDelete = 'deleted_at'
       static override serializerClass: SerializerClass = OwnSerializer
       override getQueryset() {
@@ -137,7 +145,7 @@ describe('random changes', () => {
       const all = new APIRouter().register('books', BookViewSet)
       for (const [name, view] of Object.entries(QUERYSETS)) all.register(`q-${name}`, view, `q-${name}`)
       const ruled = Object.entries(RULES).map(([name, own]) =>
-        new APIRouter({ prefix: `/${name}`, rules: [own] }).register('books', BookViewSet, 'listed'),
+        new APIRouter({ prefix: `/${name}`, rules: [own] }).register('books', ManyStreams, 'listed'),
       )
       await database.knex.raw(`
       do $$ begin create role stream_reader; exception when duplicate_object then null; end $$;
@@ -152,7 +160,7 @@ describe('random changes', () => {
         prefix: '/secured',
         databaseRole: 'stream_reader',
         databaseSettings: ({ state: { user } }) => ({ 'app.user': user?.id, 'app.tenant': user?.tenant }),
-      }).register('books', BookViewSet, 'secured')
+      }).register('books', ManyStreams, 'secured')
       ruled.push(secured)
       for (const one of [all, ...ruled]) await one.prepare()
       const served = await serveApp(asUser, all.routes(), ...ruled.map((one) => one.routes()))
