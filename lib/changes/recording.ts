@@ -138,15 +138,16 @@ export function openLog(view: GenericView, trx: Queryable): ChangeLog {
   })
 }
 
-const STREAM = { perCaller: 'size', seconds: 'size' } as const
+const STREAM = { perCaller: 'size', seconds: 'number' } as const
 
 /** @throws {ConfigurationError} the view set cannot record its changes */
 export async function checkRecording(view: RecordingViewClass, knex: Queryable | undefined): Promise<void> {
   try {
     void setting('changesRetention')
     checkStatic(view.changes)
-    const { changeStream } = view as { changeStream?: object }
-    if (changeStream !== undefined) checkKinds('static changeStream', changeStream, { kinds: STREAM })
+    const { changeStream = {} } = view as { changeStream?: { readonly seconds?: number } }
+    checkKinds('static changeStream', changeStream, { kinds: STREAM })
+    if ((changeStream.seconds ?? 1) <= 0) throw new ConfigurationError('static changeStream: seconds is not above 0')
     const model = view.modelClass()
     if (!clientKey(model)) {
       throw new ConfigurationError(

@@ -352,9 +352,9 @@ describe('a stream', () => {
       const open = []
       for (let index = 0; index < 10; index++)
         open.push(await openEvents(client.port, '/books/changes', { 'X-User': '21' }))
-      expect(open.map(({ status }) => status)).toEqual(open.map(() => 200))
       for (const one of open) one.close()
-    })
+      expect(open.map(({ status }) => status)).toEqual(open.map(() => 200))
+    }, 10_000)
     // Koa reports those that leave while they are answered
     const reported = client.reported.filter(
       (error) => (error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE',
@@ -519,6 +519,7 @@ describe('a stream', () => {
   it.each([
     [{ changeStream: { seconds: 'x' } }, 'static changeStream: seconds'],
     [{ changeStream: { second: 5 } }, 'static changeStream'],
+    [{ changeStream: { seconds: 0 } }, 'static changeStream: seconds is not above 0'],
     [{ changes: false }, 'ChangeStreamMixin() tells of recorded changes; add ChangesMixin'],
   ])('is refused by prepare() with %o', async (statics, message) => {
     class Wrong extends BookViewSet {}
