@@ -1,8 +1,8 @@
 /** The action `changes`: tells clients, as it happens, which objects of a list have changed. */
 
-import { Readable } from 'node:stream'
 import { callerOf, callerParts } from '../http/caller.js'
 import { EventStream, eventText, setEventHeaders } from '../http/event-stream.js'
+import { UNREAD } from '../http/unread.js'
 import { described } from '../kernel/declarations.js'
 import { NotFound, Throttled } from '../kernel/errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -56,7 +56,7 @@ export function ChangeStreamMixin<Base extends ViewConstructor>(base: Base) {
 
     /** Answers `GET /<prefix>/changes`. */
     @action({ methods: ['GET'], description: DESCRIPTION, rendererClasses: [EventStreamRenderer] })
-    changes(): Promise<Readable> {
+    changes(): Promise<string> {
       return openStream(this, (this.constructor as { changeStream?: ChangeStreamOptions }).changeStream ?? {})
     }
   }
@@ -78,16 +78,14 @@ function takePlace(caller: string, most: number): () => void {
   }
 }
 
-async function openStream(
-  view: GenericView,
-  { perCaller = 10, seconds = 300 }: ChangeStreamOptions,
-): Promise<Readable> {
+async function openStream(view: GenericView, { perCaller = 10, seconds = 300 }: ChangeStreamOptions): Promise<string> {
   const { ctx } = view
   if (!view.asked.namesObjects) throw new NotFound()
   const visible = new VisibleChanges(view)
   if (ctx.method === 'HEAD') {
     setEventHeaders(ctx)
-    return Readable.from([])
+    UNREAD.set(ctx, true)
+    return ''
   }
   const leave = takePlace(callerParts(callerOf(ctx)).join(' '), perCaller)
   try {

@@ -1,6 +1,5 @@
 /** Server-sent events (HTML Living Standard, section 9.2): an answer that stays open, and tells what happens meanwhile. */
 
-import { Readable } from 'node:stream'
 import { CLOSING } from './closing.js'
 import type { Context } from './context.js'
 import { atResponseEnd } from './response-end.js'
@@ -30,22 +29,48 @@ export function setEventHeaders(ctx: Context): void {
   ctx.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' })
 }
 
-/** The events of one request. */
+/**
+ * The events of one request. What the answer begins with is its body, as any text is one: Koa ends the answer with it when all
+ * middleware is through, and from there on it stays open. A `Readable` would cost each of many streams twice the memory, and
+ * Koa reports an error for each client that leaves one.
+ */
 export class EventStream {
   /** The body of the answer. */
-  readonly body: Readable
+  readonly body = `retry: ${RETRY}\n\n`
   readonly #ctx: Context
+  /** What is sent behind the body; undefined once the answer is on its way. */
+  #waiting: (string | Buffer)[] | undefined = []
+  /** How much that is, in bytes or characters. */
+  #length = 0
   #isEnded = false
 
   constructor(ctx: Context) {
     this.#ctx = ctx
-    this.body = new Readable({ read: () => {} })
     setEventHeaders(ctx)
     // koa-compress would keep events until it has enough of them
     Object.assign(ctx, { compress: false })
-    this.body.push(`retry: ${RETRY}\n\n`)
+    this.#openAtEnd()
     const stop = CLOSING.get(ctx)?.endOpen(() => this.end())
     if (stop) this.whenEnded(stop)
+  }
+
+  /** What ends the answer begins it. */
+  #openAtEnd(): void {
+    const { res } = this.#ctx
+    const end = res.end
+    res.end = ((...given: Parameters<typeof end>) => {
+      res.end = end
+      const waiting = this.#waiting ?? []
+      this.#waiting = undefined
+      // somebody answers something else
+      if (given[0] !== this.body) {
+        this.#isEnded = true
+        return end.apply(res, given)
+      }
+      res.removeHeader('Content-Length')
+      for (const text of [this.body, ...waiting]) res.write(text)
+      return this.#isEnded ? res.end() : res
+    }) as typeof end
   }
 
   /** Calls back once, when nothing more can be sent; at once where the client has left already. */
@@ -55,19 +80,21 @@ export class EventStream {
 
   /** Sends a text of events; as bytes where many get the same. A client that does not read is let go. */
   send(text: string | Buffer): void {
-    if (this.#isEnded || this.body.destroyed) return
-    if (this.body.readableLength > MOST_UNREAD) {
-      // with its connection: what is sent of a body that is destroyed may wait for the client for ever
+    const { res } = this.#ctx
+    if (this.#isEnded || res.destroyed || text.length === 0) return
+    if ((this.#waiting ? this.#length : res.writableLength) > MOST_UNREAD) {
       this.#isEnded = true
-      this.#ctx.res.destroy()
-      this.body.destroy()
-    } else this.body.push(text)
+      res.destroy()
+    } else if (this.#waiting) {
+      this.#waiting.push(text)
+      this.#length += text.length
+    } else res.write(text)
   }
 
   /** Ends the answer. */
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    this.body.push(null)
+    if (!this.#waiting) this.#ctx.res.end()
   }
 }

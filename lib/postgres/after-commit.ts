@@ -11,15 +11,12 @@ export type AfterCommitWork = () => unknown
 /** Takes an error of work that was done after COMMIT. */
 export type ReportError = (error: unknown) => void
 
-const REPORT = Symbol('what takes the errors of work after COMMIT')
-
-interface Reporting {
-  [REPORT]?: ReportError
-}
+/** What takes errors, by transaction. A property more is one too many for knex's function: V8 then copies all 170 of it. */
+const REPORTS = new WeakMap<object, ReportError>()
 
 /** Says who takes the errors of work that waits for this transaction's COMMIT. */
 export function reportTo(trx: Queryable, report: ReportError): void {
-  ;(trx as Reporting)[REPORT] = report
+  REPORTS.set(trx, report)
 }
 
 /**
@@ -61,7 +58,7 @@ export function runAll(works: readonly AfterCommitWork[], report: ReportError): 
 function reportOf(knex: Queryable | undefined): ReportError {
   let trx = knex
   while (isTransaction(trx)) {
-    const report = (trx as Reporting)[REPORT]
+    const report = REPORTS.get(trx)
     if (report) return report
     trx = trx.parentTransaction
   }

@@ -130,13 +130,13 @@ async function begin({ base, settings }: KnexScope, container?: unknown, config?
 /** Sets them for what is left of a transaction. @throws {SettingsRefused} PostgreSQL does not let the login do so */
 export async function applySettings(trx: Knex.Transaction, settings: LocalSettings): Promise<void> {
   await sendSettings(await clientOf(trx).acquireConnection(), settings)
-  Object.assign(trx, { [SETTINGS]: settings })
+  BEGUN.set(trx, settings)
 }
 
-const SETTINGS = Symbol('settings of the transaction')
+/** The settings of transactions. */
+const BEGUN = new WeakMap<object, LocalSettings>()
 
 interface Begun {
-  readonly [SETTINGS]?: LocalSettings
   /** Of a savepoint, what it stands in. */
   readonly parentTransaction?: Knex.Transaction
 }
@@ -144,8 +144,8 @@ interface Begun {
 function settingsOf(knex: Queryable): LocalSettings | undefined {
   const scope = scopeOf(knex)
   if (scope) return scope.settings
-  const { [SETTINGS]: settings, parentTransaction } = knex as Begun
-  return settings ?? (parentTransaction && settingsOf(parentTransaction))
+  const { parentTransaction } = knex as Begun
+  return BEGUN.get(knex) ?? (parentTransaction && settingsOf(parentTransaction))
 }
 
 /** True where statements run as the role of a caller, in transactions too. */

@@ -1,4 +1,4 @@
-/** Marks an action that answers with server-sent events: it writes its body itself, and errors are JSON as ever. */
+/** Marks an action that answers with server-sent events, as a text that it goes on with itself. Errors are JSON as ever. */
 import { BaseRenderer } from './renderer.js'
 
 /** What an action answers that stays open, and tells what happens. */
@@ -7,8 +7,8 @@ export class EventStreamRenderer extends BaseRenderer {
   readonly format = 'events'
   readonly contentType = 'text/event-stream'
 
-  render(): string {
-    return ''
+  render(data: unknown): string {
+    return String(data)
   }
 }
 
