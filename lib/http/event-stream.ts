@@ -57,7 +57,7 @@ export class EventStream {
   /** What ends the answer begins it. */
   #openAtEnd(): void {
     const { res } = this.#ctx
-    const end = res.end
+    const end = res.end.bind(res)
     res.end = ((...given: Parameters<typeof end>) => {
       res.end = end
       const waiting = this.#waiting ?? []
@@ -65,7 +65,7 @@ export class EventStream {
       // somebody answers something else
       if (given[0] !== this.body) {
         this.#isEnded = true
-        return end.apply(res, given)
+        return end(...given)
       }
       res.removeHeader('Content-Length')
       for (const text of [this.body, ...waiting]) res.write(text)
