@@ -1,6 +1,4 @@
 /** Recorded changes are those that were committed: PostgreSQL's own log is the record, whatever ends the processes that write. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -8,9 +6,9 @@ import { type Postgres, startPostgres } from '../../examples/support/postgres.js
 import { ensureChangesTable, type ReadChange, readChanges, recordChange } from '../../lib/changes/index.js'
 import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
 import { toUrl } from '../support/program.js'
-import { type ServerProxy, startProxy } from '../support/proxy.js'
-import { type Cluster, type Server, startCluster } from '../support/standbys.js'
+import type { Server } from '../support/standbys.js'
 import { createSlot, type Decoder, findDecoder } from './support/committed-rows.js'
+import { type Failover, killServer, startFailover } from './support/failover.js'
 import { type App, type Bundle, bundle, startApps } from './support/killed-apps.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
@@ -169,88 +167,34 @@ describe('recorded changes are the committed ones', () => {
   })
 })
 
-/** Ends a server and all its processes at once, as a power cut does. */
-function killServer({ pid }: Postgres): void {
-  process.kill(pid, 'SIGSTOP')
-  for (const child of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    if (parentOf(child) === pid) process.kill(Number(child), 'SIGKILL')
-  }
-  process.kill(pid, 'SIGKILL')
-}
-
-function parentOf(process: string): number | undefined {
-  try {
-    return Number(/\) \S (\d+)/.exec(readFileSync(join('/proc', process, 'stat'), 'utf8'))?.[1])
-  } catch {
-    return undefined
-  }
-}
-
 // processes of a server are found where Linux has them
 describe.skipIf(process.platform !== 'linux')('a standby that takes the place of its primary', () => {
   const decoder: Decoder = { plugin: 'test_decoding', binaries: undefined }
-  let cluster: Cluster
+  let failover: Failover
+  let primary: Server
   let standby: Server
-  let proxy: ServerProxy
   let knex: Knex
-  const target = { path: '' }
   beforeEach(async () => {
-    cluster = await startCluster([{ hot_standby_feedback: 'on' }], { wal_level: 'logical' })
-    standby = cluster.standbys[0] as Server
-    const { connection } = cluster.primary.postgres
-    target.path = socketOf(cluster.primary)
-    proxy = await startProxy(target, `.s.PGSQL.${connection.port}`)
-    knex = knexLibrary({
-      client: 'pg',
-      connection: { ...connection, host: proxy.folder },
-      pool: { min: 0, max: 4 },
-      log: { error() {}, warn() {} },
+    failover = await startFailover(async (own) => {
+      await own.raw(SCHEMA)
+      await ensureChangesTable(own)
     })
-    await cluster.primary.knex.raw(SCHEMA)
-    await ensureChangesTable(cluster.primary.knex)
-    await cluster.primary.knex.raw(`alter system set synchronous_standby_names = '*'`)
-    await cluster.primary.knex.raw('select pg_reload_conf()')
-    await caughtUp()
+    ;({ primary, standby, knex } = failover)
   })
-  afterEach(async () => {
-    await knex.destroy()
-    await proxy.remove()
-    await cluster.stop()
-  })
-
-  const socketOf = ({ postgres }: Server) => join(postgres.connection.host, `.s.PGSQL.${postgres.connection.port}`)
-
-  async function caughtUp(): Promise<void> {
-    const { rows } = await cluster.primary.knex.raw('select pg_current_wal_lsn() as lsn')
-    const isThere = async () => {
-      const state = await standby.knex.raw('select pg_last_wal_replay_lsn() >= ?::pg_lsn as there', [rows[0].lsn])
-      return state.rows[0].there === true
-    }
-    while (!(await isThere())) await sleep(20)
-  }
-
-  /** From now on the standby is what everybody finds. */
-  async function takeOver(): Promise<void> {
-    killServer(cluster.primary.postgres)
-    await proxy.cut()
-    await standby.knex.raw('select pg_promote()')
-    target.path = socketOf(standby)
-    await proxy.restore()
-  }
+  afterEach(() => failover.stop())
 
   const change = (trx: Knex.Transaction, key: number) => recordChange(trx, { model: 'books', key, action: 'update' })
   const keysOf = (changes: readonly ReadChange[]) => changes.map(({ key }) => key)
 
   it('tells no more than it knows: what is running on the primary comes when it has ended', async () => {
-    const { primary } = cluster
     const running = await primary.knex.transaction()
     await change(running, 1)
     await primary.knex.transaction((trx) => change(trx, 2))
-    await caughtUp()
+    await failover.caughtUp()
     const page = await readChanges(standby.knex)
     const { position: now } = await readChanges(standby.knex, { position: 'now' })
     await running.commit()
-    await caughtUp()
+    await failover.caughtUp()
     const rest = await readChanges(standby.knex, { position: page.position })
     expect([...keysOf(page.changes), ...keysOf(rest.changes)].sort()).toEqual(['1', '2'])
     expect(keysOf((await readChanges(standby.knex, { position: now })).changes)).toContain('1')
@@ -258,19 +202,18 @@ describe.skipIf(process.platform !== 'linux')('a standby that takes the place of
   })
 
   it('goes on from a position of the primary, which knows more', async () => {
-    const { primary } = cluster
     const [first, second] = [await primary.knex.transaction(), await primary.knex.transaction()]
     await change(first, 1)
     await change(second, 2)
     await primary.knex.transaction((trx) => change(trx, 3))
     const { position } = await readChanges(primary.knex)
     await first.commit()
-    await caughtUp()
+    await failover.caughtUp()
     const page = await readChanges(standby.knex, { position })
     expect(keysOf(page.changes)).toEqual(['1'])
     expect((await readChanges(standby.knex, { position: page.position })).changes).toEqual([])
     await second.commit()
-    await caughtUp()
+    await failover.caughtUp()
     const rest = await readChanges(standby.knex, { position: page.position })
     expect(keysOf(rest.changes)).toEqual(['2'])
     expect((await readChanges(primary.knex, { position: rest.position })).changes).toEqual([])
@@ -298,9 +241,9 @@ describe.skipIf(process.platform !== 'linux')('a standby that takes the place of
     await rollBack(5)
     const { changes, position } = await readChanges(knex)
     expect(keysOf(changes)).toEqual(['1'])
-    killServer(cluster.primary.postgres)
+    killServer(primary.postgres)
     goOn()
-    await takeOver()
+    await failover.takeOver()
     for (let n = 0; n < 8; n++) await knex.transaction((trx) => change(trx, 200 + n))
     const rest = await readChanges(knex, { position })
     expect(keysOf(rest.changes)).toEqual(Array.from({ length: 8 }, (_, n) => String(200 + n)))
@@ -317,7 +260,7 @@ describe.skipIf(process.platform !== 'linux')('a standby that takes the place of
     expect(isAnswered).toBe(false)
     goOn()
     const { position } = await now
-    await takeOver()
+    await failover.takeOver()
     await knex.transaction((trx) => change(trx, 1))
     expect(keysOf((await readChanges(knex, { position })).changes)).toEqual(['1'])
   })
@@ -331,13 +274,12 @@ describe.skipIf(process.platform !== 'linux')('a standby that takes the place of
       await Promise.all([
         standby.knex.raw(createSlot(decoder)),
         // a slot of a standby begins with what its primary says is running
-        sleep(200).then(() => cluster.primary.knex.raw('select pg_log_standby_snapshot()')),
+        sleep(200).then(() => primary.knex.raw('select pg_log_standby_snapshot()')),
       ])
     }
-    const url = toUrl({ ...cluster.primary.postgres.connection, host: proxy.folder })
-    const survived = await underFire({ knex, url, random: own }, async (_, random) => {
+    const survived = await underFire({ knex, url: failover.url, random: own }, async (_, random) => {
       await sleep(1_000 + random.below(1_000))
-      await takeOver()
+      await failover.takeOver()
       await sleep(1_500)
     })
     const found = await recorded(standby.knex)

@@ -13,6 +13,7 @@ import { toUrl } from '../support/program.js'
 import { startProxy } from '../support/proxy.js'
 import { type Answer, isGenuine, receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.js'
 import { createSlot, findDecoder } from './support/committed-rows.js'
+import { startFailover } from './support/failover.js'
 import { type App, type Bundle, bundle, startApps } from './support/killed-apps.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
@@ -118,13 +119,19 @@ interface Fire {
   readonly env?: Readonly<Record<string, string>>
   readonly strikes?: number
   readonly strike?: (apps: readonly App[], random: Random) => Promise<void>
+  /** What its random data comes from. @default that of the run */
+  readonly own?: number
+  /** Counts what the database's log says was committed. @default by the slot */
+  readonly count?: () => Promise<number>
 }
 
 const kills = size(3, 200)
 
 /** Writers, and endpoints that answer as they like, while something ends what processes work with: by default, themselves. */
-async function underFire({ name, url, env = {}, strikes = kills, strike = killing(strikes) }: Fire): Promise<void> {
-  const random = new Random(seed)
+async function underFire(fire: Fire): Promise<void> {
+  const { name, url, env = {}, strikes = kills, strike = killing(strikes) } = fire
+  const { own = seed, count = async () => (await committed(knex, decoder)).length } = fire
+  const random = new Random(own)
   const steady = await subscribe(() => 204)
   const failing = await subscribe(() => (random.chance(0.1) ? 500 : 200))
   const redirecting = await subscribe((_, response) => {
@@ -143,10 +150,10 @@ async function underFire({ name, url, env = {}, strikes = kills, strike = killin
   const told: Told = { answered: 0, created: new Set() }
   let isOver = false
   const writers = Array.from({ length: WRITERS }, (_, writer) =>
-    write(apps, new Random(seed + writer), told, () => isOver),
+    write(apps, new Random(own + writer), told, () => isOver),
   )
   try {
-    await strike(apps, new Random(seed))
+    await strike(apps, new Random(own))
   } finally {
     isOver = true
     await Promise.allSettled(writers)
@@ -166,7 +173,9 @@ async function underFire({ name, url, env = {}, strikes = kills, strike = killin
     await again.stop()
   }
   const found = await recorded(knex)
-  expect(found).toHaveLength((await committed(knex, decoder)).length)
+  expect(found).toHaveLength(await count())
+  const created = new Set(found.filter(({ before }) => before === null).map((one) => one.name))
+  expect([...told.created].filter((id) => !created.has(`books ${id}`))).toEqual([])
   const { rows } = await knex.raw(`select id::text, key from koa_viewsets_changes where model = 'books' order by id`)
   const repeated = others.map((endpoint) => expectDelivered(rows, endpoint))
   expect(hanging.receiver.received.length).toBeGreaterThan(0)
@@ -174,7 +183,7 @@ async function underFire({ name, url, env = {}, strikes = kills, strike = killin
   const ended = Object.fromEntries(states.map((row: { state: string; count: number }) => [row.state, row.count]))
   const figures = { record: decoder.plugin, writers: WRITERS, answered: told.answered, changes: rows.length }
   const arrivals = others.reduce((sum, { receiver }) => sum + receiver.received.length, 0)
-  report(name, { strikes, ...figures, left, arrivals, repeated: repeated.join('+'), ...ended, seed })
+  report(name, { strikes, ...figures, left, arrivals, repeated: repeated.join('+'), ...ended, seed: own })
 }
 
 describe('each committed change is delivered', () => {
@@ -202,6 +211,36 @@ describe('each committed change is delivered', () => {
       await proxy.remove()
     }
   })
+
+  // of recorded changes, which decide here too, the short run has one
+  const failovers = Array.from({ length: size(0, 10) }, (_, index) => seed + index)
+  // processes of a server are found where Linux has them
+  it.skipIf(process.platform !== 'linux').each(failovers)(
+    'though a standby takes the place of the primary [%i]',
+    { timeout: 600_000 },
+    async (own) => {
+      const failover = await startFailover(async (primary) => {
+        await primary.raw(SCHEMA)
+        await ensureChangesTable(primary)
+        await ensureWebhookTables(primary)
+      })
+      const other = knex
+      knex = failover.knex
+      const takeOver = async (_: unknown, random: Random) => {
+        await sleep(1_000 + random.below(1_000))
+        await failover.takeOver()
+        await sleep(1_500)
+      }
+      try {
+        // before PostgreSQL 16 no log is read that a standby writes on: what was answered must be there
+        const count = async () => (await recorded(knex)).length
+        await underFire({ name: 'webhooks, failover', url: failover.url, strikes: 1, strike: takeOver, count, own })
+      } finally {
+        knex = other
+        await failover.stop()
+      }
+    },
+  )
 
   const pgbouncer = findPgBouncer()
   if (!pgbouncer) warnWithoutPgBouncer()
