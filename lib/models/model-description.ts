@@ -176,11 +176,3 @@ export function relationOfKey(model: ModelDescription, property: string): Relati
   }
   return undefined
 }
-
-/** True where a statement may leave a row as it is: a trigger or a rule of the database stands before it. */
-export function mayKeep(
-  { isIndirect, hasHeirs, triggers }: Pick<ModelDescription, 'isIndirect' | 'hasHeirs' | 'triggers'>,
-  event: 'update' | 'delete',
-): boolean {
-  return isIndirect || hasHeirs || triggers.before[event]
-}

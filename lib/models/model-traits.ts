@@ -5,6 +5,7 @@
 import type { Model } from 'objection'
 import { isJsonAttribute } from './build-model.js'
 import { describeModel, oncePerCatalogue } from './describe-model.js'
+import type { ModelDescription } from './model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from './objection.js'
 
 type OwnStatic = keyof ModelClass | 'getJsonSchema' | 'getValidator'
@@ -45,6 +46,8 @@ export interface ModelTraits {
   readonly quietWrites: boolean
   /** Deleting a row runs no hook. */
   readonly plainDeletes: boolean
+  /** Static hooks of the model may cancel such a statement (`cancelQuery()`). */
+  readonly cancels: { readonly update: boolean; readonly delete: boolean }
   /** A statement of ours can name each row by its primary key, and each column. */
   readonly namedRows: boolean
   /** Why no statement of ours reads and locks a row as the model's queries do, as a sentence; null where one does. */
@@ -129,6 +132,7 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
     quietUpdates,
     quietWrites: plainInserts && quietUpdates && keeps('beforeUpdate') && inherits('$beforeUpdate'),
     plainDeletes: plainQueries && deletion === undefined,
+    cancels: { update: !keeps('beforeUpdate'), delete: !keeps('beforeDelete') },
     namedRows,
     holdObstacle: rowObstacle ?? statementObstacle(undefined),
     updateObstacle: statementObstacle(ownUpdates ?? ownChanges),
@@ -136,6 +140,14 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
     bulkDeleteObstacle: methodObstacle(ownDeletes, isKeyed),
   }
 })
+
+/** True where a statement may leave a row as it is: a trigger or a rule of the database, or a hook, stands before it. */
+export function mayKeep(
+  { model, isIndirect, hasHeirs, triggers }: Pick<ModelDescription, 'model' | 'isIndirect' | 'hasHeirs' | 'triggers'>,
+  event: 'update' | 'delete',
+): boolean {
+  return isIndirect || hasHeirs || triggers.before[event] || traitsOf(model).cancels[event]
+}
 
 /** The first column that is read or written through a `get` or `set` of the application's class. */
 function accessorOf(model: ModelClass, base: Overridable): string | undefined {

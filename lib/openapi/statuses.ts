@@ -3,7 +3,7 @@
 import { isSafeMethod } from '../http/context.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
-import { mayKeep } from '../models/model-description.js'
+import { mayKeep } from '../models/model-traits.js'
 import type { ModelClass } from '../models/objection.js'
 import { exposesTriggers } from '../postgres/failed-statement.js'
 import { sendsEvents } from '../renderers/event-stream-renderer.js'

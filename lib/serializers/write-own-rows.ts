@@ -1,6 +1,7 @@
 /** Writes the own rows of objects that are created and changed together: one statement for the new, and one for the stored. */
 
 import type { Model } from 'objection'
+import { isRecord } from '../kernel/records.js'
 import { buildModel, databaseValues, isExpression, isLostOnUpdate } from '../models/build-model.js'
 import { describeModel } from '../models/describe-model.js'
 import { byExactKey } from '../models/exact-key.js'
@@ -195,8 +196,9 @@ async function updateOne({ plan, context }: AnySerializer, item: WriteItem, knex
     const query = ownRow(instance, knex).patch(patch as never)
     return readExactly(query.returning('*') as AnyQueryBuilder)
   })
-  const row: unknown = Array.isArray(rows) ? rows[0] : rows
-  return row ? (row as Model) : leftRow(model, instance, knex)
+  // a hook that cancels the statement may say how many rows it has changed in its place
+  const row = [rows].flat().find(isRecord)
+  return row ? (row as unknown as Model) : leftRow(model, instance, knex)
 }
 
 /** @throws NotFound, PermissionDenied the row is gone, or kept by a policy */

@@ -7,8 +7,8 @@ import { buildModel, databaseValues } from '../models/build-model.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import { exactAt, exactTypes, keepJsonTexts, RememberingTypes } from '../models/exact-types.js'
 import { showKept } from '../models/kept-values.js'
-import { type Column, mayKeep } from '../models/model-description.js'
-import { traitsOf } from '../models/model-traits.js'
+import type { Column } from '../models/model-description.js'
+import { mayKeep, traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
@@ -60,8 +60,19 @@ async function insertPart(model: ModelClass, part: readonly Model[], knex: Query
       }
     })
   const created = (await readExactly(query as AnyQueryBuilder)) as Model[]
+  // a static hook has cancelled the statement, and may have written in its place
+  if (returned === undefined) return rowsInPlace(model, created, knex)
   if (Array.isArray(returned) && returned.length < part.length) throw rowsSkippedError()
   return created
+}
+
+/** The stored rows of instances that no statement has inserted. @throws {ValidationError} one has none */
+async function rowsInPlace(model: ModelClass, rows: readonly Model[], knex: Queryable): Promise<Model[]> {
+  const isKeyed = rows.every((row) => [row.$id() as unknown].flat().every((value) => value != null))
+  const stored = isKeyed ? await storedRows(model, rows, knex) : []
+  const found = stored.filter((row) => row !== undefined)
+  if (found.length < rows.length) throw rowsSkippedError()
+  return found
 }
 
 /** True for a row that its hooks, too, have left without a value. */
@@ -70,7 +81,7 @@ function setsNothing(row: Model): boolean {
   return isEmpty && Object.keys(row.$toDatabaseJson()).length === 0
 }
 
-/** The refusal of a list of which a trigger or a rule of the database has left out rows; it must not be committed. */
+/** The refusal of rows of which a trigger or a rule of the database, or a hook, has left out some; it must not be committed. */
 export function rowsSkippedError(): ValidationError {
   return new ValidationError('Invalid value.')
 }
@@ -144,7 +155,15 @@ export async function leftRows(
   rows: readonly Model[],
   knex: Queryable,
 ): Promise<readonly (Model | undefined)[]> {
-  if (rows.length === 0 || !mayKeep(describeModel(model), 'update')) return []
+  return rows.length === 0 || !mayKeep(describeModel(model), 'update') ? [] : storedRows(model, rows, knex)
+}
+
+/** Rows as they are stored, by the keys of their objects; undefined for one that is not there. */
+async function storedRows(
+  model: ModelClass,
+  rows: readonly Model[],
+  knex: Queryable,
+): Promise<readonly (Model | undefined)[]> {
   const found = (await readExactly(whereRows(ownRows(model, knex), rows))) as Model[]
   return findSame(model, rows, { found, knex })
 }

@@ -27,7 +27,7 @@ import {
 } from 'koa-viewsets'
 import { transaction } from 'koa-viewsets/plugins'
 import { Model, type Pojo, QueryBuilder, raw } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Author, Book, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
 import { serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
@@ -454,6 +454,88 @@ describe('[A8] A trigger', () => {
     expect(await rowsOf('select * from quarantine')).toEqual([])
     expect(await rowsOf('select * from inbox')).toEqual([])
     expect((await send('POST', '/inbox', { text: 'good' })).status).toBe(201)
+  })
+})
+
+describe('[A8] A static hook that cancels a statement', () => {
+  const model = tableOf('marked')
+  const RESULTS = [undefined, 0, 1]
+
+  /** Cancels with `result`, once `work` has done what it does in place of the statement. */
+  function cancelling(
+    hook: `before${'Insert' | 'Update' | 'Delete'}`,
+    result: unknown,
+    work?: (own: Hooks) => unknown,
+  ) {
+    class Cancelling extends model {}
+    return Object.assign(Cancelling, {
+      [hook]: async (own: Hooks) => {
+        own.cancelQuery((await work?.(own)) ?? result)
+      },
+    })
+  }
+
+  /** What such a hook is told, as far as these tests need it. */
+  interface Hooks {
+    readonly transaction: Knex
+    readonly inputItems: readonly { readonly id: number }[]
+    asFindQuery(): { patch(values: object): Promise<number> }
+    cancelQuery(result: unknown): void
+  }
+
+  function serve(own: typeof Model, isHidden: boolean) {
+    class View extends BulkModelViewSet {
+      static override model = own
+      static override serializerClass = serializerOf(own, ['id', 'kept'])
+      override getQueryset() {
+        const query = super.getQueryset()
+        return isHidden ? query.whereNull('gone_at') : query
+      }
+    }
+    return serveViews({ marked: View })
+  }
+
+  beforeEach(() => rowsOf('truncate marked; insert into marked (id, kept) values (1, false), (2, false), (3, false)'))
+
+  it.each(RESULTS)('leaves objects as they are, and answers what is stored (%s)', async (result) => {
+    const { send } = await serve(cancelling('beforeUpdate', result), false)
+    const json = { id: 1, kept: false }
+    expect(await send('PATCH', '/marked/1', { kept: true })).toMatchObject({ status: 200, json })
+    expect(await send('PUT', '/marked/1', { id: 1, kept: true })).toMatchObject({ status: 200, json })
+    const items = [1, 2].map((id) => ({ id, kept: true }))
+    const stored = items.map(({ id }) => ({ id, kept: false }))
+    expect(await send('PATCH', '/marked/bulk', items)).toMatchObject({ status: 200, json: stored })
+    expect(await rowsOf('select id from marked where kept')).toEqual([])
+  })
+
+  it.each(RESULTS)('has deleted what it marks, once it is no longer to be seen (%s)', async (result) => {
+    const mark = async (own: Hooks) => void (await own.asFindQuery().patch({ gone_at: new Date() }))
+    const { send } = await serve(cancelling('beforeDelete', result, mark), true)
+    expect((await send('DELETE', '/marked/1')).status).toBe(204)
+    expect(await send('DELETE', '/marked/bulk', [2, 3])).toMatchObject({ status: 200, json: { deleted: [2, 3] } })
+    expect(await rowsOf('select id from marked where gone_at is not null order by id')).toHaveLength(3)
+  })
+
+  it('refuses deletions of what stays', async () => {
+    const { send } = await serve(cancelling('beforeDelete', 0), false)
+    expect((await send('DELETE', '/marked/1')).status).toBe(403)
+    expect((await send('DELETE', '/marked/bulk', [2, 3])).status).toBe(403)
+    expect(await rowsOf('select id from marked')).toHaveLength(3)
+  })
+
+  it('has inserted what is there, and refuses what is not', async () => {
+    const insert = async ({ inputItems, transaction }: Hooks) =>
+      void (await transaction('marked').insert(inputItems.map(({ id }) => ({ id, kept: true }))))
+    const writing = await serve(cancelling('beforeInsert', undefined, insert), false)
+    expect(await writing.send('POST', '/marked', { id: 4 })).toMatchObject({ status: 201, json: { id: 4, kept: true } })
+    const json = [5, 6].map((id) => ({ id, kept: true }))
+    expect(await writing.send('POST', '/marked/bulk', [{ id: 5 }, { id: 6 }])).toMatchObject({ status: 201, json })
+    for (const result of [...RESULTS, []]) {
+      const { send } = await serve(cancelling('beforeInsert', result), false)
+      expect((await send('POST', '/marked', { id: 7 })).status).toBe(400)
+      expect((await send('POST', '/marked/bulk', [{ id: 7 }, { id: 8 }])).status).toBe(400)
+    }
+    expect(await rowsOf('select id from marked')).toHaveLength(6)
   })
 })
 
