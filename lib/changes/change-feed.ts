@@ -6,9 +6,9 @@ import { configOf } from '../models/describe-model.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { scopeOf } from '../postgres/scoped-knex.js'
 import { ChangeSignal } from './change-signal.js'
-import { currentPosition, isLast, type NewChanges, selectNew } from './changes-table.js'
 import { hearOfChanges } from './committed-changes.js'
 import type { Position } from './position.js'
+import { currentPosition, isLast, type NewChanges, selectNew } from './select-changes.js'
 
 /** The most changes that are read at once. */
 export const PAGE = 500

@@ -4,8 +4,8 @@ import { eventText } from '../http/event-stream.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { oncePer } from '../kernel/once-per.js'
 import { type ChangeFeed, PAGE } from './change-feed.js'
-import { currentSnapshot, type FoundChange, isLast, type NewChanges, selectNew } from './changes-table.js'
 import { isBehind, type Position, positionText, shownBy } from './position.js'
+import { currentSnapshot, type FoundChange, isLast, type NewChanges, selectNew } from './select-changes.js'
 import { VisibleChanges } from './visible-changes.js'
 
 /** How many statements ask at the same time what groups of callers see, and how many of those who came back what they missed. */

@@ -26,7 +26,7 @@ import { lockRows } from '../serializers/lock-rows.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { RequestLog } from '../views/request/log-writes.js'
-import { type Change, type ChangeOrigin, insertChanges } from './changes-table.js'
+import { type Change, type ChangeOrigin, insertChanges } from './insert-changes.js'
 import { readImages, readStates } from './read-images.js'
 import type { NestedRows } from './recorded-fields.js'
 

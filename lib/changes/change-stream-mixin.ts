@@ -12,8 +12,9 @@ import type { GenericView } from '../views/generic-view.js'
 import type { ViewConstructor } from '../views/mixins/mixin.js'
 import { type ChangeFeed, feedOf } from './change-feed.js'
 import { type Listener, listenersOf } from './change-listeners.js'
-import { currentPosition, isWithin, nameIn } from './changes-table.js'
+import { nameIn } from './changes-table.js'
 import { type Position, positionText, readPosition } from './position.js'
+import { currentPosition, isWithin } from './select-changes.js'
 import { VisibleChanges } from './visible-changes.js'
 
 /** How many changes a client may have missed; where there are more it is told to read its list again. */

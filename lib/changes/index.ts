@@ -2,7 +2,7 @@
 
 export { ChangeStreamMixin, type ChangeStreamOptions } from './change-stream-mixin.js'
 export { ChangesMixin } from './changes-mixin.js'
-export { ensureChangesTable, sweepChanges } from './changes-table.js'
+export { ensureChangesTable, sweepChanges } from './changes-partitions.js'
 export { HistoryMixin } from './history-mixin.js'
 export { type ChangesPage, type ReadChange, type ReadChangesOptions, readChanges } from './read-changes.js'
 export { recordChange } from './record-change.js'

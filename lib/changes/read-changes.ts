@@ -3,8 +3,8 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { parseJson } from '../kernel/parse-json.js'
-import { currentPosition, type RecordedChange, selectNew } from './changes-table.js'
 import { BEGINNING, type Position, positionText, readPosition } from './position.js'
+import { currentPosition, type RecordedChange, selectNew } from './select-changes.js'
 
 /** A change of an object, as it was recorded. */
 export interface ReadChange {

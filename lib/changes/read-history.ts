@@ -21,8 +21,8 @@ import { isBuiltIn } from '../views/built-in.js'
 import type { GenericView } from '../views/generic-view.js'
 import { querysetOf } from '../views/steps/visible-query.js'
 import { keyText } from './change-log.js'
-import { type RecordedChange, selectChanges } from './changes-table.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
+import { type RecordedChange, selectChanges } from './select-changes.js'
 
 /** Which changes of an object. */
 export interface HistoryPage {

@@ -4,7 +4,7 @@ import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { insertChanges } from './changes-table.js'
+import { insertChanges } from './insert-changes.js'
 import { originOf } from './recording.js'
 
 /** A change that the application makes itself. */

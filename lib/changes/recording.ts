@@ -20,8 +20,9 @@ import type { GenericViewClass } from '../views/generic-view-class.js'
 import { declaredInput } from '../views/input-class.js'
 import { resourceOf } from '../views/resource.js'
 import { ChangeLog, clientKey, type Recorded } from './change-log.js'
-import { type ChangeOrigin, changesTable, findChangesTable } from './changes-table.js'
+import { changesTable, findChangesTable } from './changes-table.js'
 import { decidingColumns } from './deciding-columns.js'
+import type { ChangeOrigin } from './insert-changes.js'
 import { nestedRows, recordedClass, unseen } from './recorded-fields.js'
 
 /** What of a view set's objects is recorded. Annotate with this type to leave subclasses free. */

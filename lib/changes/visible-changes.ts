@@ -19,9 +19,10 @@ import { whereAnyKey } from '../queryset/where-keys.js'
 import type { GenericView } from '../views/generic-view.js'
 import { visibleQuery } from '../views/steps/visible-query.js'
 import { clientKey } from './change-log.js'
-import { type FoundChange, laterStates, tableIn } from './changes-table.js'
+import { tableIn } from './changes-table.js'
 import { policyCondition } from './policy-condition.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
+import { type FoundChange, laterStates } from './select-changes.js'
 
 /** After how many milliseconds a query is built anew. */
 const WRITTEN_ANEW = 1_000

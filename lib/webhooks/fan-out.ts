@@ -1,8 +1,8 @@
 /** Reads changes as they are committed, and writes what endpoints are to be told of them: each once, whichever process does so. */
 
 import type { Knex } from 'knex'
-import { currentPosition, isLast, selectByIds, selectNew } from '../changes/changes-table.js'
 import { type Position, positionText, readPosition } from '../changes/position.js'
+import { currentPosition, isLast, selectByIds, selectNew } from '../changes/select-changes.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import {
   addDeliveries,

@@ -1,8 +1,8 @@
 /** Makes of changes what endpoints are to be told: of what their owners see, and no more of it than they may read. */
 
 import { createHash } from 'node:crypto'
-import type { FoundChange } from '../changes/changes-table.js'
 import { only } from '../changes/read-history.js'
+import type { FoundChange } from '../changes/select-changes.js'
 import type { SeenSides } from '../changes/visible-changes.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import type { NewDelivery } from './delivery-table.js'

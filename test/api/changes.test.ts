@@ -40,6 +40,7 @@ import { formatExplanations } from '../../lib/tools/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { LIBRARY } from '../support/library.js'
+import { pagesReadBy } from '../support/pages-read.js'
 import { grantLogin, runsAsRole } from '../support/roles.js'
 import { Random } from '../trust/support/random.js'
 import { report, seed, size } from '../trust/support/size.js'
@@ -1118,6 +1119,34 @@ describe('readChanges()', () => {
     [{ limit: 0 }, 'limit is 0; give a whole number of at least 1'],
   ])('refuses %o', async (options, message) => {
     await expect(readChanges(database.knex, options)).rejects.toThrow(message)
+  })
+})
+
+describe('reading on', () => {
+  const many = (trx: Knex, count: number) =>
+    trx.raw(
+      `insert into koa_viewsets_changes (model, key, action) select 'others', n::text, 'x' from generate_series(1, ?) n`,
+      [count],
+    )
+
+  it('reads as much of a long table as of a short one, and beside a transaction that is running for long', async () => {
+    const { knex } = database
+    const running = await knex.transaction()
+    try {
+      await many(running, 1)
+      const { position } = await readChanges(knex, { position: 'now' })
+      const before = await pagesReadBy(knex, () => readChanges(knex, { position }))
+      for (let times = 0; times < 20; times++) await many(knex, 1_000)
+      const { position: here } = await readChanges(knex, { position: 'now' })
+      await many(knex, 2)
+      const pages = await pagesReadBy(knex, () => readChanges(knex, { position: here }))
+      // the whole table has some hundreds
+      console.log(before, pages)
+      expect(pages - before).toBeLessThan(100)
+      expect((await readChanges(knex, { position: here })).changes).toHaveLength(2)
+    } finally {
+      await running.rollback()
+    }
   })
 })
 

@@ -8,6 +8,7 @@ import { ensureChangesTable } from '../../lib/changes/index.js'
 import { claimDeliveries } from '../../lib/webhooks/delivery-table.js'
 import { ensureWebhookTables } from '../../lib/webhooks/index.js'
 import { createSecret } from '../../lib/webhooks/sign-webhook.js'
+import { pagesReadBy } from '../support/pages-read.js'
 import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
 import { toUrl } from '../support/program.js'
 import { startProxy } from '../support/proxy.js'
@@ -260,24 +261,10 @@ describe('each committed change is delivered', () => {
 })
 
 describe('a claim', () => {
-  interface Sent {
-    readonly sql: string
-    readonly bindings: readonly unknown[]
-  }
-
   /** Pages that a claim reads. */
-  async function pagesOf(proven: readonly string[]): Promise<number> {
-    const sent: Sent[] = []
-    const listen = (query: Sent) => void sent.push(query)
-    knex.on('query', listen)
+  const pagesOf = (proven: readonly string[]) => {
     const claiming = { endpoints: 'koa_viewsets_webhook_endpoints', limit: 50, perEndpoint: 5, lease: 45 }
-    await claimDeliveries(knex, { ...claiming, proven, busy: new Map() })
-    knex.off('query', listen)
-    const [{ sql, bindings }] = sent as [Sent]
-    const explain = `explain (analyze, buffers, format json) ${sql.replaceAll(/\$\d+/g, '?')}`
-    const { rows } = await knex.raw(explain, bindings as never)
-    const { Plan: plan } = rows[0]['QUERY PLAN'][0]
-    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+    return pagesReadBy(knex, () => claimDeliveries(knex, { ...claiming, proven, busy: new Map() }))
   }
 
   it('looks at no backlog: neither of a dead endpoint, nor of an object', { timeout: 600_000 }, async () => {

@@ -1,0 +1,177 @@
+/** Reads recorded changes: those of an object, and those that were committed since a position. */
+
+import type { Queryable } from '../postgres/pg-types.js'
+import { runRaw } from '../postgres/type-parsers.js'
+import { NUMBER, nameIn, rowsOf, tableIn } from './changes-table.js'
+import type { Change } from './insert-changes.js'
+import { type Position, type Seen, snapshotAfter } from './position.js'
+
+/** A change as it was recorded. */
+export interface RecordedChange extends Omit<Change, 'was'> {
+  readonly id: string
+  /** As answers have it, in UTC with microseconds. */
+  readonly madeAt: string
+  readonly caller: string | null
+  readonly requestId: string | null
+}
+
+/** In camel case, which a mapper of knex leaves as it is. */
+const COLUMNS = `c.id::text, model, key, action, caller, request_id::text as "requestId", before::text, after::text,
+  to_char(made_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "madeAt"`
+
+const BESIDE = 'was::text, transaction::text'
+
+/** Which changes. */
+export interface AskedChanges {
+  readonly model: string
+  readonly key: string
+  /** What is deleted may come back. */
+  readonly isSoft: boolean
+  /** Only those with a smaller id. */
+  readonly before: number | string | undefined
+  readonly limit: number
+}
+
+/** The changes of the object that is there now, the last first: what had its key before was another one. */
+export async function selectChanges(
+  knex: Queryable,
+  { model, key, isSoft, before, limit }: AskedChanges,
+): Promise<readonly RecordedChange[]> {
+  const table = tableIn(knex)
+  // looks through what was asked for before, and not through all that there is
+  const sql = `select ${COLUMNS} from ${table} as c where model = ? and key = ? and (?::bigint is null or c.id < ? and not exists (
+      select from ${table} where model = ? and key = ? and id >= ? and action = any(?::text[])
+    )) order by c.id desc limit ?`
+  const name = await nameIn(knex, model)
+  const ends = ['purge', ...(isSoft ? [] : ['delete'])]
+  const from = before ?? null
+  const values = [name, key, from, from, name, key, from, ['create', ...ends], limit]
+  const rows = await rowsOf<readonly RecordedChange[]>(knex, sql, values)
+  const end = rows.findIndex(({ action }) => ends.includes(action))
+  const own = end < 0 ? rows : rows.slice(0, end)
+  const begin = own.findIndex(({ action }) => action === 'create')
+  return begin < 0 ? own : own.slice(0, begin + 1)
+}
+
+/** Changes that were committed since another reading, and where to go on. */
+export interface NewChanges {
+  readonly changes: readonly FoundChange[]
+  readonly position: Position
+}
+
+/** And what else those know that tell of it. */
+export interface FoundChange extends RecordedChange, Pick<Change, 'was'> {
+  /** The number of its transaction (`xid8`). */
+  readonly transaction: string
+}
+
+/**
+ * What a statement sees. A standby does not tell which transactions are running: there it is what has ended before the oldest
+ * of them.
+ */
+const SNAPSHOT = `case when pg_is_in_recovery()
+    then format('%1$s:%1$s:', pg_snapshot_xmin(pg_current_snapshot()))::pg_snapshot else pg_current_snapshot() end`
+
+/**
+ * Where a reading begins that wants only what is committed from now on. The message has no meaning: once it is committed, so is
+ * on the disk what the snapshot has seen; see `snapshotAfter()`.
+ */
+export async function currentPosition(knex: Queryable): Promise<Position> {
+  const { rows } = await runRaw<{ rows: readonly [{ last: string }] }>(
+    knex,
+    `select (${SNAPSHOT})::text as last,
+       case when not pg_is_in_recovery() then pg_logical_emit_message(true, 'koa-viewsets', '') end`,
+  )
+  return { last: rows[0].last }
+}
+
+/** What is committed by now, for this moment only: where a server crashes, numbers of transactions may be given once more. */
+export async function currentSnapshot(knex: Queryable): Promise<string> {
+  const sql = 'select pg_current_snapshot()::text as snapshot'
+  const { rows } = await runRaw<{ rows: readonly [{ snapshot: string }] }>(knex, sql)
+  return rows[0].snapshot
+}
+
+/**
+ * The changes that a snapshot did not show, two values of SQL: those of transactions that it saw running, and of later ones.
+ * An index finds them, however many changes there are, and however long a transaction is running. The range has two ends, as a
+ * planner that knows nothing yet of a month takes one without an end for a third of it.
+ */
+const notShownBy = (table: string) => `(
+    select id, transaction from ${table} where (${NUMBER}) >= pg_snapshot_xmax(?::pg_snapshot)::text::bigint
+      and (${NUMBER}) < pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+    union all select id, transaction from ${table} where (${NUMBER}) = any(
+      array(select running::text::bigint from pg_snapshot_xip(?::pg_snapshot) as running)
+    )
+  )`
+
+/**
+ * The changes that were committed since a position, those of one object in their order. Nothing is waited for: a change whose
+ * transaction is still running is in no snapshot, and comes with the one that shows it, whatever its id.
+ */
+export async function selectNew(knex: Queryable, { last, next }: Position, limit: number): Promise<NewChanges> {
+  const table = tableIn(knex)
+  // each by its id, though the planner knows nothing yet of a month that has just begun
+  const sql = next
+    ? `select ?::text as snapshot, ${COLUMNS}, ${BESIDE} from ${table} as c
+       where c.id > ?::bigint and pg_visible_in_snapshot(transaction, ?::pg_snapshot)
+         and not pg_visible_in_snapshot(transaction, ?::pg_snapshot) order by c.id limit ?`
+    : `with now as materialized (select ${SNAPSHOT} as snapshot),
+       fresh as materialized (
+         select id, ${NUMBER} as number from ${notShownBy(table)} as found, now where pg_visible_in_snapshot(transaction, snapshot)
+           and transaction is distinct from pg_current_xact_id_if_assigned()
+       )
+       select now.snapshot::text, (select max(number)::text from fresh) as newest, pg_current_xact_id_if_assigned()::text as own, found.* from now left join lateral (
+         select c.*, own.id as place from (select id from fresh order by id limit ?) as own
+         cross join lateral (select ${COLUMNS}, ${BESIDE} from ${table} as c where c.id = own.id offset 0) as c
+       ) as found on true order by found.place`
+  const values = next ? [next.snapshot, next.id, next.snapshot, last, limit] : [last, last, limit]
+  const rows = await rowsOf<readonly NewRow[]>(knex, sql, values)
+  const changes = rows.filter(({ id }) => id !== null)
+  const snapshot = next?.snapshot ?? snapshotAfter(last, rows[0] as NewRow)
+  const isEnd = changes.length < limit
+  const id = changes.at(-1)?.id ?? '0'
+  return { changes, position: isEnd ? { last: snapshot } : { last, next: { snapshot, id } } }
+}
+
+/** The changes that are there of these, in the order of their ids. */
+export function selectByIds(knex: Queryable, ids: readonly string[]): Promise<readonly FoundChange[]> {
+  const sql = `select ${COLUMNS}, ${BESIDE} from ${tableIn(knex)} as c where c.id = any(?::bigint[]) order by c.id`
+  return rowsOf<readonly FoundChange[]>(knex, sql, [ids])
+}
+
+/**
+ * True where so many changes, at the most, have come since a position; false where there are more, or where it is of another
+ * database, whose transactions were counted otherwise.
+ */
+export async function isWithin(knex: Queryable, { last, next }: Position, most: number): Promise<boolean> {
+  const { snapshot } = next ?? { snapshot: last }
+  const [{ isKnown, count }] = await rowsOf<readonly [{ isKnown: boolean; count: unknown }]>(
+    knex,
+    `select pg_snapshot_xmax(?::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot()) as "isKnown", count(*)
+       from (select from ${notShownBy(tableIn(knex))} as fresh limit ?) as found`,
+    [snapshot, last, last, most + 1],
+  )
+  return isKnown && Number(count) <= most
+}
+
+/** Of each change what the object was like before its next one; null where there is none yet. */
+export async function laterStates(
+  knex: Queryable,
+  changes: readonly Pick<FoundChange, 'id' | 'model' | 'key'>[],
+): Promise<readonly (string | null)[]> {
+  const cells = (cell: 'id' | 'model' | 'key') => changes.map((change) => change[cell])
+  const sql = `select (select n.was::text from ${tableIn(knex)} as n
+      where n.model = w.model and n.key = w.key and n.id > w.id and n.was is not null order by n.id limit 1) as was
+    from unnest(?::bigint[], ?::text[], ?::text[]) with ordinality as w(id, model, key, place) order by w.place`
+  const values = [cells('id'), cells('model'), cells('key')]
+  const rows = await rowsOf<readonly { readonly was: string | null }[]>(knex, sql, values)
+  return rows.map(({ was }) => was)
+}
+
+/** True where reading from one position to another has found all there is. */
+export function isLast(from: Position, { next }: Position): boolean {
+  return from.next === undefined && next === undefined
+}
+
+interface NewRow extends FoundChange, Seen {}
