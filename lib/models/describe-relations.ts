@@ -23,6 +23,7 @@ export function describeRelations(model: ModelClass): Map<string, RelationDescri
         ownerProperties: relation.ownerProp.props,
         relatedProperties: relation.relatedProp.props,
         through: kind === 'many-to-many' || kind === 'has-one-through' ? describeJoin(model, relation) : undefined,
+        beforeInsert: mappingOf(model, relation.name).beforeInsert,
       }
       return [relation.name, description]
     }),
@@ -89,7 +90,7 @@ function extrasOf(relation: Relation): readonly Extra[] {
 interface Mapping {
   readonly modify?: unknown
   readonly filter?: unknown
-  readonly beforeInsert?: unknown
+  readonly beforeInsert?: RelationDescription['beforeInsert']
   readonly modelClass?: unknown
   readonly join?: { readonly from?: unknown; readonly to?: unknown; readonly through?: Mapping }
 }

@@ -1,4 +1,5 @@
 /** Types of what is known of a model: its columns, keys and relations. */
+import type { Model, QueryContext } from 'objection'
 import type { PropertySchema } from '../kernel/json-schema.js'
 import type { CatalogueColumn, TakenWrites, Triggers } from './catalogue.js'
 import type { Checked } from './check-constraint.js'
@@ -52,6 +53,8 @@ export interface RelationDescription {
   readonly relatedProperties: readonly string[]
   /** The join table; undefined where the tables themselves hold the keys. */
   readonly through: JoinTable | undefined
+  /** What the mapping adds to related objects before they are inserted; undefined for nothing. */
+  readonly beforeInsert: ((row: Model, context: QueryContext) => unknown) | undefined
 }
 
 /** The table of a relation that neither of its models holds the key of. */

@@ -7,7 +7,7 @@ import type { RelationDescription } from '../models/model-description.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { isKept } from './unchanged.js'
-import { changesNothing, DECIDED } from './validated-item.js'
+import { ADDED_BY, changesNothing, DECIDED } from './validated-item.js'
 
 type Data = Record<string, unknown>
 
@@ -19,6 +19,8 @@ export interface Writes {
   readonly kept: Data
   /** What the surrounding object decides, by property. */
   readonly decided: Data | undefined
+  /** The relation that a new object is inserted for, where its mapping has a hook. */
+  readonly addedBy: RelationDescription | undefined
   /** Nested objects that this row points to, written before it. */
   readonly before: readonly NestedWrite[]
   /** Nested objects that point to this row, written after it. */
@@ -77,9 +79,10 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
       columns[bound?.column?.property ?? propertyOf(serializer, name)] = value
     }
   }
-  const { [DECIDED]: decided } = data as { [DECIDED]?: Data }
+  const { [DECIDED]: decided, [ADDED_BY]: addedBy } = data as { [DECIDED]?: Data; [ADDED_BY]?: RelationDescription }
   for (const property of Object.keys(columns)) delete kept[property]
-  return { columns, kept, decided, before, after, sets, hasRelated: before.length + after.length + sets.length > 0 }
+  const hasRelated = before.length + after.length + sets.length > 0
+  return { columns, kept, decided, addedBy, before, after, sets, hasRelated }
 }
 
 /**

@@ -29,6 +29,9 @@ export const TARGET = Symbol('the object that nested data changes')
 /** Marks validated data of a nested object with what the surrounding one decides, by property. Spreading the data keeps it. */
 export const DECIDED = Symbol('the values that the surrounding object decides')
 
+/** Marks validated data of a new nested object with the relation whose mapping adds to it. Spreading the data keeps it. */
+export const ADDED_BY = Symbol('the relation that a new object is inserted for')
+
 /** Marks validated data with the external ids that its keys were given as, by field name. Spreading the data keeps it. */
 export const GIVEN = Symbol('the external ids that keys were given as')
 

@@ -1,6 +1,6 @@
 /** Writes the own rows of objects that are created and changed together: one statement for the new, and one for the stored. */
 
-import type { Model } from 'objection'
+import type { Model, QueryContext } from 'objection'
 import { isRecord } from '../kernel/records.js'
 import { buildModel, databaseValues, isExpression, isLostOnUpdate } from '../models/build-model.js'
 import { describeModel } from '../models/describe-model.js'
@@ -93,7 +93,13 @@ async function insert(serializer: AnySerializer, items: readonly WriteItem[], { 
   const rows = await allAtOnce({
     items,
     knex,
-    write: (part, trx) => insertRows(model, part.map(take), trx),
+    write: async (part, trx) => {
+      const rows = part.map(take)
+      const context = { transaction: trx } as QueryContext
+      for (const [index, { writes }] of part.entries())
+        await writes.addedBy?.beforeInsert?.(rows[index] as Model, context)
+      return insertRows(model, rows, trx)
+    },
     view: serializer.context.view,
     tell: (error, { data }) => inOwnTerms(serializer, data, error),
   })

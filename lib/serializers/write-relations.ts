@@ -22,7 +22,7 @@ import { type Path, prefixErrors, prefixed } from './prefix-errors.js'
 import { namesOfRows } from './row-keys.js'
 import type { KeySet, NestedWrite } from './split-writes.js'
 import { leadingOf } from './validate-related.js'
-import { DECIDED, TARGET } from './validated-item.js'
+import { ADDED_BY, DECIDED, TARGET } from './validated-item.js'
 import { type KeyLink, relate, relatedQuery, replaceSets } from './write-links.js'
 import { writeLogOf } from './write-log.js'
 import type { WriteItem } from './write-own-rows.js'
@@ -46,11 +46,10 @@ export async function writeBefore(serializer: AnySerializer, items: readonly Wri
   for (const [bound, asked] of byField(serializer, items, 'before')) {
     const { field, relation } = asked[0] as Asked
     const child = serializer.child(bound, field.serializerClass)
-    const entries = asked.map(({ item, value, path }) => ({
-      data: value as Data,
-      instance: item.instance && ((item.instance as Row)[relation.name] as Model | null | undefined),
-      path,
-    }))
+    const entries = asked.map(({ item, value, path }) => {
+      const instance = item.instance && ((item.instance as Row)[relation.name] as Model | null | undefined)
+      return { data: value && !instance ? added(relation, value as Data) : (value as Data), instance, path }
+    })
     const given = entries.filter(({ data }) => data !== null)
     const stored = given.flatMap(({ instance }) => instance ?? [])
     if (stored.length > 0) await lockCurrent(serializer, relation, asked)
@@ -276,7 +275,7 @@ async function writeRelated(serializer: AnySerializer, child: AnySerializer, ask
     return ([value ?? []].flat() as Data[]).map((one, index) => {
       const instance = (one as { [TARGET]?: Model })[TARGET] ?? current
       const marked = keys && shares ? { ...one, [DECIDED]: keys } : one
-      const data = keys && !instance ? { ...marked, ...keys } : marked
+      const data = instance ? marked : added(relation, { ...marked, ...keys })
       return { owner, data, instance, path: places[index] as Path }
     })
   })
@@ -291,6 +290,11 @@ async function writeRelated(serializer: AnySerializer, child: AnySerializer, ask
     return instance ? [] : [{ owner, key, path, isOfStored: false }]
   })
   await relate(serializer, relation, created)
+}
+
+/** Data of an object that is inserted for a relation. */
+function added(relation: RelationDescription, data: Data): Data {
+  return relation.beforeInsert ? { ...data, [ADDED_BY]: relation } : data
 }
 
 /** Objects of a serializer that writes them in its own way are written one by one. */

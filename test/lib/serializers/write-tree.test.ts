@@ -11,6 +11,7 @@ import { prepareModels } from 'koa-viewsets/tools'
 import { Model, type QueryContext, type RelationMappings } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { countQueries, createDatabase, type TestDatabase } from '../../support/database.js'
+import type { SerializerClass } from '../../support/views.js'
 import { size } from '../../trust/support/size.js'
 
 const schema = `
@@ -798,5 +799,83 @@ describe('code of the application', () => {
       { box_id: 1, tag_id: 2, kind: 'main' },
       { box_id: 1, tag_id: 1, kind: 'other' },
     ])
+  })
+})
+
+describe('What the mapping of a relation adds', () => {
+  const known = new Map<typeof Model, typeof Model>()
+
+  /** The model as a class whose relations write their names behind the texts of what they insert. */
+  function noting(model: typeof Model): typeof Model {
+    const made = known.get(model)
+    if (made) return made
+    class Noting extends model {
+      static override get relationMappings(): RelationMappings {
+        const own = Object.entries((model.relationMappings ?? {}) as RelationMappings).map(([name, mapping]) => {
+          const beforeInsert = async (row: Data, { transaction }: QueryContext) => {
+            await transaction.raw('select 1')
+            for (const text of ['name', 'text', 'label', 'slug']) if (row[text]) row[text] += ` of ${name}`
+          }
+          return [name, { ...mapping, modelClass: noting(mapping.modelClass as typeof Model), beforeInsert }] as const
+        })
+        return Object.fromEntries(own)
+      }
+    }
+    known.set(model, Noting)
+    return Noting
+  }
+
+  /** A serializer of that class; `isOwn` creates objects by code of its own. */
+  function notingSerializer(model: typeof Model, Class: SerializerClass, isOwn: boolean): SerializerClass {
+    const relations = model.getRelations()
+    const declared = Object.entries(Class.declaredFields).map(([name, field]) => {
+      const { serializerClass, many: isMany } = field as NestedSerializer
+      const { relatedModelClass } = relations[name] as unknown as { relatedModelClass: typeof Model }
+      const nested = notingSerializer(relatedModelClass, serializerClass as SerializerClass, isOwn)
+      return [name, isMany ? new NestedSerializer(nested, many) : new NestedSerializer(nested, maybe)] as const
+    })
+    class Noting extends Class {
+      static override schemaName = `Noting${Class.name}`
+      static override model = model
+      static override declaredFields: DeclaredFields = Object.fromEntries(declared)
+    }
+    class Own extends Noting {
+      override create(data: Data) {
+        return super.create({ ...data })
+      }
+    }
+    return isOwn ? Own : Noting
+  }
+
+  it.each([false, true])('is added to new objects, and to no others (created by own code: %s)', async (isOwn) => {
+    const model = noting(Shop)
+    for (const own of MODELS.map(noting)) own.knex(database.knex)
+    await prepareModels(MODELS.map(noting))
+    const Shops = notingSerializer(model, ShopSerializer, isOwn)
+    const tree = (n: string) => ({
+      name: n,
+      owner: { name: 'o', city: { name: 'c' } },
+      sign: { text: 's' },
+      shelves: [{ label: 'l', boxes: [{ label: 'b' }, { label: 'b' }], tags: [{ slug: 't' }] }],
+      lines: [{ position: 1, text: 'x' }],
+    })
+    const [made] = await save(Shops, [tree('one'), tree('two')])
+    const texts = async () => {
+      const found = await Promise.all(
+        TABLES.split(', ')
+          .filter((table) => !table.includes('_tags'))
+          .map(async (table) =>
+            (await database.knex(table)).map((row) => row.name ?? row.text ?? row.label ?? row.slug),
+          ),
+      )
+      return (found.flat() as string[]).filter((text) => !text.startsWith('tag '))
+    }
+    const once = ['c of city', 'o of owner', 's of sign', 'l of shelves', 'b of boxes', 'b of boxes', 'x of lines']
+    expect((await texts()).toSorted()).toEqual(['one', 'two', ...once, ...once, 't of tags', 't of tags'].toSorted())
+    const [obj] = await model.query().where('id', made.id)
+    const sign = { text: 'S' }
+    const shelves = [{ id: made.shelves[0].id, label: 'L' }, { label: 'new' }]
+    await save(Shops, { sign, shelves }, { obj, partial: true })
+    expect(await texts()).toEqual(expect.arrayContaining(['S', 'L', 'new of shelves']))
   })
 })
