@@ -155,14 +155,17 @@ export async function isWithin(knex: Queryable, { last, next }: Position, most: 
   return isKnown && Number(count) <= most
 }
 
+/** What the object of a change `w` was like before its next one. */
+export const nextState = (table: string) => `select n.was::text from ${table} as n
+      where n.model = w.model and n.key = w.key and n.id > w.id and n.was is not null order by n.id limit 1`
+
 /** Of each change what the object was like before its next one; null where there is none yet. */
 export async function laterStates(
   knex: Queryable,
   changes: readonly Pick<FoundChange, 'id' | 'model' | 'key'>[],
 ): Promise<readonly (string | null)[]> {
   const cells = (cell: 'id' | 'model' | 'key') => changes.map((change) => change[cell])
-  const sql = `select (select n.was::text from ${tableIn(knex)} as n
-      where n.model = w.model and n.key = w.key and n.id > w.id and n.was is not null order by n.id limit 1) as was
+  const sql = `select (${nextState(tableIn(knex))}) as was
     from unnest(?::bigint[], ?::text[], ?::text[]) with ordinality as w(id, model, key, place) order by w.place`
   const values = [cells('id'), cells('model'), cells('key')]
   const rows = await rowsOf<readonly { readonly was: string | null }[]>(knex, sql, values)

@@ -19,16 +19,22 @@ import { whereAnyKey } from '../queryset/where-keys.js'
 import type { GenericView } from '../views/generic-view.js'
 import { visibleQuery } from '../views/steps/visible-query.js'
 import { clientKey } from './change-log.js'
-import { tableIn } from './changes-table.js'
 import { policyCondition } from './policy-condition.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
-import { type FoundChange, laterStates } from './select-changes.js'
+import {
+  type AskedChange,
+  changeAt,
+  givenStates,
+  type HeardChange,
+  laterState,
+  rowStates,
+  type SeenRow,
+  stateAt,
+} from './row-states.js'
+import { laterStates } from './select-changes.js'
 
 /** After how many milliseconds a query is built anew. */
 const WRITTEN_ANEW = 1_000
-
-/** A change of one object, as far as one must know it to tell who saw the object. */
-export type HeardChange = Pick<FoundChange, 'id' | 'model' | 'key' | 'action' | 'was'>
 
 /** What the list of a view's caller shows, to be asked of changes. */
 export class VisibleChanges {
@@ -220,47 +226,11 @@ export class VisibleChanges {
   async #statesOf(asked: readonly AskedChange<HeardChange>[], { stored, policies }: StateSource): Promise<SqlPart> {
     const changes = asked.map(({ change }) => change)
     const later = this.#hasPolicies ? givenStates(await laterStates(this.#knex, changes)) : laterState(this.#knex)
-    const { sql, bindings } = this.#allStates(asked, { stored, later })
+    const { columns } = this.#key
+    const { sql, bindings } = rowStates(asked, { columns, stored, later })
     if (policies === null) return { sql, bindings }
     const table = bareName(this.#model.tableName)
     return { sql: `select * from (${sql}) as ?? where ${escaped(policies)}`, bindings: [...bindings, table] }
-  }
-
-  #allStates(asked: readonly AskedChange<HeardChange>[], { stored, later }: StateTables): SqlPart {
-    const { columns } = this.#key
-    const keys = keyRows({
-      columns,
-      values: asked.map(({ values }) => values),
-      table: 'v',
-      names: columns.map((_, index) => `k${index}`),
-    })
-    const same = columns.map((_, index) => `t.?? = v.k${index}`).join(' and ')
-    const cells = (cell: keyof HeardChange) => asked.map(({ change }) => change[cell])
-    return {
-      sql: `select r.*, w.place + side.offset as ${PLACE} from ${keys.sql}
-        join unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::boolean[]) with ordinality
-          as w(id, model, key, was, gone, place) on w.place = v.${PLACE}
-        left join ?? as t on ${same}
-        left join lateral ${later.sql} as later on true
-        cross join lateral (
-          select 0 as offset, w.was as state where w.was is not null
-          union all select ${asked.length}, coalesce(later.was, '{}')
-          where not w.gone and (later.was is not null or t.?? is not null)
-        ) as side
-        cross join lateral json_populate_record(t, side.state::json) as r`,
-      bindings: [
-        ...keys.bindings,
-        cells('id'),
-        cells('model'),
-        cells('key'),
-        cells('was'),
-        asked.map(({ change }) => GONE.has(change.action)),
-        stored,
-        ...columns.map(({ column }) => column),
-        ...later.bindings,
-        columns[0]?.column,
-      ],
-    }
   }
 
   #knownPolicies(): Promise<string | null | undefined> {
@@ -308,59 +278,14 @@ interface StateSource {
   readonly policies: string | null
 }
 
-/** Where states of rows are read. */
-interface StateTables extends Pick<StateSource, 'stored'> {
-  /** `was` of the next change of an object `w`. */
-  readonly later: SqlPart
-}
-
-/** By the same statement: nothing changes between the two. */
-function laterState(knex: Queryable): SqlPart {
-  return {
-    sql: `(select n.was::text from ${tableIn(knex)} as n
-      where n.model = w.model and n.key = w.key and n.id > w.id and n.was is not null order by n.id limit 1)`,
-    bindings: [],
-  }
-}
-
-/** As the login has read them: the role of a caller may not. */
-function givenStates(states: readonly (string | null)[]): SqlPart {
-  return { sql: '(select (?::text[])[w.place] as was)', bindings: [states] }
-}
-
 /** Changes, by when their objects are seen. */
 export interface SeenSides<Change> {
   readonly before: ReadonlySet<Change>
   readonly after: ReadonlySet<Change>
 }
 
-interface SeenRow<Change> {
-  /** Which of the callers that were asked for sees it. */
-  readonly own: number
-  readonly change: Change
-  readonly isAfter: boolean
-}
-
 interface SeenPlaces {
   readonly rows: readonly { readonly place: unknown; readonly own?: unknown }[]
-}
-
-/** Actions after which there is no object. */
-const GONE: ReadonlySet<string> = new Set(['delete', 'purge'])
-
-interface AskedChange<Change> {
-  readonly change: Change
-  readonly values: KeyValues
-}
-
-/** The states before all changes stand before those after them. */
-function stateAt<Change>(asked: readonly AskedChange<Change>[], place: unknown, own: unknown = 0): SeenRow<Change> {
-  const isAfter = Number(place) > asked.length
-  return { own: Number(own), isAfter, change: changeAt(asked, Number(place) - (isAfter ? asked.length : 0)) }
-}
-
-function changeAt<Change>(asked: readonly AskedChange<Change>[], place: unknown): Change {
-  return (asked[Number(place) - 1] as AskedChange<Change>).change
 }
 
 /** True for SQL that names a column, by itself or behind a name of its table. */
