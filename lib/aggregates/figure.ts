@@ -4,7 +4,7 @@ import { ExternalIdField } from '../fields/external-id-field.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import type { FieldPath, PathStart } from '../filters/field-path.js'
 import { comparedSql } from '../models/model-description.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import type { SqlPart } from '../queryset/sql-part.js'
 import type { BoundField } from '../serializers/contract.js'
 
 /** What is selected of all objects together, or what they are grouped by. */

@@ -1,8 +1,8 @@
 /** A column that a declaration leads to, and its SQL: conditions and values behind any number of relations. */
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import type { SqlPart } from '../queryset/keyset.js'
 import { schemaOf } from '../queryset/schema-of.js'
+import type { SqlPart } from '../queryset/sql-part.js'
 import { type VisibleRows, visibleRowsOf } from '../queryset/visible-rows.js'
 import { isNarrowed, joinOf, type Step } from './step.js'
 

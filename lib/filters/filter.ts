@@ -8,7 +8,7 @@ import { emptyListOf } from '../kernel/once-per.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { PathStart, type Where } from './field-path.js'
 
@@ -217,9 +217,7 @@ function hasOuterOr(sql: string): boolean {
 
 /** All of several conditions. */
 export function every(parts: readonly SqlPart[]): SqlPart {
-  const [first] = parts
-  if (first && parts.length === 1) return first
-  return { sql: parts.map(({ sql }) => sql).join(' and '), bindings: parts.flatMap(({ bindings }) => bindings) }
+  return joinSql(parts, ' and ')
 }
 
 /** True where clients write the form of a condition themselves. */

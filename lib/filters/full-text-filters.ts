@@ -2,7 +2,7 @@
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import type { SqlPart } from '../queryset/sql-part.js'
 import { PathStart } from './field-path.js'
 import {
   BaseFilter,

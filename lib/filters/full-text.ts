@@ -5,7 +5,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runRaw } from '../postgres/type-parsers.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { FieldPath, PathStart } from './field-path.js'
 import { type FilterSettings, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
 import { refuseHidden, resolvePaths } from './resolve-paths.js'
@@ -153,10 +153,8 @@ function documentOf(start: PathStart, paths: readonly FieldPath[]): SqlPart {
     const { sql, bindings } = path.value(start, (reference) => ({ sql: textOf(path.column), bindings: [reference] }))
     return { sql: `coalesce(${sql}, '')`, bindings }
   })
-  return {
-    sql: `left(${values.map(({ sql }) => sql).join(" || ' ' || ")}, ${MOST_CHARACTERS})`,
-    bindings: values.flatMap(({ bindings }) => bindings),
-  }
+  const { sql, bindings } = joinSql(values, " || ' ' || ")
+  return { sql: `left(${sql}, ${MOST_CHARACTERS})`, bindings }
 }
 
 function combine(one: SqlPart, between: string, other: SqlPart): SqlPart {

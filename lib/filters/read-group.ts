@@ -2,7 +2,7 @@
 import { IntegerField } from '../fields/integer-fields.js'
 import { ValidationError } from '../kernel/errors.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { PathStart } from './field-path.js'
 import type { FilterCaller, FilterSettings } from './filter.js'
 import { declaredField, filtersetOf, UnknownLookups } from './filterset.js'
@@ -161,12 +161,11 @@ function join(kind: 'and' | 'or' | 'not', parts: readonly AskedCondition[]): Ask
   return {
     subQueries: parts.reduce((sum, part) => sum + part.subQueries, 0),
     where(start) {
-      const sqls = parts.map((part) => part.where(start))
-      const sql = sqls.map((part) => part.sql).join(` ${kind} `)
-      return {
-        sql: kind === 'not' ? `(${sql}) is not true` : `(${sql})`,
-        bindings: sqls.flatMap(({ bindings }) => bindings),
-      }
+      const { sql, bindings } = joinSql(
+        parts.map((part) => part.where(start)),
+        ` ${kind} `,
+      )
+      return { sql: kind === 'not' ? `(${sql}) is not true` : `(${sql})`, bindings }
     },
   }
 }

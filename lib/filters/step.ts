@@ -3,10 +3,10 @@
 import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
-import type { SqlPart } from '../queryset/keyset.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import { shownRows } from '../queryset/shown-rows.js'
+import type { SqlPart } from '../queryset/sql-part.js'
 import { leaveOutUnseen, type RowCondition, seenTable, type VisibleRows } from '../queryset/visible-rows.js'
 
 /** A table on the way. */

@@ -1,7 +1,7 @@
 /** Sub-queries that a request asks for, by relations in its conditions, orders and expansions: one budget for all. */
 
 import { ValidationError } from '../kernel/errors.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { FieldPath, PathStart, Where } from './field-path.js'
 
 /** The most sub-queries of a request. PostgreSQL's time to plan them, and to compile them by JIT, is that of their number. */
@@ -82,8 +82,6 @@ function within(conditions: readonly AskedCondition[]): AskedCondition {
 }
 
 function joined(parts: readonly SqlPart[]): SqlPart {
-  return {
-    sql: `(${parts.map(({ sql }) => sql).join(' or ')})`,
-    bindings: parts.flatMap(({ bindings }) => bindings),
-  }
+  const { sql, bindings } = joinSql(parts, ' or ')
+  return { sql: `(${sql})`, bindings }
 }

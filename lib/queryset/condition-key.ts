@@ -1,7 +1,7 @@
 /** Keys of conditions: what has one text is one statement. */
 
 import { emptyListOf } from '../kernel/once-per.js'
-import type { SqlPart } from './keyset.js'
+import type { SqlPart } from './sql-part.js'
 
 /** The conditions of a list or an object, by their SQL: what has one text is one statement. */
 export interface ConditionKey {

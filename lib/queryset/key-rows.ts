@@ -3,13 +3,8 @@
 import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import type { SqlPart } from './sql-part.js'
 import { arrayCast, ONE_BY_ONE } from './where-keys.js'
-
-/** A piece of SQL with its bindings. */
-export interface KeyRows {
-  readonly sql: string
-  readonly bindings: readonly unknown[]
-}
 
 /** The column that says which of the keys a row is, from 1 on: no column of the application's, and no name that mappers change. */
 export const PLACE = 'koaviewsetsplace'
@@ -26,7 +21,7 @@ export interface KeysToWrite {
 }
 
 /** The table of the keys: a list for each column, but for types of which no list of values can be sent. */
-export function keyRows(keys: KeysToWrite): KeyRows {
+export function keyRows(keys: KeysToWrite): SqlPart {
   const { columns, table, names } = keys
   const { sql, bindings } = plainRows(keys)
   // lists of values have lost the collation of their column
@@ -43,7 +38,7 @@ export function keyRows(keys: KeysToWrite): KeyRows {
   }
 }
 
-function plainRows({ columns, values, table, names, typed }: KeysToWrite): KeyRows {
+function plainRows({ columns, values, table, names, typed }: KeysToWrite): SqlPart {
   const named = [table, ...names, PLACE]
   const marks = `??(${[...names, PLACE].map(() => '??').join(', ')})`
   const isTyped = columns.every((column) => column?.sqlType !== undefined)

@@ -1,15 +1,11 @@
 /** Positions in an ordered list: read as PostgreSQL's text, and compared in the order's own way (wire format, section 2). */
+
 import { ConfigurationError } from '../kernel/errors.js'
 import { type Column, comparedSql, type ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { POSITION_TAGS, type PositionTag } from './position-tags.js'
+import { joinSql, type SqlPart } from './sql-part.js'
 import type { OrderTerm, RelatedTerm } from './total-order.js'
-
-/** A piece of SQL with its bindings, in knex's notation. */
-export interface SqlPart {
-  readonly sql: string
-  readonly bindings: readonly unknown[]
-}
 
 /** A term of an order, with its column. */
 export interface KeysetTerm {
@@ -111,7 +107,7 @@ export function rangesBeyond({ terms, table, query, position, backwards }: Keyse
     const isValue = { sql: `${reference.sql} is not null`, bindings: reference.bindings }
     if (first.value === null) {
       const alike = from(start + 1, [...prefix, isNull])
-      return first.descending ? [...alike, every([...prefix, isValue])] : alike
+      return first.descending ? [...alike, joinSql([...prefix, isValue], ' and ')] : alike
     }
     let end = start + 1
     // a row comparison is never true for a row with a NULL: right where they lie behind, or in the first term, see below
@@ -121,8 +117,11 @@ export function rangesBeyond({ terms, table, query, position, backwards }: Keyse
       sql: `${step.reference.sql} = ${bound(step.column)}`,
       bindings: [...step.reference.bindings, step.value],
     }))
-    const ranges = [...from(end, [...prefix, ...equal]), every([...prefix, compare(run, first.descending ? '<' : '>')])]
-    return !first.descending && first.column.holdsNull ? [...ranges, every([...prefix, isNull])] : ranges
+    const ranges = [
+      ...from(end, [...prefix, ...equal]),
+      joinSql([...prefix, compare(run, first.descending ? '<' : '>')], ' and '),
+    ]
+    return !first.descending && first.column.holdsNull ? [...ranges, joinSql([...prefix, isNull], ' and ')] : ranges
   }
   return from(0, [])
 }
@@ -150,8 +149,4 @@ function compare(run: readonly Step[], operator: '<' | '>'): SqlPart {
   const casts = run.map(({ column }) => bound(column)).join(', ')
   if (run.length === 1) return { sql: `${references} ${operator} ${casts}`, bindings }
   return { sql: `(${references}) ${operator} (${casts})`, bindings }
-}
-
-function every(parts: readonly SqlPart[]): SqlPart {
-  return { sql: parts.map(({ sql }) => sql).join(' and '), bindings: parts.flatMap(({ bindings }) => bindings) }
 }

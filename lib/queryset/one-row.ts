@@ -21,8 +21,9 @@ import {
   statementOf,
 } from '../postgres/run-statement.js'
 import type { KeyedCondition } from './condition-key.js'
-import { positionColumn, type SqlPart } from './keyset.js'
+import { positionColumn } from './keyset.js'
 import { type AskedCondition, answerSql, askedOnChange, forgetAnswers, noteAnswer, noteTold } from './row-answers.js'
+import { joinSql, type SqlPart } from './sql-part.js'
 
 /** How many texts are kept for a model: clients choose which columns change. */
 const MOST_TEXTS = 200
@@ -63,11 +64,11 @@ export async function holdOne(
       asked,
     )
     const found = [sameKey(names), ...(where ? [{ ...where, sql: `(${where.sql})` }] : [])]
-    return joined([
+    return joinSql([
       { sql: 'select ??.*', bindings: [model.tableName] },
       selected,
       { sql: ' from ?? where ', bindings: [model.tableName] },
-      joined(found, ' and '),
+      joinSql(found, ' and '),
       { sql: ` for ${lock}`, bindings: [] },
     ])
   })
@@ -110,9 +111,9 @@ export async function updateOne(
   const columns = terms.map(({ column }) => column).join()
   const shape = condition?.isVaried ? undefined : `set|${names.join()}|${columns}|${keyTexts([...besides, ...asked])}`
   const text = kept(model, knex, shape, () =>
-    joined([
+    joinSql([
       { sql: 'update ?? set ', bindings: [model.tableName] },
-      joined(names.map(equal), ', '),
+      joinSql(names.map(equal), ', '),
       { sql: ' where ', bindings: [] },
       sameKey(keyOf(model)),
       { sql: ' returning *', bindings: [] },
@@ -136,7 +137,7 @@ export async function updateOne(
 /** Strings behind the columns of the row. */
 function termsOf(positions: readonly SqlPart[], asked: readonly AskedCondition[]): SqlPart {
   const terms = [...positions, ...asked.map(answerSql)]
-  return joined(terms.map(({ sql, bindings }, index) => ({ sql: `, ${sql} as ${TERM}${index}`, bindings })))
+  return joinSql(terms.map(({ sql, bindings }, index) => ({ sql: `, ${sql} as ${TERM}${index}`, bindings })))
 }
 
 function noteAnswers({ object, texts }: HeldRow, asked: readonly AskedCondition[]): void {
@@ -152,7 +153,7 @@ function keyTexts(asked: readonly KeyedCondition[]): string {
 export async function deleteOne(object: Model, knex: Queryable): Promise<number> {
   const model = modelOf(object)
   const text = kept(model, knex, 'delete', () =>
-    joined([{ sql: 'delete from ?? where ', bindings: [model.tableName] }, sameKey(keyOf(model))]),
+    joinSql([{ sql: 'delete from ?? where ', bindings: [model.tableName] }, sameKey(keyOf(model))]),
   )
   const deleted = (await runAsPg(knex, text, keyValues(object), exactTypes(knex))).rowCount ?? 0
   if (deleted > 1) throw severalRows(model)
@@ -172,9 +173,9 @@ export async function deleteNamed(model: ModelClass, { named, where }: NamedRow,
   const names = [...named.keys()]
   const isVaried = where.some((one) => one.isVaried)
   const text = kept(model, knex, isVaried ? undefined : `delete|${names.join()}|${keyTexts(where)}`, () =>
-    joined([
+    joinSql([
       { sql: 'delete from ?? where ', bindings: [model.tableName] },
-      joined([sameKey(names), ...where.map((one) => ({ ...one, sql: `(${one.sql})` }))], ' and '),
+      joinSql([sameKey(names), ...where.map((one) => ({ ...one, sql: `(${one.sql})` }))], ' and '),
       { sql: ' returning 1', bindings: [] },
     ]),
   )
@@ -201,15 +202,11 @@ function keyValues(object: Model): readonly unknown[] {
 }
 
 function sameKey(key: readonly string[]): SqlPart {
-  return joined(key.map(equal), ' and ')
+  return joinSql(key.map(equal), ' and ')
 }
 
 function equal(name: string): SqlPart {
   return { sql: '?? = ?', bindings: [name, null] }
-}
-
-function joined(parts: readonly SqlPart[], separator = ''): SqlPart {
-  return { sql: parts.map(({ sql }) => sql).join(separator), bindings: parts.flatMap(({ bindings }) => bindings) }
 }
 
 /** The object of the one row that a statement returns, and so many strings behind it. */

@@ -10,9 +10,9 @@ import type { Column, RelationDescription } from '../models/model-description.js
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { encloseBeside } from './group-conditions.js'
-import { areComparable, type KeyRows, keyRows, PLACE, spelling, valuesOf } from './key-rows.js'
-import type { SqlPart } from './keyset.js'
+import { areComparable, keyRows, PLACE, spelling, valuesOf } from './key-rows.js'
 import { readExactly } from './read-exactly.js'
+import type { SqlPart } from './sql-part.js'
 import { isSeenRelated, leaveOutUnrelated, type VisibleRows, visibleRowsOf } from './visible-rows.js'
 
 /** The objects whose related rows are read. */
@@ -35,7 +35,7 @@ export interface RelatedReading {
 }
 
 /** The keys of the objects that are there, each once. */
-export interface OwnerKeys extends KeyRows {
+export interface OwnerKeys extends SqlPart {
   /** Their columns, as the query around calls them. */
   readonly references: readonly string[]
 }

@@ -4,7 +4,7 @@ import type { Column, ModelDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import type { RawRow } from '../postgres/run-statement.js'
 import { type ConditionKey, conditionKey, type KeyedCondition, readsOwnRow } from './condition-key.js'
-import type { SqlPart } from './keyset.js'
+import type { SqlPart } from './sql-part.js'
 import type { RowCondition } from './visible-rows.js'
 
 const answers = new WeakMap<object, Map<RowCondition, boolean>>()

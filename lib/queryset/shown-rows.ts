@@ -11,7 +11,7 @@ import type { AnyQueryBuilder } from '../models/objection.js'
 import { bareName, escaped, quoteIdentifier, toReference } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { isShaped } from './count-rows.js'
-import type { SqlPart } from './keyset.js'
+import type { SqlPart } from './sql-part.js'
 
 export interface ShowingOptions {
   /** Who declares the query, for messages. */

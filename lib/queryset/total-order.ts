@@ -2,11 +2,13 @@
  * Makes the order of a list total, so that no page repeats or loses a row (promise C10), and joins the list to what it is
  * ordered by in tables of related objects, where that doubles no row and hides no name.
  */
+
 import type { RawBuilder } from 'objection'
 import { oncePer } from '../kernel/once-per.js'
 import { type Column, type ModelDescription, tellsApart } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { POSITION_TAGS } from './position-tags.js'
+import type { SqlPart } from './sql-part.js'
 
 /** An ordering term: a property of the model, or a path to one of a related object, and its direction. */
 export interface OrderTerm {
@@ -25,15 +27,9 @@ export interface RelatedTerm {
   /** How many relations are on the way. */
   readonly subQueries: number
   /** SQL for the value that rows of the query have, once `joinOrder()` has joined it. */
-  value(query: AnyQueryBuilder): Expression
+  value(query: AnyQueryBuilder): SqlPart
   /** SQL that joins the value to the query; undefined where nothing says that it doubles no row. */
-  readonly join: ((query: AnyQueryBuilder) => Expression) | undefined
-}
-
-/** A piece of SQL with its bindings. */
-export interface Expression {
-  readonly sql: string
-  readonly bindings: readonly unknown[]
+  readonly join: ((query: AnyQueryBuilder) => SqlPart) | undefined
 }
 
 /** Reads `-created_at` as a term. */
@@ -139,7 +135,7 @@ export function canOrderBy(query: AnyQueryBuilder, model: ModelDescription, term
 }
 
 /** An expression as Objection takes it, under a name where one is given. */
-export function rawOf(query: AnyQueryBuilder, { sql, bindings }: Expression, name?: string): RawBuilder {
+export function rawOf(query: AnyQueryBuilder, { sql, bindings }: SqlPart, name?: string): RawBuilder {
   const model = query.modelClass()
   if (name === undefined) return model.raw(sql, bindings)
   return model.raw(`${sql} as ??`, [...bindings, name] as never)

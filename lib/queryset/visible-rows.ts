@@ -8,8 +8,8 @@ import type { RelationDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { bareName } from '../models/table-reference.js'
 import { addApart } from './group-conditions.js'
-import type { SqlPart } from './keyset.js'
 import { schemaOf } from './schema-of.js'
+import { joinSql, type SqlPart } from './sql-part.js'
 
 /** A relation by which a query comes to other rows. */
 export interface Leading {
@@ -121,7 +121,8 @@ export function isSeenRelated(
   }
   if (links) parts.push(links.where(query.tableRefFor(join as never), schema))
   if (parts.length === 0) return undefined
-  return { sql: parts.map(({ sql }) => `(${sql})`).join(' and '), bindings: parts.flatMap(({ bindings }) => bindings) }
+  const { sql, bindings } = joinSql(parts, ') and (')
+  return { sql: `(${sql})`, bindings }
 }
 
 function isShownBy(source: RowSource, { model, relatedProperties }: RelationDescription, table: string): SqlPart {

@@ -1,7 +1,7 @@
 /** Narrows a query to the rows beyond a position, each range of them read from its own place in the index. */
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import type { SqlPart } from './keyset.js'
+import { joinSql, type SqlPart } from './sql-part.js'
 import { type OrderTerm, orderBy, rowKey } from './total-order.js'
 
 export interface BeyondOptions {
@@ -26,11 +26,8 @@ export function whereBeyond(query: AnyQueryBuilder, options: BeyondOptions): voi
   } else if (ranges.length === 1) {
     void query.whereRaw(only.sql, only.bindings)
   } else if (!key) {
-    const any = ranges.map(({ sql }) => `(${sql})`).join(' or ')
-    void query.whereRaw(
-      `(${any})`,
-      ranges.flatMap(({ bindings }) => bindings),
-    )
+    const any = joinSql(ranges, ') or (')
+    void query.whereRaw(`((${any.sql}))`, any.bindings)
   } else {
     const table = query.tableRefFor(query.modelClass())
     const references = key.map((name) => `${table}.${model.columns.get(name)?.column ?? name}`)

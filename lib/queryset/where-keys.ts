@@ -1,9 +1,11 @@
 /** Finds the rows of many keys. */
+
 import type { Model } from 'objection'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { SqlPart } from './sql-part.js'
 
 /** Adds the condition that the columns of one row have these values. */
 export function whereKey<Query extends AnyQueryBuilder>(
@@ -39,7 +41,7 @@ export function isOneOf(
   columns: readonly Column[],
   references: readonly string[],
   keys: readonly (readonly unknown[])[],
-): { readonly sql: string; readonly bindings: readonly unknown[] } {
+): SqlPart {
   const lists = columns.map((_, index) => keys.map((values) => values[index]))
   if (columns.length === 1)
     return { sql: `?? = any(${arrayCast(columns[0] as Column)})`, bindings: [...references, ...lists] }

@@ -1,7 +1,8 @@
 /** The SQL by which PostgreSQL itself writes objects as JSON. */
 
+import type { SqlPart } from '../queryset/sql-part.js'
 import type { CellKind, ListCell, RowCell, RowMember, RowObject, RowPlan } from './row-shape.js'
-import { LIST, type Part } from './sql-parts.js'
+import { LIST } from './sql-parts.js'
 
 /** Types whose text is JSON once it is in quotes, whatever the session's settings. */
 const QUOTABLE = new Set(['numeric', 'int2', 'int4', 'int8', 'uuid'])
@@ -10,7 +11,7 @@ const QUOTABLE = new Set(['numeric', 'int2', 'int4', 'int8', 'uuid'])
  * The JSON of an object, member by member. `row_to_json` says the same, and costs PostgreSQL a sixth more: for each row it
  * finds out anew what the types of the columns are.
  */
-export function objectText({ members }: RowObject, plan: RowPlan): Part {
+export function objectText({ members }: RowObject, plan: RowPlan): SqlPart {
   const parts = members.flatMap((member, index) => [
     literal(`${index === 0 ? '{' : ','}${JSON.stringify(member.name)}:`),
     memberText(member, plan),
@@ -18,19 +19,19 @@ export function objectText({ members }: RowObject, plan: RowPlan): Part {
   return joined([...parts, literal(members.length === 0 ? '{}' : '}')])
 }
 
-function memberText(member: RowMember, plan: RowPlan): Part {
+function memberText(member: RowMember, plan: RowPlan): SqlPart {
   if ('nested' in member) return nestedText(member.nested, plan)
   return 'list' in member ? listText(member.list, plan) : cellText(member.cell, plan)
 }
 
 /** A list, or a number, that was made for all objects together: there is none for an owner that has no related rows. */
-export function listText({ index, content }: ListCell, plan: RowPlan): Part {
+export function listText({ index, content }: ListCell, plan: RowPlan): SqlPart {
   return { sql: `coalesce(??, '${content.kind === 'list' ? '[]' : '0'}')`, bindings: [referenceOf(index, plan)] }
 }
 
 /** Strings one after the other. As a tree, because each `||` copies what it joins. */
-function joined(parts: readonly Part[]): Part {
-  if (parts.length === 1) return parts[0] as Part
+function joined(parts: readonly SqlPart[]): SqlPart {
+  if (parts.length === 1) return parts[0] as SqlPart
   const middle = parts.length >> 1
   const left = joined(parts.slice(0, middle))
   const right = joined(parts.slice(middle))
@@ -38,14 +39,14 @@ function joined(parts: readonly Part[]): Part {
 }
 
 /** A string of SQL; backslashes and question marks, which knex looks for, in the form that escapes them. */
-function literal(text: string): Part {
+function literal(text: string): SqlPart {
   const quoted = text.replaceAll("'", "''")
   const isPlain = !/[\\?]/.test(quoted)
   const sql = isPlain ? `'${quoted}'` : `E'${quoted.replaceAll('\\', '\\\\').replaceAll('?', '\\x3f')}'`
   return { sql, bindings: [] }
 }
 
-function nestedText(object: RowObject, plan: RowPlan): Part {
+function nestedText(object: RowObject, plan: RowPlan): SqlPart {
   const json = objectText(object, plan)
   return {
     sql: `case when ?? is null then 'null' else ${json.sql} end`,
@@ -76,7 +77,7 @@ const TIMESTAMP =
   `else ${AS_JSON} end`
 
 /** The JSON of a cell, never NULL: what the writer of rows makes of it. */
-export function cellText({ index, kind, column }: RowCell, plan: RowPlan): Part {
+export function cellText({ index, kind, column }: RowCell, plan: RowPlan): SqlPart {
   const sql = textOf(kind, column.type)
   const count = sql.replaceAll('\\?', '').split('??').length - 1
   return { sql, bindings: Array.from({ length: count }, () => referenceOf(index, plan)) }

@@ -6,10 +6,11 @@
 import { describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { listQuery, orderList } from '../queryset/related-lists.js'
+import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { cellText, objectText, referenceOf } from './json-text.js'
 import type { InnerCount, InnerList, InnerRows, ListCell, RowPlan } from './row-shape.js'
-import { direction, innerColumns, joinedTables, LIST, type QueryPart } from './sql-parts.js'
+import { direction, innerColumns, joinedTables, LIST } from './sql-parts.js'
 
 /** The name of no table of the application's: inside, it hides tables around it. */
 const KEYS = 'koa_viewsets_keys'
@@ -28,7 +29,7 @@ export interface CountedRows {
 export type CountSql = (
   asked: CountedRows,
   parent: AnyQueryBuilder,
-) => QueryPart & { readonly columns: readonly string[] }
+) => SqlPart & { readonly columns: readonly string[] }
 
 /** Rows that have lists inside. */
 interface Outside {
@@ -43,28 +44,24 @@ interface Outside {
 
 /** What stands before a statement, and what is joined to its rows. */
 export interface ListJoins {
-  readonly before: readonly QueryPart[]
-  readonly joins: QueryPart
+  readonly before: readonly SqlPart[]
+  readonly joins: SqlPart
 }
 
 /** The lists of a plan, each under a name of its own (`l0`). */
 export function listJoins(outside: Outside): ListJoins {
   const { plan } = outside
-  const before: QueryPart[] = []
+  const before: SqlPart[] = []
   const joins = plan.lists.map((list, index) => {
     const made =
       list.content.kind === 'list' ? rowsAsJson(list.content, outside, index, before) : numbers(list.content, outside)
     return joinOn(list, made, plan)
   })
-  return { before, joins: together(joins) }
-}
-
-function together(parts: readonly QueryPart[]): QueryPart {
-  return { sql: parts.map(({ sql }) => sql).join(''), bindings: parts.flatMap(({ bindings }) => bindings) }
+  return { before, joins: joinSql(joins) }
 }
 
 /** Joins what was made for each key. */
-function joinOn({ index, content: { keys } }: ListCell, made: QueryPart, plan: RowPlan): QueryPart {
+function joinOn({ index, content: { keys } }: ListCell, made: SqlPart, plan: RowPlan): SqlPart {
   const name = `l${index - plan.columns.length}`
   const pairs = keys.flatMap((key, position) => [`${name}.k${position}`, referenceOf(key, plan)])
   return {
@@ -74,7 +71,7 @@ function joinOn({ index, content: { keys } }: ListCell, made: QueryPart, plan: R
 }
 
 /** The keys of all owners, each once. */
-function keysOf({ keys }: InnerRows, { plan, source, parent }: Outside, names: readonly string[]): QueryPart {
+function keysOf({ keys }: InnerRows, { plan, source, parent }: Outside, names: readonly string[]): SqlPart {
   const tables = joinedTables(plan, visibleRowsOf(parent))
   return {
     sql: `(select distinct ${keys.map(() => '?? as ??').join(', ')} from ?? as ??${tables.sql}) as ??`,
@@ -85,7 +82,7 @@ function keysOf({ keys }: InnerRows, { plan, source, parent }: Outside, names: r
   }
 }
 
-function numbers(content: InnerCount, outside: Outside): QueryPart {
+function numbers(content: InnerCount, outside: Outside): SqlPart {
   const { owner, relation, path, keys } = content
   const asked = { model: owner, relation: relation.name, path: [...outside.path, ...path], owner: KEYS }
   if (!outside.count) throw new Error(`nobody counts "${relation.name}"`)
@@ -98,7 +95,7 @@ function numbers(content: InnerCount, outside: Outside): QueryPart {
   }
 }
 
-function rowsAsJson(list: InnerList, outside: Outside, index: number, before: QueryPart[]): QueryPart {
+function rowsAsJson(list: InnerList, outside: Outside, index: number, before: SqlPart[]): SqlPart {
   const { plan, relation, path } = list
   const source = `${outside.source}_${index}`
   const rows = rowsOf(list, outside)
@@ -115,9 +112,9 @@ function rowsAsJson(list: InnerList, outside: Outside, index: number, before: Qu
 /** A row for each owner: its key, and the JSON of its list. @param joins what is joined to the rows of the lists */
 function aggregated(
   list: InnerList,
-  from: QueryPart,
-  { tables, lists }: Readonly<Record<'tables' | 'lists', QueryPart>>,
-): QueryPart {
+  from: SqlPart,
+  { tables, lists }: Readonly<Record<'tables' | 'lists', SqlPart>>,
+): SqlPart {
   const { plan, order, keys, isFlat } = list
   const [first] = plan.object.members
   const item = isFlat && first && 'cell' in first ? cellText(first.cell, plan) : objectText(plan.object, plan)
@@ -132,7 +129,7 @@ function aggregated(
 }
 
 /** The related rows of all owners: the key, then the columns that the plan needs. */
-function rowsOf(list: InnerList, outside: Outside): QueryPart {
+function rowsOf(list: InnerList, outside: Outside): SqlPart {
   const { owner, relation, keys, shown, order, plan } = list
   const names = keys.map((_, index) => `k${index}`)
   const references = names.map((name) => `${KEYS}.${name}`)

@@ -5,11 +5,12 @@ import type { Position, Rows } from '../pagination/list-source.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import type { RawPage } from '../postgres/row-stream.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
+import type { SqlPart } from '../queryset/sql-part.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { inBytes, JsonText } from '../renderers/json-renderers.js'
 import { objectText } from './json-text.js'
 import { pageParts, type RowSelection } from './row-sql.js'
-import { LIST, type Part, type QueryPart } from './sql-parts.js'
+import { LIST } from './sql-parts.js'
 
 /**
  * What stands between the rows of a page with positions, and between the values of a term: no JSON has this byte in it, not
@@ -51,9 +52,9 @@ export function compileNativeRow(query: AnyQueryBuilder, asked: RowSelection): C
 /** A row for each object: its position, then its JSON. */
 function nativeRows(
   terms: readonly OrderTerm[],
-  json: Part,
-  { source, order }: { source: QueryPart; order: Part },
-): QueryPart {
+  json: SqlPart,
+  { source, order }: { source: SqlPart; order: SqlPart },
+): SqlPart {
   const position = terms.map((_, index) => `${LIST}.p${index}`)
   return {
     sql: `select ${position.map((_, index) => `?? as p${index}, `).join('')}${json.sql} as json from ${source.sql}${order.sql}`,

@@ -5,12 +5,13 @@ import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { keysetTerms, positionOf } from '../queryset/keyset.js'
+import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import { type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { listText, referenceOf } from './json-text.js'
 import { type CountSql, type ListJoins, listJoins } from './list-sql.js'
 import type { RowPlan } from './row-shape.js'
-import { direction, innerColumns, joinedTables, LIST, type Part, type QueryPart } from './sql-parts.js'
+import { direction, innerColumns, joinedTables, LIST } from './sql-parts.js'
 
 /** What to select. A row has the count (if asked for), then the position (if asked for), then the plan's columns. */
 export interface RowSelection {
@@ -73,22 +74,22 @@ export function isWrapped({ joins, lists }: RowPlan): boolean {
   return joins.length > 0 || lists.length > 0
 }
 
-const NOTHING: Part = { sql: '', bindings: [] }
+const NOTHING: SqlPart = { sql: '', bindings: [] }
 const NO_LISTS: ListJoins = { before: [], joins: NOTHING }
-const NAMED_PAGE: QueryPart = { sql: '??', bindings: [PAGE] }
+const NAMED_PAGE: SqlPart = { sql: '??', bindings: [PAGE] }
 /** Any operation but the count itself. */
 const NARROWED = /^(?!count$)/
 
 /** The parts of a statement, in their order. */
 interface PageParts {
   /** What stands before it. */
-  readonly before: QueryPart
+  readonly before: SqlPart
   /** Its first column. */
-  readonly count: QueryPart
+  readonly count: SqlPart
   /** The page, and what is joined to it. */
-  readonly source: QueryPart
+  readonly source: SqlPart
   /** The list's order once more: a join may lose it. */
-  readonly order: Part
+  readonly order: SqlPart
 }
 
 /** The page, its count, and what is joined to it. */
@@ -102,14 +103,9 @@ export function pageParts(query: AnyQueryBuilder, selection: RowSelection): Page
   const before = [...counted.before, ...named, ...lists.before]
   const page = named.length > 0 ? NAMED_PAGE : counted.page
   const tables = joinedTables(plan, visibleRowsOf(query))
+  const queries = joinSql(before, ', ')
   return {
-    before:
-      before.length === 0
-        ? NOTHING
-        : {
-            sql: `with ${before.map(({ sql }) => sql).join(', ')} `,
-            bindings: before.flatMap(({ bindings }) => bindings),
-          },
+    before: before.length === 0 ? NOTHING : { ...queries, sql: `with ${queries.sql} ` },
     count,
     source: {
       sql: `${page.sql} as ??${tables.sql}${lists.joins.sql}`,
@@ -121,9 +117,9 @@ export function pageParts(query: AnyQueryBuilder, selection: RowSelection): Page
 
 /** A page and its count. */
 interface CountedPage {
-  readonly before: readonly QueryPart[]
-  readonly count: QueryPart
-  readonly page: QueryPart
+  readonly before: readonly SqlPart[]
+  readonly count: SqlPart
+  readonly page: SqlPart
   /** The page stands before the statement. */
   readonly isNamed: boolean
 }
@@ -152,7 +148,7 @@ function countedPage(query: AnyQueryBuilder, selection: RowSelection): CountedPa
 }
 
 /** A query that PostgreSQL runs once, under a name. */
-function materialized(name: string, { sql, bindings }: QueryPart): QueryPart {
+function materialized(name: string, { sql, bindings }: SqlPart): SqlPart {
   return { sql: `?? as materialized ${sql}`, bindings: [name, ...bindings] }
 }
 
@@ -219,7 +215,7 @@ function keysOnce(query: AnyQueryBuilder, selection: RowSelection): CountedPage 
 }
 
 /** The order by the columns that hold its values. */
-function orderAgain({ order, backwards }: RowSelection, table = `${LIST}.`): Part {
+function orderAgain({ order, backwards }: RowSelection, table = `${LIST}.`): SqlPart {
   if (order.length === 0) return NOTHING
   const terms = order.map((term) => `?? ${direction(term, backwards)}`)
   return { sql: ` order by ${terms.join(', ')}`, bindings: order.map((_, index) => `${table}o${index}`) }
@@ -290,12 +286,12 @@ export function positionCells(plan: RowPlan, model: ModelDescription, order: rea
   return found
 }
 
-export function outerColumns({ plan, positions }: RowSelection): Part {
-  const columns: readonly Part[] = [
+export function outerColumns({ plan, positions }: RowSelection): SqlPart {
+  const columns: readonly SqlPart[] = [
     ...(positions ?? []).map((_, index) => ({ sql: '??', bindings: [`${LIST}.p${index}`] })),
     ...plan.columns.map((_, index) => ({ sql: '??', bindings: [referenceOf(index, plan)] })),
     ...plan.lists.map((list) => listText(list, plan)),
   ]
   if (columns.length === 0) return { sql: '1', bindings: [] }
-  return { sql: columns.map(({ sql }) => sql).join(', '), bindings: columns.flatMap(({ bindings }) => bindings) }
+  return joinSql(columns, ', ')
 }

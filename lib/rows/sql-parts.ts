@@ -2,21 +2,10 @@
 
 import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
+import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import type { VisibleRows } from '../queryset/visible-rows.js'
 import type { RowJoin, RowPlan } from './row-shape.js'
-
-/** A piece of SQL whose bindings are identifiers. */
-export interface Part {
-  readonly sql: string
-  readonly bindings: readonly string[]
-}
-
-/** A piece of SQL whose bindings are identifiers and queries. */
-export interface QueryPart {
-  readonly sql: string
-  readonly bindings: readonly unknown[]
-}
 
 /** The name of the page in the SQL around it. */
 export const LIST = 'list'
@@ -51,12 +40,11 @@ export function innerColumns({ plan, model, order }: OrderedPlan, wrapped: boole
 }
 
 /** The tables that are joined to a list, with the rows that the caller sees. */
-export function joinedTables(plan: RowPlan, visible: VisibleRows | undefined): QueryPart {
-  const joins = plan.joins.map((join) => joinClause(join, plan, visible))
-  return { sql: joins.map(({ sql }) => sql).join(''), bindings: joins.flatMap(({ bindings }) => bindings) }
+export function joinedTables(plan: RowPlan, visible: VisibleRows | undefined): SqlPart {
+  return joinSql(plan.joins.map((join) => joinClause(join, plan, visible)))
 }
 
-function joinClause({ table, parent, relation }: RowJoin, plan: RowPlan, visible: VisibleRows | undefined): QueryPart {
+function joinClause({ table, parent, relation }: RowJoin, plan: RowPlan, visible: VisibleRows | undefined): SqlPart {
   const related = describeModel(relation.model)
   const owner = plan.joins.find((join) => join.table === parent)?.relation.model
   const leading = { owner: owner ?? plan.model, relation: relation.name, model: relation.model }

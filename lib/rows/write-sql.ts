@@ -2,7 +2,7 @@
 
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import type { RowPlan } from './row-shape.js'
 import { outerColumns } from './row-sql.js'
@@ -87,10 +87,10 @@ export function compileUpdate(knex: Queryable, { values, named, where, ...row }:
   const { beside } = row
   const stored = beside && storedRow(tableName, found, beside)
   const isSame = beside ? isStored : isUnchanged(tableName, found)
-  const conditions = beside || row.plan.joins.length > 0 ? [found, isSame] : [found]
+  const condition = joinSql(beside || row.plan.joins.length > 0 ? [found, isSame] : [found], ' and ')
   const update = {
-    sql: `update ?? set ${[...values].map(() => '?? = ?').join(', ')} where ${conditions.map(({ sql }) => sql).join(' and ')}`,
-    bindings: [tableName, ...[...values].flat(), ...conditions.flatMap(({ bindings }) => bindings)],
+    sql: `update ?? set ${[...values].map(() => '?? = ?').join(', ')} where ${condition.sql}`,
+    bindings: [tableName, ...[...values].flat(), ...condition.bindings],
   }
   return compileReturning(knex, update, { ...row, key: [] }, stored)
 }

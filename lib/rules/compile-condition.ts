@@ -14,7 +14,7 @@ import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { bareName } from '../models/table-reference.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { RowCondition } from '../queryset/visible-rows.js'
 import { CallerSetting, NotSaid } from './caller-setting.js'
 import { type Condition, RawCondition, readable } from './conditions.js'
@@ -76,8 +76,8 @@ function join(parts: readonly Certain[], all: boolean): Certain {
   return (start, holds) => {
     if (parts.length === 0) return all === holds ? TRUE : FALSE
     const made = parts.map((part) => part(start, holds))
-    const word = all === holds ? ' and ' : ' or '
-    return { sql: `(${made.map(({ sql }) => sql).join(word)})`, bindings: made.flatMap(({ bindings }) => bindings) }
+    const { sql, bindings } = joinSql(made, all === holds ? ' and ' : ' or ')
+    return { sql: `(${sql})`, bindings }
   }
 }
 
