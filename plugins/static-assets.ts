@@ -1,7 +1,9 @@
 /** Serves collected static files (wire format, section 7). */
+
 import { describeFile, undescribe } from '../lib/assets/describe-file.js'
 import { mountStaticFiles, StaticFiles, type StaticFilesOptions } from '../lib/assets/static-files.js'
 import { type Context, type Middleware, pathOf } from '../lib/http/context.js'
+import { getOrInsert } from '../lib/kernel/maps.js'
 
 /** Options of `staticAssets()`. */
 export type StaticAssetsOptions = StaticFilesOptions
@@ -25,9 +27,7 @@ export function staticAssets(options: StaticAssetsOptions = {}): Middleware {
     const file = name === undefined ? undefined : await files.find(name, (encoding) => takes(ctx, encoding))
     if (name === undefined || file === undefined) return next()
     if (!describeFile(ctx, name, file)) return
-    const loading = senders.get(file.folder) ?? sender(file.folder)
-    senders.set(file.folder, loading)
-    const send = await loading
+    const send = await getOrInsert(senders, file.folder, () => sender(file.folder))
     // koa-static goes by the path alone
     const { url } = ctx
     ctx.path = `/${encodeURIComponent(file.name)}`

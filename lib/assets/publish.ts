@@ -1,7 +1,9 @@
 /** Atomic writes into the folder of collected files: each file whole or not at all. */
+
 import { randomBytes } from 'node:crypto'
 import { link, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { getOrInsert } from '../kernel/maps.js'
 import { isWithin } from './find-sources.js'
 
 /** Folders of files in the making; hidden, so never served. */
@@ -87,12 +89,7 @@ export class Publisher {
 
   /** Creates the folder of a file, once, and makes sure that no link leads out of ours. */
   #prepareFolder(folder: string): Promise<void> {
-    let checked = this.#checked.get(folder)
-    if (!checked) {
-      checked = this.#checkFolder(folder)
-      this.#checked.set(folder, checked)
-    }
-    return checked
+    return getOrInsert(this.#checked, folder, () => this.#checkFolder(folder))
   }
 
   async #checkFolder(folder: string): Promise<void> {

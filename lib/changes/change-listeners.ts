@@ -2,6 +2,7 @@
 
 import { eventText } from '../http/event-stream.js'
 import { writeJson } from '../kernel/json-numerals.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { type ChangeFeed, PAGE } from './change-feed.js'
 import { isBehind, type Position, positionText, shownBy } from './position.js'
@@ -52,8 +53,7 @@ export class ChangeListeners {
   /** Tells a listener of what is committed from now on; of what it has missed by `catchUp()`, where it has come to `since`. */
   async add(listener: Listener, since: Position | undefined): Promise<void> {
     const { group } = listener.visible
-    const own = this.#groups.get(group) ?? new Set()
-    this.#groups.set(group, own.add(listener))
+    getOrInsert(this.#groups, group, () => new Set()).add(listener)
     if (since) this.#backlogs.set(listener, [])
     this.#beat ??= setInterval(() => this.#sendBeat(), BEAT).unref()
     const position = await this.#feed.follow(this.#take)
@@ -146,8 +146,7 @@ export class ChangeListeners {
       const [first] = group
       if (!first || !models.has(first.model)) continue
       const kind = first.visible.together ?? first.visible
-      const own = parts.get(kind) ?? []
-      parts.set(kind, own)
+      const own = getOrInsert(parts, kind, () => [])
       const last = own.at(-1)
       if (last && last.length < MOST_TOGETHER) last.push(group)
       else own.push([group])
@@ -227,9 +226,6 @@ function bellsOf(
   return [...seen]
     .sort((one, other) => Number(one.id) - Number(other.id))
     .map((change) => {
-      const name = `${resource} ${change.id}`
-      const bell = made.get(name) ?? bellOf(change)
-      made.set(name, bell)
-      return bell
+      return getOrInsert(made, `${resource} ${change.id}`, () => bellOf(change))
     })
 }

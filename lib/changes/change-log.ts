@@ -6,6 +6,7 @@ import type { SerializerContext } from '../fields/field.js'
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { externalIds } from '../ids/external-ids.js'
 import { writeJson } from '../kernel/json-numerals.js'
+import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { exactAt } from '../models/exact-types.js'
@@ -157,16 +158,11 @@ export class ChangeLog implements RequestLog {
     rows: readonly Model[],
     shownBy: SerializerClass | undefined,
   ): Generator<readonly [WrittenModel, readonly Model[]]> {
-    const byModel = new Map<ModelClass, Model[]>()
-    for (const row of rows) {
-      const model: unknown = modelOf(row)
-      // code of the application may have chosen, or made, something else
-      if (!isModelClass(model) || [exactKey(row)].flat().some((value) => value == null)) continue
-      const own = byModel.get(model)
-      if (own) own.push(row)
-      else byModel.set(model, [row])
-    }
-    for (const [model, own] of byModel) {
+    // code of the application may have chosen, or made, something else
+    const usable = rows.filter(
+      (row) => isModelClass(modelOf(row)) && [exactKey(row)].flat().every((value) => value != null),
+    )
+    for (const [model, own] of groupBy(usable, modelOf)) {
       const written = this.#writtenOf(model, shownBy)
       if (written) yield [written, own]
     }
@@ -175,11 +171,7 @@ export class ChangeLog implements RequestLog {
   #writtenOf(model: ModelClass, shownBy: SerializerClass | undefined): WrittenModel | undefined {
     const recorded = this.#options.recorded(model, shownBy)
     if (!recorded) return undefined
-    const known = this.#written.get(recorded)
-    if (known) return known
-    const written = { ...recorded, model, before: new Map(), rows: new Map() }
-    this.#written.set(recorded, written)
-    return written
+    return getOrInsert(this.#written, recorded, () => ({ ...recorded, model, before: new Map(), rows: new Map() }))
   }
 
   async #readNoted(written: WrittenModel): Promise<readonly Image[]> {

@@ -3,6 +3,7 @@
 import type { IDContext, IDValue } from '../ids/codec.js'
 import { type ExternalIds, externalIds, externalKey } from '../ids/external-ids.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type Column, comparedSql } from '../models/model-description.js'
@@ -106,13 +107,7 @@ export function objectKey(model: ModelClass, property: string): ColumnKey | unde
   const isOwn = own?.names(property) === true
   const column = isOwn ? own.column : describeModel(model).columns.get(property)
   if (!column) return undefined
-  const keys = keysOf(model)
-  let key = keys.get(column)
-  if (!key) {
-    key = isOwn ? new ColumnKey(column, own) : foreignKey(model, column)
-    keys.set(column, key)
-  }
-  return key
+  return getOrInsert(keysOf(model), column, () => (isOwn ? new ColumnKey(column, own) : foreignKey(model, column)))
 }
 
 /** Types of JSON, which has no one string for each value, and rows, whose strings PostgreSQL compares with none. */

@@ -2,6 +2,7 @@
 
 import type { IDContext } from '../ids/codec.js'
 import { ValidationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
 import type { FieldPath } from './field-path.js'
@@ -55,8 +56,7 @@ export class UnknownLookups {
 
   /** @param name the parameter, of a declared field and a lookup */
   message(name: string, field: string, { fields }: Filterset): string {
-    const unknown = this.#told.get(field) ?? new UnknownNames('lookup')
-    this.#told.set(field, unknown)
+    const unknown = getOrInsert(this.#told, field, () => new UnknownNames('lookup'))
     const lookup = name.slice(field.length + SEPARATOR.length)
     // one that other columns have is not misspelt
     return unknown.message(LOOKUPS.has(lookup) ? '' : lookup, () => fields.get(field) as readonly string[])

@@ -1,6 +1,7 @@
 /** Sub-queries that a request asks for, by relations in its conditions, orders and expansions: one budget for all. */
 
 import { ValidationError } from '../kernel/errors.js'
+import { groupBy } from '../kernel/maps.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { FieldPath, PathStart, Where } from './field-path.js'
 
@@ -53,13 +54,7 @@ export function onPath(path: FieldPath, condition: (reference: string) => SqlPar
 
 /** That one of the conditions holds. */
 export function anyOf(conditions: readonly AskedCondition[]): AskedCondition {
-  const shared = new Map<string | symbol, AskedCondition[]>()
-  for (const one of conditions) {
-    const key = one.within ? one.within.key : Symbol()
-    const others = shared.get(key)
-    if (others) others.push(one)
-    else shared.set(key, [one])
-  }
+  const shared = groupBy(conditions, (one) => (one.within ? one.within.key : Symbol()))
   const parts = [...shared.values()].map((group) => (group.length === 1 ? (group[0] as AskedCondition) : within(group)))
   return {
     subQueries: parts.reduce((sum, part) => sum + part.subQueries, 0),

@@ -1,5 +1,7 @@
 /** Schemas of other libraries (zod, valibot, arktype …) by the interface that they share: version 1 of https://standardschema.dev. */
+
 import { type ErrorMessages, type GivenErrors, MOST_MESSAGES } from './errors.js'
+import { getOrInsert } from './maps.js'
 
 /** What a schema says is wrong. */
 export interface SchemaIssue {
@@ -62,9 +64,7 @@ export function toGivenErrors(issues: readonly SchemaIssue[]): GivenErrors {
     let node = root
     for (const step of path) {
       const name = String(typeof step === 'object' ? step.key : step)
-      const next = node.below.get(name) ?? newNode()
-      node.below.set(name, next)
-      node = next
+      node = getOrInsert(node.below, name, newNode)
     }
     node.own.push(String(message))
   }

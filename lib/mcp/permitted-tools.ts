@@ -1,9 +1,11 @@
 /** Permissions of tools: a caller may call those whose permissions would let the request pass. */
+
 import { authenticate } from '../authentication/authentication.js'
 import { rememberChallengers, reportError } from '../http/answer-error.js'
 import { type Context, isAnonymous } from '../http/context.js'
 import { askedContext } from '../http/in-process.js'
 import { ApiError, PermissionDenied } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
@@ -118,8 +120,7 @@ export class Caller {
     ask: () => Promise<void>,
   ): Promise<Error | undefined> {
     const { action, ctx } = view
-    const said = this.#said.get(viewClass) ?? []
-    this.#said.set(viewClass, said)
+    const said = getOrInsert(this.#said, viewClass, () => [])
     const known = said.find((one) => isSame(one.key, key) && (one.action === undefined || one.action === action))
     if (known) return known.refusal
     let isRead = false

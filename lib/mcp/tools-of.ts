@@ -1,6 +1,8 @@
 /** Tools of an API: which operations they are, and what agents are told of each. */
+
 import { isSafeMethod, type Middleware } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { groupBy } from '../kernel/maps.js'
 import { ALL_METHODS } from '../kernel/methods.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { documentedPath } from '../openapi/documented-path.js'
@@ -177,12 +179,7 @@ function isObject(output: Schema | undefined): boolean {
 }
 
 function resourceTools(document: OpenAPIDocument, calls: readonly CalledOperation[]): readonly Tool[] {
-  const resources = new Map<string, CalledOperation[]>()
-  for (const call of calls) {
-    const { basename } = call.endpoint
-    resources.set(basename, [...(resources.get(basename) ?? []), call])
-  }
-  return [...resources].map(([basename, own]): Tool => {
+  return [...groupBy(calls, ({ endpoint }) => endpoint.basename)].map(([basename, own]): Tool => {
     const name = basename.replaceAll('-', '_')
     const prefix = `${name}_`
     const named = own.map((call): [string, CalledOperation] => {

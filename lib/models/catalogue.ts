@@ -1,4 +1,5 @@
 /** Reads PostgreSQL's catalogue of tables: columns, types, defaults, keys. */
+import { groupBy } from '../kernel/maps.js'
 import { runBounded } from '../postgres/guarded.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runRaw } from '../postgres/type-parsers.js'
@@ -105,9 +106,8 @@ export interface Triggers {
   readonly deferred: readonly string[]
 }
 
-export interface CatalogueTable {
-  /** The table's number. */
-  readonly table: number
+/** What a table is, and what may be done to its rows. */
+export interface TableTraits {
   /** Rows are hidden by row-level security. */
   readonly secured: boolean
   /** The table holds no rows of its own, but shows those of others. */
@@ -116,7 +116,7 @@ export interface CatalogueTable {
   readonly takes: TakenWrites
   /** Other tables may have inherited from it: their rows are rows of it, too, and its keys are not theirs. */
   readonly hasHeirs: boolean
-  /** The table's rows lie in partitions. */
+  /** The table's rows lie in partitions, over which only a key with the partition's columns can be unique. */
   readonly isPartitioned: boolean
   /** The table's rows can be locked: those of a view only where each is one row of one table. */
   readonly lockable: boolean
@@ -126,6 +126,11 @@ export interface CatalogueTable {
   readonly isIndirect: boolean
   /** The triggers of the table and its partitions. */
   readonly triggers: Triggers
+}
+
+export interface CatalogueTable extends TableTraits {
+  /** The table's number. */
+  readonly table: number
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
   /** The names of its partitions, which errors use. */
@@ -146,8 +151,8 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
     runRaw<CatalogueAnswer>(bounded, CATALOGUE, [references, references, references]),
   )
   const { tables: tableRows, ...rows } = JSON.parse(found.rows[0].catalogue) as CatalogueRows
-  const columns = byOrdinal(rows.columns)
-  const constraints = byOrdinal(rows.constraints)
+  const columns = groupBy(rows.columns, ({ ordinal }) => ordinal)
+  const constraints = groupBy(rows.constraints, ({ ordinal }) => ordinal)
   const catalogue = new Map<string, CatalogueTable>()
   for (const table of tableRows) {
     const { ordinal } = table
@@ -289,15 +294,4 @@ export function modelColumn(knex: Queryable, name: string): string {
   if (!postProcessResponse) return name
   const [row] = postProcessResponse([{ [name]: null }]) as [Record<string, unknown>]
   return Object.keys(row)[0] ?? name
-}
-
-/** The rows of each table, by the place of its name. */
-function byOrdinal<Row extends { ordinal: number }>(rows: readonly Row[]): Map<number, Row[]> {
-  const found = new Map<number, Row[]>()
-  for (const row of rows) {
-    const own = found.get(row.ordinal)
-    if (own) own.push(row)
-    else found.set(row.ordinal, [row])
-  }
-  return found
 }

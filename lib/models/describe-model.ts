@@ -1,6 +1,8 @@
 /** Descriptions of models: columns, keys and relations, from `jsonSchema`, `relationMappings` and the catalogue. */
+
 import { ConfigurationError } from '../kernel/errors.js'
 import { type PropertySchema, readModelSchema, typesOf } from '../kernel/json-schema.js'
+import { groupBy } from '../kernel/maps.js'
 import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { noteErrors, rememberNames } from '../postgres/prepared-names.js'
@@ -175,12 +177,7 @@ export function byDatabase(
   models: Iterable<ModelClass>,
   knex: Queryable | undefined,
 ): ReadonlyMap<Queryable, readonly ModelClass[]> {
-  const found = new Map<Queryable, ModelClass[]>()
-  for (const model of new Set(models)) {
-    const database = knex ?? boundKnex(model)
-    found.set(database, [...(found.get(database) ?? []), model])
-  }
-  return found
+  return groupBy(new Set(models), (model) => knex ?? boundKnex(model))
 }
 
 /** Describes a model by its table in a catalogue. @param source the database that it was read of; undefined for any */
@@ -362,6 +359,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
   )
   const declared = names.filter((name) => primaryKey.includes(name) || schema.properties.has(name))
   return {
+    ...table,
     model,
     nativeName: catalogue?.nativeName ?? bareName(model.tableName),
     partitions: new Set(table.partitions),
@@ -373,15 +371,6 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     referenced: new Set(table.columns.filter((c) => c.referenced).map((c) => property(c.column))),
     cascading: new Set(table.columns.filter((c) => c.cascades).map((c) => property(c.column))),
     table: catalogue?.table,
-    secured: table.secured,
-    isView: table.isView,
-    takes: table.takes,
-    isPartitioned: table.isPartitioned,
-    hasHeirs: table.hasHeirs,
-    lockable: table.lockable,
-    filtersInserts: table.filtersInserts,
-    isIndirect: table.isIndirect,
-    triggers: table.triggers,
     uniqueKeys,
     arbiters: arbitersOf(table).map((columns) => columns.map(property)),
     partialKeys: table.constraints.flatMap(({ columns: unique, condition }) =>

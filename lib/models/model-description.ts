@@ -1,7 +1,7 @@
 /** Types of what is known of a model: its columns, keys and relations. */
 import type { Model, QueryContext } from 'objection'
 import type { PropertySchema } from '../kernel/json-schema.js'
-import type { CatalogueColumn, TakenWrites, Triggers } from './catalogue.js'
+import type { CatalogueColumn, TableTraits } from './catalogue.js'
 import type { Checked } from './check-constraint.js'
 import type { ModelClass, RelationKind } from './objection.js'
 
@@ -101,8 +101,8 @@ export interface Reference {
   readonly validated: boolean
 }
 
-/** A model as the database and its `jsonSchema` describe it. */
-export interface ModelDescription {
+/** A model as the database and its `jsonSchema` describe it; its table takes all writes before the catalogue was read. */
+export interface ModelDescription extends TableTraits {
   /** The class. */
   readonly model: ModelClass
   /** The table's name in the database, without its schema. */
@@ -129,30 +129,12 @@ export interface ModelDescription {
   readonly cascading: ReadonlySet<string>
   /** The table's number in the database; undefined until the catalogue was read. */
   readonly table: number | undefined
-  /** Rows are hidden by row-level security. */
-  readonly secured: boolean
-  /** The table holds no rows of its own, but shows those of others. */
-  readonly isView: boolean
-  /** What statements may do to its rows; all before the catalogue was read. */
-  readonly takes: TakenWrites
-  /** The table's rows lie in partitions, over which only a key with the partition's columns can be unique. */
-  readonly isPartitioned: boolean
-  /** Rows of other tables may be rows of it, too: its keys are not theirs. */
-  readonly hasHeirs: boolean
   /** Properties that together are unique, one list for each constraint or index that says so. */
   readonly uniqueKeys: readonly (readonly string[])[]
   /** Those of the table's unique keys that ON CONFLICT may name. */
   readonly arbiters: readonly (readonly string[])[]
   /** Properties that together are unique among the rows for which a condition holds (partial unique indexes). */
   readonly partialKeys: readonly { readonly properties: readonly string[]; readonly condition: string }[]
-  /** The table's rows can be locked. */
-  readonly lockable: boolean
-  /** An insert may leave rows out: a trigger or a rule of the database stands before it. */
-  readonly filtersInserts: boolean
-  /** Statements may do something else, or more, than they say: a view's, a foreign table's, or by rules. */
-  readonly isIndirect: boolean
-  /** The triggers of the table and its partitions. */
-  readonly triggers: Triggers
   /** True once the catalogue was read. */
   readonly prepared: boolean
 }

@@ -7,6 +7,11 @@ export type ModelClass = typeof Model
 /** @internal A query of any model. */
 export type AnyQueryBuilder = QueryBuilder<Model, unknown>
 
+/** True for a query of a model, of any copy of Objection. */
+export function isModelQuery(value: unknown): value is AnyQueryBuilder {
+  return typeof (value as Partial<AnyQueryBuilder> | null | undefined)?.toKnexQuery === 'function'
+}
+
 /** True for a class that can be queried as an Objection model. */
 export function isModelClass(value: unknown): value is ModelClass {
   if (typeof value !== 'function') return false

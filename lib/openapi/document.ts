@@ -2,6 +2,7 @@
 
 import { publicPath } from '../http/public-url.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { atOnce, type Steps } from '../kernel/turns.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -133,9 +134,8 @@ function expansionsIn(endpoints: readonly Endpoint[]): Expansions {
     const { serializerClass, expandable, expandParam } = view as typeof GenericAPIView
     if (!serializerClass) continue
     for (const { owner, name, expansion } of expansionsOf(serializerClass, expandable)) {
-      const names = found.get(owner) ?? new Map<string, Map<Expansion, string>>()
-      names.set(name, (names.get(name) ?? new Map<Expansion, string>()).set(expansion, expandParam))
-      found.set(owner, names)
+      const names = getOrInsert(found, owner, () => new Map())
+      getOrInsert(names, name, () => new Map()).set(expansion, expandParam)
     }
   }
   return found

@@ -3,6 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Context } from '../http/context.js'
 import { ApiError, BadRequest, ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { lengthOfExponents } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
 import { isPlain, isRecord } from '../kernel/records.js'
@@ -39,11 +40,7 @@ class Place {
   readonly inner = new Map<string, Place>()
 
   at(step: string): Place {
-    const known = this.inner.get(step)
-    if (known) return known
-    const made = new Place()
-    this.inner.set(step, made)
-    return made
+    return getOrInsert(this.inner, step, () => new Place())
   }
 
   /** One value as it is, those of a repeated name as a list; of what has brackets an object, or a list where they count from 0. */

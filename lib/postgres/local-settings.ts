@@ -1,6 +1,7 @@
 /** Role and settings that hold for one transaction, as `set_config(…, true)` sets them (PostgreSQL's manual, 9.28.1). */
 
 import { ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { RecentMap } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
 
@@ -72,12 +73,10 @@ export function localSettings({ role, settings = {}, readOnly = false }: LocalSe
   }
   // so that no name can be taken for two
   shape += `\n${values.length}`
-  let text = texts.get(shape)
-  if (text === undefined) {
+  const text = getOrInsert(texts, shape, () => {
     for (const name of Object.keys(settings)) checkName(name)
-    text = write(role !== undefined, values.length, readOnly)
-    texts.set(shape, text)
-  }
+    return write(role !== undefined, values.length, readOnly)
+  })
   return { text, values, hasRole: role !== undefined, readOnly, searchPath }
 }
 

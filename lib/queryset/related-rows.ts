@@ -5,6 +5,7 @@
 
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
+import { getOrInsert } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column, RelationDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
@@ -83,12 +84,7 @@ function distinctKeys({ relation, objects }: Owners, columns: readonly (Column |
     const values = valuesOf(object, relation.ownerProperties)
     if (values.some((value) => value === null)) return undefined
     const text = spelling(values, columns)
-    let place = known.get(text)
-    if (place === undefined) {
-      place = rows.push(values) - 1
-      known.set(text, place)
-    }
-    return place
+    return getOrInsert(known, text, () => rows.push(values) - 1)
   })
   return { rows, places }
 }

@@ -1,6 +1,7 @@
 /** The paths of an API, found by path and by name: the cost is that of the path's length, however many routes there are. */
 
 import { isSafeMethod, splitSuffix } from '../http/context.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { decodeSegment, type Hint, patternOf, type Segment } from '../kernel/path-pattern.js'
 
 interface Branch<T> {
@@ -59,14 +60,7 @@ function makeNode<T>(): Node<T> {
 }
 
 function step<T>(node: Node<T>, segment: Segment): Node<T> {
-  if (segment.kind === 'literal') {
-    let next = node.literals.get(segment.text)
-    if (!next) {
-      next = makeNode<T>()
-      node.literals.set(segment.text, next)
-    }
-    return next
-  }
+  if (segment.kind === 'literal') return getOrInsert(node.literals, segment.text, makeNode<T>)
   const { name, hint } = segment
   const pattern = patternOf(segment)
   const known = node.branches.find((branch) => branch.name === name && branch.pattern === pattern)

@@ -3,6 +3,7 @@
 import { stepThrough } from '../filters/resolve-paths.js'
 import { isNarrowed } from '../filters/step.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { bareName } from '../models/table-reference.js'
@@ -159,11 +160,7 @@ class PolicyPrinter {
     const declared = this.#rules.ruleOf(model)?.conditionOf(action)
     if (typeof declared !== 'function') return declared ?? true
     const name = `${action} ${model.tableName}`
-    let said = this.#said.get(name)
-    if (said === undefined) {
-      said = this.#record(declared)
-      this.#said.set(name, said)
-    }
+    const said = getOrInsert(this.#said, name, () => this.#record(declared))
     if (said instanceof NotSaid) throw said
     return said
   }

@@ -3,11 +3,12 @@
 import { PathStart } from '../filters/field-path.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { describeModel } from '../models/describe-model.js'
-import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { isModelQuery, type ModelClass, modelName } from '../models/objection.js'
 import type { Extent, FieldAccess, Mask, VisibleFields } from '../queryset/visible-fields.js'
 import type { FieldUse, RowCondition } from '../queryset/visible-rows.js'
 import { type Certain, compileCondition } from './compile-condition.js'
@@ -63,12 +64,8 @@ class FieldRules {
       if (own.length > 0) fields.push([model.tableName, own])
     }
     if (fields.length === 0) return undefined
-    let known = this.#known.get(key)
-    if (!known) {
-      known = new TableFields(new Map(fields.map(([table, own]) => [table, new Map(own)])))
-      this.#known.set(key, known)
-    }
-    return known
+    const tables = () => new Map(fields.map(([table, own]) => [table, new Map(own)]))
+    return getOrInsert(this.#known, key, () => new TableFields(tables()))
   }
 }
 
@@ -348,12 +345,11 @@ export function conditionOn(condition: Certain, model: ModelClass): RowCondition
   return {
     where(table, schema) {
       const { sql, bindings } = condition(new PathStart(table, { schema }), true)
-      return { sql, bindings: bindings.map((value) => (isQuery(value) && model.knex() ? value.toKnexQuery() : value)) }
+      // knex, to which conditions are given, too, knows no queries of models
+      return {
+        sql,
+        bindings: bindings.map((value) => (isModelQuery(value) && model.knex() ? value.toKnexQuery() : value)),
+      }
     },
   }
-}
-
-/** knex, to which conditions are given, too, knows no queries of models. */
-function isQuery(value: unknown): value is AnyQueryBuilder {
-  return typeof (value as Partial<AnyQueryBuilder> | null | undefined)?.toKnexQuery === 'function'
 }

@@ -1,6 +1,7 @@
 /** Stored objects that one body reaches in several ways, such as the author and the editor of a book: their changes must agree. */
 
 import { isDeepStrictEqual } from 'node:util'
+import { groupBy } from '../kernel/maps.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
@@ -72,12 +73,7 @@ function changesOf(plan: SerializerPlan, item: Item): readonly Change[] {
 }
 
 async function refuseContradictions(serializer: AnySerializer, changes: readonly Change[]): Promise<void> {
-  const known = new Map<string, Change[]>()
-  for (const change of changes) {
-    const { tableName } = change.model
-    known.set(tableName, [...(known.get(tableName) ?? []), change])
-  }
-  for (const alike of known.values()) {
+  for (const alike of groupBy(changes, ({ model }) => model.tableName).values()) {
     const [{ model }] = alike as [Change]
     const names =
       alike.length > 1

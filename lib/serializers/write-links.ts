@@ -2,6 +2,7 @@
 
 import type { Model } from 'objection'
 import { PermissionDenied } from '../kernel/errors.js'
+import { groupBy } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
@@ -51,11 +52,11 @@ export async function relate(
     await checkLinks(serializer, relation, links, 'create')
     return
   }
-  for (const own of byOwner(links)) {
-    await prefixErrors(own.links[0]?.path ?? [], async () => {
-      for (const part of parts(own.links)) {
+  for (const [owner, own] of groupBy(links, (link) => link.owner)) {
+    await prefixErrors(own[0]?.path ?? [], async () => {
+      for (const part of parts(own)) {
         const keys = part.map(({ key }) => (key.length === 1 ? key[0] : key))
-        await relatedQuery(relation, knex, own.owner).relate(keys)
+        await relatedQuery(relation, knex, owner).relate(keys)
       }
     })
   }
@@ -112,19 +113,27 @@ function conflictKey(
 }
 
 /** Links as a table of SQL; undefined where rows of the join table are objects of a class, or their types are not known. */
-function linkRows({ model, isBare, ...through }: JoinTable, relation: RelationDescription, links: readonly KeyLink[]) {
+function linkRows(through: JoinTable, relation: RelationDescription, links: readonly KeyLink[]) {
   const owner = links[0] && modelOf(links[0].owner)
-  if (!isBare || !owner) return undefined
+  if (!through.isBare || !owner) return undefined
   const { ownerProperties, relatedProperties } = relation
   const columns = [...columnsOf(owner, ownerProperties), ...columnsOf(relation.model, relatedProperties)]
   if (columns.some((column) => column?.sqlType === undefined)) return undefined
-  const names = [...through.ownerProperties, ...through.relatedProperties].map((name) =>
-    model.propertyNameToColumnName(name),
-  )
-  const values = links.map((link) => [...ownerProperties.map((name) => exactAt(link.owner, name)), ...link.key])
+  const names = linkNames(through)
+  const values = linkValues(relation, links)
   const listed = names.map((_, index) => `c${index}`)
   const { sql: table, bindings } = keyRows({ columns, values, table: 'v', names: listed })
   return { names, listed, table, bindings }
+}
+
+/** The columns of a join table that lead to the two rows of a link. */
+function linkNames({ model, ownerProperties, relatedProperties }: JoinTable): readonly string[] {
+  return [...ownerProperties, ...relatedProperties].map((name) => model.propertyNameToColumnName(name))
+}
+
+/** What these columns hold of each link. */
+function linkValues({ ownerProperties }: RelationDescription, links: readonly KeyLink[]): readonly unknown[][] {
+  return links.map(({ owner, key }) => [...ownerProperties.map((name) => exactAt(owner, name)), ...key])
 }
 
 function marksOf(names: readonly unknown[]): string {
@@ -202,18 +211,18 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
 /** Refuses links whose rows in the join table the caller may not make or delete. @throws PermissionDenied */
 async function checkLinks(
   serializer: AnySerializer,
-  { through, ownerProperties }: RelationDescription,
+  relation: RelationDescription,
   links: readonly KeyLink[],
   write: RowWrite,
 ): Promise<void> {
+  const { through } = relation
   if (!through || !visibleRowsIn(serializer.context)?.written(through.model, write)) return
   const { model } = through
   const columns = [...through.ownerProperties, ...through.relatedProperties].map((property) => {
     const column = model.propertyNameToColumnName(property)
     return describeModel(model).columns.get(property) ?? ({ property, column } as Column)
   })
-  const keys = links.map(({ owner, key }) => [...ownerProperties.map((name) => exactAt(owner, name)), ...key])
-  const rows = { model, columns, keys }
+  const rows = { model, columns, keys: linkValues(relation, links) }
   if (!(await allowsNamed(serializer.context, rows, write, knexOf(serializer)))) throw new PermissionDenied()
 }
 
@@ -288,13 +297,10 @@ async function checkUnrelated(
 /** Narrows a query of the join table to these links. */
 function whereLinks<Query extends AnyQueryBuilder>(
   query: Query,
-  { through, ownerProperties }: RelationDescription,
+  relation: RelationDescription,
   links: readonly KeyLink[],
 ): Query {
-  const { model, ...own } = through as JoinTable
-  const names = [...own.ownerProperties, ...own.relatedProperties].map((name) => model.propertyNameToColumnName(name))
-  const values = links.map(({ owner, key }) => [...ownerProperties.map((property) => exactAt(owner, property)), ...key])
-  return query.whereInComposite(names, values as never)
+  return query.whereInComposite([...linkNames(relation.through as JoinTable)], linkValues(relation, links) as never)
 }
 
 async function unrelate(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable): Promise<void> {
@@ -312,7 +318,7 @@ async function unrelate(relation: RelationDescription, links: readonly KeyLink[]
   }
   const [property = ''] = relation.relatedProperties
   const name = describeModel(relation.model).columns.get(property)?.column ?? property
-  for (const { owner, links: own } of byOwner(links)) {
+  for (const [owner, own] of groupBy(links, (link) => link.owner)) {
     for (const part of parts(own)) {
       const keys = part.map(({ key: [key] }) => key)
       await relatedQuery(relation, knex, owner)
@@ -320,16 +326,6 @@ async function unrelate(relation: RelationDescription, links: readonly KeyLink[]
         .whereIn(`${relation.model.tableName}.${name}`, keys as string[])
     }
   }
-}
-
-function byOwner(links: readonly KeyLink[]): { owner: Model; links: KeyLink[] }[] {
-  const owners = new Map<Model, KeyLink[]>()
-  for (const link of links) {
-    const own = owners.get(link.owner)
-    if (own) own.push(link)
-    else owners.set(link.owner, [link])
-  }
-  return [...owners].map(([owner, own]) => ({ owner, links: own }))
 }
 
 /**

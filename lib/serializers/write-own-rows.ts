@@ -1,6 +1,7 @@
 /** Writes the own rows of objects that are created and changed together: one statement for the new, and one for the stored. */
 
 import type { Model, QueryContext } from 'objection'
+import { groupBy } from '../kernel/maps.js'
 import { isRecord } from '../kernel/records.js'
 import { buildModel, databaseValues, isExpression, isLostOnUpdate } from '../models/build-model.js'
 import { describeModel } from '../models/describe-model.js'
@@ -144,18 +145,12 @@ function hasExpression({ writes }: WriteItem): boolean {
 async function updateAll(serializer: AnySerializer, items: readonly WriteItem[], target: Target): Promise<void> {
   const { model, knex } = target
   // two objects of a list may lead to one row, where the last says what it holds
-  const byRow = new Map<KeyName, WriteItem[]>()
   const names = await namesOfRows(
     model,
     items.map(({ instance }) => instance as Model),
     knex,
   )
-  for (const [index, item] of items.entries()) {
-    const name = names[index] as KeyName
-    const own = byRow.get(name)
-    if (own) own.push(item)
-    else byRow.set(name, [item])
-  }
+  const byRow = groupBy(items, (_, index) => names[index] as KeyName)
   const changes: (RowChange & { readonly own: readonly WriteItem[]; readonly path: WriteItem['path'] })[] = []
   for (const own of byRow.values()) {
     const { path, data, instance } = own.at(-1) as WriteItem

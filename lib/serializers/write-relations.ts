@@ -1,7 +1,9 @@
 /** Writes what belongs to objects besides their own rows, level by level: nested objects and many-to-many relations. */
+
 import type { Model } from 'objection'
 import { referenceTo } from '../fields/object-key.js'
 import { ValidationError } from '../kernel/errors.js'
+import { groupBy } from '../kernel/maps.js'
 import { buildModel } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
@@ -78,21 +80,14 @@ function byField(
   items: readonly WriteItem[],
   kind: 'before' | 'after',
 ): readonly (readonly [BoundField, readonly Asked[]])[] {
-  const asked = new Map<BoundField, Asked[]>()
-  for (const item of items) {
-    for (const write of item.writes[kind]) {
-      const one = { ...write, item, path: [...item.path, write.bound.name] }
-      const known = asked.get(write.bound)
-      if (known) known.push(one)
-      else asked.set(write.bound, [one])
-    }
-  }
-  const ordered: [BoundField, readonly Asked[]][] = []
-  for (const bound of plan.fields) {
+  const writes = items.flatMap((item) =>
+    item.writes[kind].map((write): Asked => ({ ...write, item, path: [...item.path, write.bound.name] })),
+  )
+  const asked = groupBy(writes, ({ bound }) => bound)
+  return plan.fields.flatMap((bound) => {
     const own = asked.get(bound)
-    if (own) ordered.push([bound, own])
-  }
-  return ordered
+    return own ? [[bound, own] as const] : []
+  })
 }
 
 /** Objects that are there already must still be those that the rows point to. */

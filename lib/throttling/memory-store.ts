@@ -2,6 +2,7 @@
  * Throttle store in the memory of this process (promises H2, H7, H9). Not by rate-limiter-flexible: it keeps every key, each
  * with a timer, and reads a clock that can be set back.
  */
+import { getOrInsert } from '../kernel/maps.js'
 import { BoundedMap } from './bounded-map.js'
 import type { Rate, ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
 
@@ -28,12 +29,7 @@ export class MemoryStore implements ThrottleStore {
   }
 
   limiter(budget: string, rate: Rate): MemoryLimiter {
-    let limiter = this.#limiters.get(budget)
-    if (!limiter) {
-      limiter = new MemoryLimiter(rate, this.#options)
-      this.#limiters.set(budget, limiter)
-    }
-    return limiter
+    return getOrInsert(this.#limiters, budget, () => new MemoryLimiter(rate, this.#options))
   }
 
   /** How many callers are remembered. */

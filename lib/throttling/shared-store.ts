@@ -1,5 +1,7 @@
 /** Shared throttle stores: batches, a fallback to memory while the store is away, and as few questions as possible. */
+
 import { ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { escapeControls, oneLine, quote } from '../kernel/quote.js'
 import { within } from '../kernel/within.js'
 import { BoundedMap } from './bounded-map.js'
@@ -50,12 +52,8 @@ export abstract class SharedStore implements ThrottleStore {
   }
 
   limiter(budget: string, rate: Rate): ThrottleLimiter {
-    let limiter = this.#limiters.get(budget)
-    if (!limiter) {
-      limiter = new SharedLimiter(this, this.counterOf(rate), this.memory.limiter(budget, rate), rate)
-      this.#limiters.set(budget, limiter)
-    }
-    return limiter
+    const make = () => new SharedLimiter(this, this.counterOf(rate), this.memory.limiter(budget, rate), rate)
+    return getOrInsert(this.#limiters, budget, make)
   }
 
   /** Asked once for each budget. */

@@ -2,6 +2,7 @@
 
 import { FieldFilter } from '../filters/field-filter.js'
 import type { ParameterDescription } from '../filters/filter.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { isNoOrder, ownParameters, pagingParameters } from './action-parameters.js'
 import { showsFigures } from './actions.js'
@@ -27,10 +28,7 @@ export interface QueryMembers {
 
 /** What a body may say of an action of a class, the same for as long as the catalogue is. */
 export function queryMembers(view: GenericViewClass, action: string): QueryMembers {
-  const known = membersOf(view)
-  const members = known.get(action) ?? findMembers(view, action)
-  known.set(action, members)
-  return members
+  return getOrInsert(membersOf(view), action, () => findMembers(view, action))
 }
 
 const membersOf: (view: GenericViewClass) => Map<string, QueryMembers> = oncePerCatalogue(() => new Map())

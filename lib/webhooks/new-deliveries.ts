@@ -5,6 +5,7 @@ import { only } from '../changes/read-history.js'
 import type { FoundChange } from '../changes/select-changes.js'
 import type { SeenSides } from '../changes/visible-changes.js'
 import { writeJson } from '../kernel/json-numerals.js'
+import { getOrInsert } from '../kernel/maps.js'
 import type { NewDelivery } from './delivery-table.js'
 import type { OwnerQuestions } from './owner-questions.js'
 import { type OwnerView, openForOwner, type ToldResource } from './owner-view.js'
@@ -56,7 +57,7 @@ export class NewDeliveries {
     const byResource = new Map<ToldResource, FoundChange[]>()
     for (const change of changes) {
       for (const resource of resourcesOf(this.#telling, change.model)) {
-        byResource.set(resource, [...(byResource.get(resource) ?? []), change])
+        getOrInsert(byResource, resource, () => []).push(change)
       }
     }
     const next = endpoints.entries()
@@ -113,9 +114,7 @@ export class NewDeliveries {
     if (!told.before && !told.after) return undefined
     const key = JSON.stringify([resource.endpoint.basename, change.id, told, [...view.names]])
     try {
-      const body = this.#bodies.get(key) ?? writeBody(resource, change, { view, told })
-      this.#bodies.set(key, body)
-      return body
+      return getOrInsert(this.#bodies, key, () => writeBody(resource, change, { view, told }))
     } catch (error) {
       this.#telling.questions.report(error)
       return null
@@ -128,24 +127,16 @@ export class NewDeliveries {
     owner: string,
     changes: readonly FoundChange[],
   ): Promise<Seen | undefined> {
-    let found = this.#views.get(key)
-    if (!found) {
-      found = this.#ownerOf(owner).then((user) => (user == null ? undefined : openForOwner(resource, user)))
-      this.#views.set(key, found)
-    }
-    const view = await found
+    const open = (user: unknown) => (user == null ? undefined : openForOwner(resource, user))
+    const view = await getOrInsert(this.#views, key, () => this.#ownerOf(owner).then(open))
     if (!view) return undefined
     const own = changes.filter(({ model }) => model === view.model)
-    const { group } = view.visible
-    const sides = this.#sides.get(group) ?? view.visible.sides(own)
-    this.#sides.set(group, sides)
-    return { view, sides: await sides }
+    const { visible } = view
+    return { view, sides: await getOrInsert(this.#sides, visible.group, () => visible.sides(own)) }
   }
 
   #ownerOf(id: string): Promise<unknown> {
-    const known = this.#owners.get(id) ?? (async () => this.#telling.findOwner(id))()
-    this.#owners.set(id, known)
-    return known
+    return getOrInsert(this.#owners, id, async () => this.#telling.findOwner(id))
   }
 }
 
