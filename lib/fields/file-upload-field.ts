@@ -5,6 +5,7 @@ import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
 import { cleanFilename, UploadedFile } from '../parsers/uploads.js'
+import { ArrayField } from './array-field.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, optionError } from './options.js'
 import type { StorableFile, UploadStorage } from './upload-storage.js'
@@ -243,4 +244,10 @@ function decoded(url: string): string {
 
 function isNamedBytes(value: unknown): value is Uint8Array & { filename: string } {
   return value instanceof Uint8Array && typeof (value as { filename?: unknown }).filename === 'string'
+}
+
+/** The field of a file, or of a list of files. */
+export function uploadField(field: SerializerField): FileUploadField | undefined {
+  const own: unknown = field instanceof ArrayField ? field.options.child : field
+  return own instanceof FileUploadField ? own : undefined
 }

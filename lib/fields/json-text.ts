@@ -1,6 +1,6 @@
 /** JSON values of any shape: read from text, and checked without recursion (promises A4, B7, B8, B11). */
 import { ValidationError } from '../kernel/errors.js'
-import { knownNumerals, Numeral, numeralAt } from '../kernel/json-numerals.js'
+import { isContainer, knownNumerals, Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
@@ -76,7 +76,7 @@ export function checkJson(root: unknown): Promise<void> | undefined {
     return undefined
   }
   checkScalar(root)
-  return isObject(root) ? checkLevels({ root, level: [root], at: 0, depth: 1, next: [] }) : undefined
+  return isContainer(root) ? checkLevels({ root, level: [root], at: 0, depth: 1, next: [] }) : undefined
 }
 
 /** How far the look into a value has come, which goes level by level. */
@@ -120,7 +120,7 @@ function checkMembers(root: object, container: object, next: object[]): number {
     const key = keys ? (keys[index] as string) : index
     const value = (container as Record<string | number, unknown>)[key]
     if (typeof key === 'string') checkKey(key, value)
-    if (isObject(value)) next.push(value)
+    if (isContainer(value)) next.push(value)
     // of some the digits are known, and they need not be finite
     else if (!numerals?.has(key) || numeralAt(container, key) === undefined) checkScalar(value)
   }
@@ -151,8 +151,8 @@ function placeOf(root: unknown, container: object, key: string | number): string
   const places: [unknown, string][] = [[root, '']]
   for (const [value, path] of places) {
     if (value === container) return `${path}${key}`
-    if (!isObject(value)) continue
-    for (const [name, inner] of Object.entries(value)) if (isObject(inner)) places.push([inner, `${path}${name}.`])
+    if (!isContainer(value)) continue
+    for (const [name, inner] of Object.entries(value)) if (isContainer(inner)) places.push([inner, `${path}${name}.`])
   }
   return String(key)
 }
@@ -165,24 +165,20 @@ function checkKey(key: string, value: unknown): void {
 
 /** True for a member that code which copies objects would take for a prototype. */
 export function isForbidden(key: string, value: unknown): boolean {
-  return key === '__proto__' || (key === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype'))
+  return key === '__proto__' || (key === 'constructor' && isContainer(value) && Object.hasOwn(value, 'prototype'))
 }
 
 /** True where such a member stands in it, at any depth. */
 export function hasForbidden(root: unknown): boolean {
   const values = [root]
   for (const value of values) {
-    if (!isObject(value) || !isPlain(value)) continue
+    if (!isContainer(value) || !isPlain(value)) continue
     for (const [key, inner] of Object.entries(value)) {
       if (isForbidden(key, inner)) return true
       values.push(inner)
     }
   }
   return false
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }
 
 /** An array, or an object without class; also one of another realm. */

@@ -7,7 +7,7 @@ import { takesOptions } from '../kernel/option-kinds.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
-import { type AnyQueryBuilder, isModelClass, type ModelClass, modelName } from '../models/objection.js'
+import { type AnyQueryBuilder, isModelClass, isModelQuery, type ModelClass, modelName } from '../models/objection.js'
 import { deletionOf } from '../models/soft-deletes.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
@@ -269,7 +269,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const knex = context.knex
     if (isModelClass(queryset)) return queryset.query(knex)
     const query = queryset(context)
-    if (!isQuery(query)) throw notAQuery(this)
+    if (!isModelQuery(query)) throw notAQuery(this)
     return knex && !hasTransaction(query) ? query.transacting(knex as never) : query
   }
 
@@ -283,7 +283,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     if (isModelClass(queryset)) this.#model = queryset
     else {
       const query = context ? queryset(context) : withoutRequest(queryset)
-      if (query !== undefined && !isQuery(query)) throw notAQuery(this)
+      if (query !== undefined && !isModelQuery(query)) throw notAQuery(this)
       this.#model = query?.modelClass() as ModelClass | undefined
     }
     return this.#model
@@ -342,10 +342,6 @@ function withoutRequest(queryset: (context: SerializerContext) => AnyQueryBuilde
   } catch {
     return undefined
   }
-}
-
-function isQuery(value: unknown): value is AnyQueryBuilder {
-  return typeof (value as { modelClass?: unknown } | null | undefined)?.modelClass === 'function'
 }
 
 function notAQuery(field: object): ConfigurationError {

@@ -92,8 +92,8 @@ function messagesOf(ctx: Context, { errors, codes = {} }: ShownErrors): ProblemM
   return found
 }
 
-/** `#/author/name` */
-function pointerTo(path: readonly string[]): string {
+/** A JSON pointer as the fragment of a URI (RFC 6901 section 6): `#/author/name`. */
+export function pointerTo(path: readonly string[]): string {
   const steps = path.map((step) => `/${encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))}`)
   return `#${steps.join('')}`
 }

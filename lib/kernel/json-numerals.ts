@@ -196,6 +196,7 @@ export function numeralsOf(value: object): Numerals {
   return numerals
 }
 
+/** True for an array or an object, of a class or not. */
 export function isContainer(value: unknown): value is Container {
   return typeof value === 'object' && value !== null
 }

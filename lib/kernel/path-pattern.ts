@@ -2,6 +2,7 @@
 
 import { ConfigurationError } from './errors.js'
 import { didYouMean } from './near-miss.js'
+import { ownMember } from './records.js'
 
 /** What a path parameter may hold. */
 export interface PathHint {
@@ -106,7 +107,7 @@ export function buildPath(segments: readonly Segment[], params: Readonly<Record<
   const parts = segments.map((segment) =>
     segment.kind === 'literal'
       ? encodeURIComponent(segment.text)
-      : encodeValue(segment, Object.hasOwn(params, segment.name) ? params[segment.name] : undefined),
+      : encodeValue(segment, ownMember(params, segment.name)),
   )
   return `/${parts.join('/')}`
 }

@@ -5,7 +5,7 @@
 
 import type { Context } from '../http/context.js'
 import { quote } from '../kernel/quote.js'
-import { isRecord } from '../kernel/records.js'
+import { isRecord, ownMember } from '../kernel/records.js'
 
 /** The revision whose requests say all about themselves. */
 export const STATELESS = '2026-07-28'
@@ -59,7 +59,7 @@ export interface Message {
 
 /** The id of what may be a request, for the answer to one that is refused. */
 export function idOf(data: unknown): MessageId | undefined {
-  const id = isRecord(data) ? own(data, 'id') : undefined
+  const id = isRecord(data) ? ownMember(data, 'id') : undefined
   return isId(id) ? id : undefined
 }
 
@@ -70,8 +70,8 @@ export function idOf(data: unknown): MessageId | undefined {
  */
 export function readMessage(ctx: Context, data: unknown): Message | undefined {
   if (Array.isArray(data)) throw invalid('A list of messages is none: send one message in each request')
-  if (!isRecord(data) || own(data, 'jsonrpc') !== '2.0') throw invalid('Expected a message of JSON-RPC 2.0')
-  const [id, method, params = {}] = [own(data, 'id'), own(data, 'method'), own(data, 'params')]
+  if (!isRecord(data) || ownMember(data, 'jsonrpc') !== '2.0') throw invalid('Expected a message of JSON-RPC 2.0')
+  const [id, method, params = {}] = [ownMember(data, 'id'), ownMember(data, 'method'), ownMember(data, 'params')]
   if (method === undefined && (Object.hasOwn(data, 'result') || Object.hasOwn(data, 'error'))) return undefined
   if (typeof method !== 'string') throw invalid('Expected a method')
   if (id !== undefined && !isId(id)) throw invalid('Expected an id that is a text or a whole number')
@@ -86,8 +86,8 @@ type Unversioned = Omit<Message, 'revision'>
 
 function revisionOf(ctx: Context, { method, params }: Unversioned): string | undefined {
   const header = headerOf(ctx, 'mcp-protocol-version')
-  const meta = own(params, '_meta')
-  const said = isRecord(meta) ? own(meta, VERSION_OF_REQUEST) : undefined
+  const meta = ownMember(params, '_meta')
+  const said = isRecord(meta) ? ownMember(meta, VERSION_OF_REQUEST) : undefined
   const isHandshake = said === undefined && (header === undefined || WITH_HANDSHAKE.includes(header))
   if (isHandshake && method === 'initialize') return undefined
   if (isHandshake && header !== undefined) return header
@@ -100,7 +100,7 @@ function revisionOf(ctx: Context, { method, params }: Unversioned): string | und
       data: { supported: REVISIONS, requested: header },
     })
   }
-  if (!isRecord(own(meta as Record<string, unknown>, CAPABILITIES))) {
+  if (!isRecord(ownMember(meta as Record<string, unknown>, CAPABILITIES))) {
     throw new ProtocolError(CODES.invalidParams, `_meta lacks ${CAPABILITIES}`)
   }
   checkHeaders(ctx, method, params)
@@ -112,7 +112,7 @@ function checkHeaders(ctx: Context, method: string, params: Readonly<Record<stri
   if (headerOf(ctx, 'mcp-method') !== method) throw mismatch('Mcp-Method is not the method of the body')
   if (method !== 'tools/call') return
   const name = headerOf(ctx, 'mcp-name')
-  if (name === undefined || decoded(name) !== own(params, 'name'))
+  if (name === undefined || decoded(name) !== ownMember(params, 'name'))
     throw mismatch('Mcp-Name is not the name of the body')
 }
 
@@ -126,7 +126,7 @@ function decoded(value: string): string {
 
 /** The revision that a handshake agrees on: that of the client where it is spoken, else the newest that has one. */
 export function agreedRevision(params: Readonly<Record<string, unknown>>): string {
-  const asked = own(params, 'protocolVersion')
+  const asked = ownMember(params, 'protocolVersion')
   if (typeof asked !== 'string') throw new ProtocolError(CODES.invalidParams, 'Expected a protocolVersion')
   return WITH_HANDSHAKE.find((one) => one === asked) ?? (WITH_HANDSHAKE[0] as string)
 }
@@ -136,11 +136,6 @@ export function unknownMethod({ method, revision }: Message): ProtocolError {
   const data = method === 'initialize' ? { supported: REVISIONS } : undefined
   const status = revision === STATELESS ? 404 : 200
   return new ProtocolError(CODES.methodNotFound, `Method not found: ${quote(method)}`, { status, data })
-}
-
-/** A member that stands in the object itself. */
-export function own(record: Readonly<Record<string, unknown>>, name: string): unknown {
-  return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
 function isId(value: unknown): value is MessageId {

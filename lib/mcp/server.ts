@@ -6,7 +6,7 @@ import type { Context, Middleware } from '../http/context.js'
 import { ApiError, AuthenticationFailed } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { quote } from '../kernel/quote.js'
-import { isRecord } from '../kernel/records.js'
+import { isRecord, ownMember } from '../kernel/records.js'
 import type { Steps } from '../kernel/turns.js'
 import { documentSteps } from '../openapi/document.js'
 import { JSONParser } from '../parsers/json-parser.js'
@@ -21,7 +21,6 @@ import {
   idOf,
   type Message,
   type MessageId,
-  own,
   ProtocolError,
   REVISIONS,
   readMessage,
@@ -130,7 +129,8 @@ export class ToolServer {
   }
 
   async #list(ctx: Context, { params, revision }: Message): Promise<Members> {
-    if (own(params, 'cursor') !== undefined) throw new ProtocolError(CODES.invalidParams, 'There is one page of tools')
+    if (ownMember(params, 'cursor') !== undefined)
+      throw new ProtocolError(CODES.invalidParams, 'There is one page of tools')
     const caller = await this.#requireCaller(ctx)
     const tools = this.#textOf(await caller.permitted(this.#tools.values()), revision !== STATELESS)
     const cache = { ttlMs: String(this.#options.toolsMaxAge * 1_000), cacheScope: '"private"' }
@@ -149,8 +149,8 @@ export class ToolServer {
   }
 
   async #call(ctx: Context, { params, revision }: Message, id: MessageId): Promise<void> {
-    const name = own(params, 'name')
-    const given = own(params, 'arguments') ?? {}
+    const name = ownMember(params, 'name')
+    const given = ownMember(params, 'arguments') ?? {}
     const tool = typeof name === 'string' ? this.#tools.get(name) : undefined
     if (!tool) {
       const permitted = await new Caller(ctx).permitted(this.#tools.values())
@@ -217,7 +217,7 @@ export class ToolServer {
     const data: unknown = JSON.parse(body)
     const code = status === 500 ? CODES.internalError : status
     // an application may shape errors in its own way
-    const detail = isRecord(data) ? own(data, 'detail') : undefined
+    const detail = isRecord(data) ? ownMember(data, 'detail') : undefined
     const message = typeof detail === 'string' ? detail : STATUS_CODES[status]
     write(ctx, id, { error: JSON.stringify({ code, message, data }) })
   }

@@ -1,5 +1,7 @@
 /** Schemas of the OpenAPI document as those of tools: JSON Schema 2020-12 that holds all it refers to. */
+
 import { ConfigurationError } from '../kernel/errors.js'
+import { isContainer } from '../kernel/json-numerals.js'
 import { SELECTS_FIELDS } from '../openapi/parameters.js'
 import { parametersOf } from '../openapi/shared-parameters.js'
 import type { OpenAPIDocument, Operation, Parameter, Reference, Response, Schema } from '../openapi/types.js'
@@ -83,7 +85,7 @@ function jsonOf(document: OpenAPIDocument, response: Response | Reference): Sche
 /** A schema whose objects may lack fields: the object itself, those of a list, or of a page's `results`. */
 function sparse(document: OpenAPIDocument, schema: Schema): Schema {
   const found = resolved(document, schema)
-  if (isSchema(found['items'])) return { ...found, items: sparse(document, found['items']) }
+  if (isContainer(found['items'])) return { ...found, items: sparse(document, found['items']) }
   const properties = found['properties'] as Readonly<Record<string, Schema>> | undefined
   const results = properties?.['results']
   if (results) return { ...found, properties: { ...properties, results: sparse(document, results) } }
@@ -99,10 +101,6 @@ function resolved(document: OpenAPIDocument, schema: Schema): Schema {
   if (!found) throw new ConfigurationError(`mcp(): the document has no ${reference}`)
   const { $ref: _, ...beside } = schema
   return resolved(document, { ...found, ...beside })
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null
 }
 
 /** Those of JSON Schema 2020-12: of others clients warn, or refuse the tool. */

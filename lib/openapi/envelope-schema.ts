@@ -1,4 +1,5 @@
 /** Bodies and answers in the envelope of their view, in a document. */
+import { envelopeSchema } from '../pagination/pagination.js'
 import { actionNamed, takesMany } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
@@ -24,8 +25,8 @@ export function enclosedAnswer(subject: Subject, schema: Schema | undefined): Sc
   if (!members) return around(name, schema)
   const { results, ...rest } = members
   if (!results) return schema
-  const beside = envelope.meta === undefined ? rest : { [envelope.meta]: whole(rest) }
-  return { ...whole({ [name]: results, ...beside }), [HOLDS]: name }
+  const beside = envelope.meta === undefined ? rest : { [envelope.meta]: envelopeSchema(rest) }
+  return { ...envelopeSchema({ [name]: results, ...beside }), [HOLDS]: name }
 }
 
 /** The body of a standard action in the envelope of its view. */
@@ -36,9 +37,5 @@ export function enclosedBody(subject: Subject, schema: Schema | undefined): Sche
 }
 
 function around(name: string, schema: Schema): Schema {
-  return { ...whole({ [name]: schema }), [HOLDS]: name }
-}
-
-function whole(properties: Readonly<Record<string, Schema>>): Schema {
-  return { type: 'object', properties, required: Object.keys(properties) }
+  return { ...envelopeSchema({ [name]: schema }), [HOLDS]: name }
 }

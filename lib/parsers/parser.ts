@@ -4,6 +4,7 @@ import contentType from 'content-type'
 import { CLOSING } from '../http/closing.js'
 import type { Context } from '../http/context.js'
 import { BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
+import { isContainer } from '../kernel/json-numerals.js'
 import { isAborted } from './read-body.js'
 import type { UploadedFile } from './uploads.js'
 
@@ -145,7 +146,7 @@ function opensMore(text: string, most: number): boolean {
 /** The limit that this value passes; undefined for none. */
 export function passedByValue(value: unknown, { depth, nodes }: JsonLimits): keyof JsonLimits | undefined {
   let found = 1
-  let containers = [value].filter(isContainer)
+  let containers: readonly object[] = [value].filter(isContainer)
   for (let level = 1; containers.length > 0; level++) {
     if (level > depth) return 'depth'
     const inner: object[] = []
@@ -171,10 +172,6 @@ function isEscaped(text: string, at: number): boolean {
   let before = at - 1
   while (text.charCodeAt(before) === BACKSLASH) before--
   return (at - 1 - before) % 2 === 1
-}
-
-function isContainer(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }
 
 /**

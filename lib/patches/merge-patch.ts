@@ -1,4 +1,5 @@
 /** JSON merge patches (RFC 7396). */
+import { ownMember } from '../kernel/records.js'
 import { finished, isJsonObject, setMember, workingCopy } from './json-values.js'
 
 /**
@@ -18,7 +19,7 @@ export function merged(target: unknown, patch: unknown): unknown {
   for (const name of Object.keys(patch)) {
     const value = patch[name]
     if (value === null) delete result[name]
-    else setMember(result, name, merged(Object.hasOwn(result, name) ? result[name] : undefined, value))
+    else setMember(result, name, merged(ownMember(result, name), value))
   }
   return result
 }

@@ -1,6 +1,8 @@
 /** The operations of a JSON patch (RFC 6902, section 4) and their pointers (RFC 6901), checked as far as they tell without what they change. */
+
 import { type ErrorMessages, MOST_MESSAGES, ValidationError } from '../kernel/errors.js'
 import { memberOf } from '../kernel/json-numerals.js'
+import { ownMember } from '../kernel/records.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
 import { isJsonObject, type JsonObject, workingCopy } from './json-values.js'
 
@@ -40,7 +42,7 @@ export function readOperations(document: unknown, most = Number.POSITIVE_INFINIT
 
 function readOperation(given: JsonObject): Operation | { readonly errors: ErrorMessages } {
   const errors: ErrorMessages = {}
-  const op = own(given, 'op')
+  const op = ownMember(given, 'op')
   if (op === undefined) errors['op'] = ['This field is required.']
   else if (!isName(op)) errors['op'] = [unknownOperation(op)]
   const path = readPointer(given, 'path', errors)
@@ -58,14 +60,10 @@ function unknownOperation(op: unknown): string {
 }
 
 function readPointer(given: JsonObject, name: string, errors: ErrorMessages): Pointer {
-  const text = own(given, name)
+  const text = ownMember(given, name)
   const pointer = typeof text === 'string' ? parsePointer(text) : undefined
   if (!pointer) errors[name] = [text === undefined ? 'This field is required.' : 'Must be a JSON pointer.']
   return pointer ?? []
-}
-
-function own(given: JsonObject, name: string): unknown {
-  return Object.hasOwn(given, name) ? given[name] : undefined
 }
 
 function isName(op: unknown): op is Operation['op'] {

@@ -20,40 +20,39 @@ export function groupConditions<Query extends AnyQueryBuilder>(query: Query): Qu
 
 /** Adds conditions of ours, each of them whole: an OR that the application adds behind them reaches none of them. */
 export function addApart(query: AnyQueryBuilder, add: () => unknown): void {
-  let before: ReadonlySet<Condition> | undefined
-  const note = (built: Knex.QueryBuilder) => {
-    before = new Set((built as Conditioned)._statements)
-  }
-  const keep = (built: Knex.QueryBuilder) => {
-    const conditioned = built as Conditioned
-    for (const one of ungrouped(conditioned)) {
-      if (before?.has(one)) continue
+  settleAdded(query, add, (built, before) => {
+    for (const one of ungrouped(built)) {
+      if (before.has(one)) continue
       grouped.add(one)
       added.add(one)
     }
-    watchLater(conditioned)
-  }
-  ours.add(note).add(keep)
-  void query.onBuildKnex(note)
-  add()
-  void query.onBuildKnex(keep)
+    watchLater(built)
+  })
 }
 
 /** Keeps the conditions that `add` adds to a query together: an OR among them reaches none that stands before them. */
 export function encloseAdded(query: AnyQueryBuilder, add: () => unknown): void {
-  let before: ReadonlySet<Condition> | undefined
+  settleAdded(query, add, (built, before) => {
+    const added = built._statements.filter((one) => one.grouping === 'where' && !before.has(one))
+    if (added.some((one) => one.bool === 'or')) enclose(built, added)
+  })
+}
+
+/** Has `settle` look at a query once it is built, beside the conditions that it had before `add` added others. */
+function settleAdded(
+  query: AnyQueryBuilder,
+  add: () => unknown,
+  settle: (built: Conditioned, before: ReadonlySet<Condition>) => void,
+): void {
+  let before: ReadonlySet<Condition> = new Set()
   const note = (built: Knex.QueryBuilder) => {
     before = new Set((built as Conditioned)._statements)
   }
-  const encloseOthers = (built: Knex.QueryBuilder) => {
-    const conditioned = built as Conditioned
-    const added = conditioned._statements.filter((one) => one.grouping === 'where' && !before?.has(one))
-    if (added.some((one) => one.bool === 'or')) enclose(conditioned, added)
-  }
-  ours.add(note).add(encloseOthers)
+  const settleBuilt = (built: Knex.QueryBuilder) => settle(built as Conditioned, before)
+  ours.add(note).add(settleBuilt)
   void query.onBuildKnex(note)
   add()
-  void query.onBuildKnex(encloseOthers)
+  void query.onBuildKnex(settleBuilt)
 }
 
 /**

@@ -1,9 +1,9 @@
 /** Lists as CSV (RFC 4180; wire format, section 11; promises G1 and G2). */
 
 import Papa from 'papaparse'
-import { hasNumerals, memberOf, Numeral, writeCompactly } from '../kernel/json-numerals.js'
-import { parseJson } from '../kernel/parse-json.js'
-import { JsonText } from './json-renderers.js'
+import { hasNumerals, isContainer, memberOf, Numeral, writeCompactly } from '../kernel/json-numerals.js'
+import { isRecord } from '../kernel/records.js'
+import { plain } from './json-renderers.js'
 import {
   BaseRenderer,
   columnsOf,
@@ -67,7 +67,7 @@ export function flatRow(
     const value = memberOf(row, name)
     const inner = columns.find((column) => column.name === name)?.field?.shownFields
     if (!inner) into.set(prefix + name, value)
-    else if (isObject(value) && !Array.isArray(value)) {
+    else if (isRecord(value)) {
       flatRow(toRow(value), inner, { prefix: `${prefix}${name}.`, into })
     } else if (value !== null && value !== undefined) into.set(prefix + name, value)
   }
@@ -129,23 +129,14 @@ export class CSVRenderer extends BaseRenderer implements StreamingRenderer {
 /** The rows of an answer, and the columns that a serializer has named. */
 function tableOf(data: unknown): { rows: readonly Row[]; columns: readonly OutputColumn[] } {
   const value = plain(data)
-  if (!isObject(value)) return { rows: value === null || value === undefined ? [] : [toRow(value)], columns: [] }
+  if (!isContainer(value)) return { rows: value === null || value === undefined ? [] : [toRow(value)], columns: [] }
   const list = Array.isArray(value) ? value : plain((value as Row)['results'])
   if (!Array.isArray(list)) return { rows: [toRow(value)], columns: columnsOf(value) }
   return { rows: list.map(toRow), columns: columnsOf(list) }
 }
 
-/** JSON that is written already, as the value it spells. */
-function plain(value: unknown): unknown {
-  return value instanceof JsonText ? parseJson(value.text) : value
-}
-
 /** A value that is no object has one column. */
 function toRow(item: unknown): Row {
-  const value = isObject(item) && 'toJSON' in item && typeof item.toJSON === 'function' ? item.toJSON() : item
-  return isObject(value) && !Array.isArray(value) ? (value as Row) : { value }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
+  const value = isContainer(item) && 'toJSON' in item && typeof item.toJSON === 'function' ? item.toJSON() : item
+  return isRecord(value) ? value : { value }
 }

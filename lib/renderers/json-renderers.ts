@@ -177,6 +177,7 @@ function onOneLine(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]+/g, ' ') : json
 }
 
-function plain(value: unknown): unknown {
+/** JSON that is written already, as the value it spells. */
+export function plain(value: unknown): unknown {
   return value instanceof JsonText ? parseJson(value.text) : value
 }

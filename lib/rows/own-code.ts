@@ -1,9 +1,9 @@
 /** Code of the application that looks at objects while they are written through a serializer, or that shows them then. */
 
+import { uploadField } from '../fields/file-upload-field.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { uploadField } from '../serializers/store-uploads.js'
 import { writesByPlan } from '../serializers/writes-by-plan.js'
 import { decideRows } from './row-plan.js'
 

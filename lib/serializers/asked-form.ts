@@ -1,10 +1,10 @@
 /** What the serializers of a view ask of forms: objects, and files, of which others are not kept. Needs no catalogue. */
 import type { SerializerField } from '../fields/field.js'
+import { uploadField } from '../fields/file-upload-field.js'
 import type { AskedForm } from '../parsers/parser.js'
 import type { SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { uploadField } from './store-uploads.js'
 
 /** The objects and files that fields of these serializers take. */
 export function askedForm(serializers: readonly SerializerClass[]): AskedForm {

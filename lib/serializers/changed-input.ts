@@ -3,6 +3,7 @@
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { ValidationError } from '../kernel/errors.js'
+import { ownMember } from '../kernel/records.js'
 import { refusal } from '../patches/json-patch.js'
 import { isEqual, isJsonObject, type JsonObject, setMember } from '../patches/json-values.js'
 import type { Operation, Pointer } from '../patches/read-operations.js'
@@ -24,7 +25,7 @@ export async function changedInput({ before, after }: Change, merging: Merging):
   if (!(isJsonObject(before) && isJsonObject(after))) return after
   const input: JsonObject = {}
   for (const name of Object.keys(after)) {
-    const change = { before: Object.hasOwn(before, name) ? before[name] : undefined, after: after[name] }
+    const change = { before: ownMember(before, name), after: after[name] }
     if (isEqual(change.before, change.after)) continue
     const bound = merging.serializer.plan.byName.get(name)
     setMember(input, name, bound?.writable === true ? await changedMember(change, bound, merging) : change.after)
@@ -59,9 +60,9 @@ async function changedMember(change: Change, bound: BoundField, merging: Merging
 function rebased(stored: unknown, { before, after }: Change): unknown {
   if (!(isJsonObject(stored) && isJsonObject(before) && isJsonObject(after))) return after
   for (const name of Object.keys(after)) {
-    const change = { before: Object.hasOwn(before, name) ? before[name] : undefined, after: after[name] }
+    const change = { before: ownMember(before, name), after: after[name] }
     if (isEqual(change.before, change.after)) continue
-    setMember(stored, name, rebased(Object.hasOwn(stored, name) ? stored[name] : undefined, change))
+    setMember(stored, name, rebased(ownMember(stored, name), change))
   }
   for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) delete stored[name]
   return stored

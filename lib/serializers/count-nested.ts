@@ -1,6 +1,8 @@
 /** Counts the nested objects and the keys in lists of an input, before anything is done for them (promise R10). */
+
 import { readForm } from '../fields/json-text.js'
 import type { ErrorMessages } from '../kernel/errors.js'
+import { isPlain } from '../kernel/records.js'
 import type { AnySerializer, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
@@ -41,9 +43,7 @@ export function tooManyObjects(serializer: AnySerializer, input: unknown): Error
 
 /** A list or an object of JSON, not one of a class such as a file of a form. */
 function isContainer(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return Array.isArray(value) || prototype === Object.prototype || prototype === null
+  return typeof value === 'object' && value !== null && (Array.isArray(value) || isPlain(value))
 }
 
 function tooMany(most: number): string {

@@ -1,4 +1,5 @@
 /** The fields that a model serializer generates: from columns, foreign keys, relations and attributes of its model. */
+
 import { checkedOptions } from '../fields/checked-options.js'
 import { compositeKey } from '../fields/composite-key.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
@@ -11,6 +12,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { checkKinds, checkOptions } from '../kernel/option-kinds.js'
+import { ownMember } from '../kernel/records.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import { visibleNames } from '../models/hidden-attributes.js'
 import {
@@ -129,7 +131,7 @@ export function checkNames(serializer: FieldsDeclaration, declared: ReadonlyMap<
 function checkedField(serializer: FieldsDeclaration, source: ModelSource, name: string): SerializerField {
   const { model } = source
   const field = generateField(serializer, source, name)
-  const extra = ownOptions(serializer, name)
+  const extra = ownMember(serializer.extraKwargs, name)
   if (extra === undefined) return field
   const where = `${serializer.name}: extraKwargs.${name}: ${field.constructor.name}`
   if (model.prepared) checkOptions(where, field.constructor, extra)
@@ -137,13 +139,8 @@ function checkedField(serializer: FieldsDeclaration, source: ModelSource, name: 
   return field
 }
 
-/** The options of a field; a column may be called `constructor`. */
-function ownOptions({ extraKwargs }: FieldsDeclaration, name: string): GeneratedOptions | undefined {
-  return Object.hasOwn(extraKwargs, name) ? extraKwargs[name] : undefined
-}
-
 function generateField(serializer: FieldsDeclaration, { model, nest }: ModelSource, name: string): SerializerField {
-  const extra = ownOptions(serializer, name) ?? {}
+  const extra = ownMember(serializer.extraKwargs, name) ?? {}
   const source = extra.source ?? name
   const column = model.columns.get(source)
   const isForeign = column && relationOfKey(model, source) && !externalIds(model.model)?.names(source)

@@ -11,9 +11,11 @@ import { missingReference } from '../postgres/constraint-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
 import { namesOfKeys } from '../queryset/same-keys.js'
+import type { SqlPart } from '../queryset/sql-part.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, BoundField, WrittenReference } from './contract.js'
+import { leadingOf } from './validate-related.js'
 import { forcedBy, type Item, isForced, refuse, type ValidationScope } from './validated-item.js'
 import { MOST_PARAMETERS } from './write-rows.js'
 
@@ -95,15 +97,14 @@ function keyName(key: readonly unknown[]): string {
 }
 
 /** The rows that the caller sees of those which a foreign key may lead to. */
-function seenThrough({ plan: { model }, context }: AnySerializer, { table, properties }: WrittenReference) {
-  const visible = visibleRowsIn(context)
+function seenThrough(serializer: AnySerializer, { table, properties }: WrittenReference) {
+  const visible = visibleRowsIn(serializer.context)
   if (!visible) return undefined
-  const relation = [...(model?.relations.values() ?? [])].find(
+  const relation = [...(serializer.plan.model?.relations.values() ?? [])].find(
     ({ kind, ownerProperties: own }) =>
       kind === 'belongs-to-one' && own.length === properties.length && own.every((name) => properties.includes(name)),
   )
-  const leading = model && relation && { owner: model.model, relation: relation.name, model: relation.model }
-  return visible.ofTable(table, leading)
+  return visible.ofTable(table, leadingOf(serializer, { relation }))
 }
 
 /** Those that are not what is stored already. */
@@ -155,7 +156,7 @@ async function refuseUnseen(serializer: AnySerializer, knex: Queryable, wanted: 
 }
 
 /** The statement that finds the numbers of the keys that lead to no row. */
-function lookUp(serializer: AnySerializer, wanted: readonly Wanted[]): { sql: string; bindings: unknown[] } {
+function lookUp(serializer: AnySerializer, wanted: readonly Wanted[]): SqlPart {
   const bindings: unknown[] = []
   const statements = [...new Set(wanted.map(({ reference }) => reference))].map((reference) => {
     const { parts, nativeNames, target, period } = reference

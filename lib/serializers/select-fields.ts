@@ -4,6 +4,7 @@ import type { SerializerField } from '../fields/field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
+import { ownMember } from '../kernel/records.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { nameColumns } from '../renderers/renderer.js'
 import type { FieldsDescription, SerializerClass } from './contract.js'
@@ -111,7 +112,7 @@ function expandField(
   expandable: Expandable,
   { head, expand, field, relation }: Expanding,
 ): SerializerField {
-  const declared = Object.hasOwn(expandable, head) ? expandable[head] : undefined
+  const declared = ownMember(expandable, head)
   if (isRelatedCount(declared)) {
     if (!field) return new CountField(declared)
     throw new ConfigurationError(
@@ -141,7 +142,7 @@ export function canExpand(serializer: SerializerClass, expandable: Expandable, n
   const head = headOf(name)
   const field = readable.find((bound) => bound.name === head)?.field
   const nested = field instanceof NestedSerializer ? field : undefined
-  const declared = Object.hasOwn(expandable, head) ? expandable[head] : undefined
+  const declared = ownMember(expandable, head)
   if (isRelatedCount(declared)) return name === head && model?.relations.has(declared.path) === true
   const own = expandedBy(declared) ?? nested?.serializerClass
   if (!own || !(nested || model?.relations.has(head))) return false
@@ -156,7 +157,7 @@ export function expansionsOf(
   const heads = new Set(Object.keys(expandable).map(headOf))
   return [...heads].flatMap((name) => {
     const field = serializerPlan(serializer).readable.find((bound) => bound.name === name)?.field
-    const declared = Object.hasOwn(expandable, name) ? expandable[name] : undefined
+    const declared = ownMember(expandable, name)
     const own = declared ? [{ owner: serializer, name, expansion: declared }] : []
     const nested = field instanceof NestedSerializer ? field.serializerClass : undefined
     const shown = declared ? expandedBy(declared) : nested

@@ -1,8 +1,6 @@
 /** Keeps the files of validated data, and removes those that nothing names any more (promise F8). */
 import type { Knex } from 'knex'
-import { ArrayField } from '../fields/array-field.js'
-import type { SerializerField } from '../fields/field.js'
-import { CheckedFile, FileUploadField } from '../fields/file-upload-field.js'
+import { CheckedFile, uploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
 import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/quote.js'
@@ -137,12 +135,6 @@ function keptBy({ field, column, source }: BoundField, object: object): Kept[] {
   if (!upload || !storage || upload.options.keepsReplaced || source.length > 1) return []
   const value = (object as Data)[column?.property ?? source[0] ?? '']
   return [value].flat().flatMap((key) => (typeof key === 'string' && key !== '' ? [{ storage, key }] : []))
-}
-
-/** The field of a file, or of a list of files. */
-export function uploadField(field: SerializerField): FileUploadField | undefined {
-  const own: unknown = field instanceof ArrayField ? field.options.child : field
-  return own instanceof FileUploadField ? own : undefined
 }
 
 /** Storages that have refused to remove a file, since one was last removed. */

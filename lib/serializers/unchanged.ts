@@ -1,9 +1,7 @@
 /** Tells whether a value is what the caller was shown: then it is unchanged, nothing is written for it, and nobody refuses it. */
 
 import { isDeepStrictEqual } from 'node:util'
-import { ArrayField } from '../fields/array-field.js'
-import type { SerializerField } from '../fields/field.js'
-import { FileUploadField } from '../fields/file-upload-field.js'
+import { uploadField } from '../fields/file-upload-field.js'
 import { Numeral } from '../kernel/json-numerals.js'
 import { ownCopy } from '../kernel/own-copy.js'
 import { exactAt } from '../models/exact-types.js'
@@ -42,7 +40,7 @@ export function isAsShown(serializer: AnySerializer, bound: BoundField, item: Up
   if (shown === given) return true
   if (shown === NOT_SHOWN) return false
   const { field } = bound
-  if (given !== null && fileField(field)?.areUrls(given, storedAt(item, bound)) === true) return true
+  if (given !== null && uploadField(field)?.areUrls(given, storedAt(item, bound)) === true) return true
   if (typeof shown !== 'object' || shown === null || shown instanceof Numeral) return isEqual(shown, given)
   // what is shown may write itself by a `toJSON()`
   return typeof given === 'object' && isEqual(workingCopyOf(shown), workingCopy(given))
@@ -63,12 +61,6 @@ function shownAt(serializer: AnySerializer, bound: BoundField, item: Updated): u
   }
   const isRead = relation && key?.property !== undefined ? current[relation.name] : storedAt(item, bound)
   return isRead === undefined ? NOT_SHOWN : representField(serializer, bound, current, serializer.context)
-}
-
-/** The field of a file, or of a list of files. */
-function fileField(field: SerializerField): FileUploadField | undefined {
-  const own: unknown = field instanceof ArrayField ? field.options.child : field
-  return own instanceof FileUploadField ? own : undefined
 }
 
 /** Where it cannot be shown, nothing was. */

@@ -1,6 +1,8 @@
 /** Response validation: holds answers of an API to its OpenAPI document, for tests. */
+
 import type { Format } from 'ajv'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { pointerTo } from '../http/problem.js'
 import { oncePer } from '../kernel/once-per.js'
 
 /** An OpenAPI 3.1 document, such as `api.getSchema()` returns. */
@@ -129,7 +131,7 @@ function checkHeaders(compiled: Compiled, at: Resolved, headers: Exchange['heade
 }
 
 function checkBody(compiled: Compiled, pointer: readonly string[], body: unknown, sparse: boolean): string[] {
-  const reference = `${ROOT}#${writePointer(pointer)}`
+  const reference = `${ROOT}${pointerTo(pointer)}`
   const key = `${sparse ? 'sparse ' : ''}${reference}`
   let validate = compiled.validators.get(key)
   if (!validate) {
@@ -216,10 +218,6 @@ function followed(compiled: Compiled, value: Node, pointer: readonly string[] = 
     compiled,
     steps.map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')),
   )
-}
-
-function writePointer(pointer: readonly string[]): string {
-  return pointer.map((step) => `/${encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')
 }
 
 function headerOf(headers: Exchange['headers'], name: string): string | undefined {

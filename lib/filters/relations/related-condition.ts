@@ -1,7 +1,9 @@
 /** Conditions on the objects of a relation: that there is one, or none, such that …; and how many there are. */
+
 import type { Context } from '../../http/context.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
+import { isModelQuery } from '../../models/objection.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement, type StatementClient } from '../../postgres/run-statement.js'
 import { keyRows, PLACE, valuesOf } from '../../queryset/key-rows.js'
@@ -136,6 +138,5 @@ export function countSql(
 
 /** A binding as knex takes it: a query of Objection as one of knex. */
 export function builtFor(knex: Queryable, binding: unknown): unknown {
-  if (typeof (binding as Partial<AnyQueryBuilder> | null)?.toKnexQuery !== 'function') return binding
-  return (binding as AnyQueryBuilder).transacting(knex as never).toKnexQuery()
+  return isModelQuery(binding) ? binding.transacting(knex as never).toKnexQuery() : binding
 }

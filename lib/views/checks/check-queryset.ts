@@ -1,8 +1,10 @@
 /** What can be wrong with the query that a view works on, whatever the request (promise I23). */
+
 import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { configOf, describeModel } from '../../models/describe-model.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
+import { isModelQuery } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { schemaOf } from '../../queryset/schema-of.js'
@@ -22,7 +24,7 @@ export function checkOwnQueryset(view: RelatedViewClass): void {
   const { name } = view
   const query = queryWithoutRequest(view)
   if (query === UNKNOWN) return
-  if (!isQuery(query)) {
+  if (!isModelQuery(query)) {
     // what an async function rejects with is nobody's
     if (query instanceof Promise) void query.catch(() => undefined)
     throw new ConfigurationError(
@@ -56,10 +58,6 @@ function queryWithoutRequest(view: RelatedViewClass): unknown {
   } catch {
     return UNKNOWN
   }
-}
-
-function isQuery(value: unknown): value is AnyQueryBuilder {
-  return typeof (value as Partial<AnyQueryBuilder> | null | undefined)?.modelClass === 'function'
 }
 
 /** @throws {ConfigurationError} pages and lookups cannot narrow the query */
