@@ -141,8 +141,10 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/serializers/write-links.ts': [5, 'writes links of rows that were found before'],
   'lib/serializers/write-rows.ts': [1, 'writes rows that were found before'],
   'lib/views/generic-api-view.ts': [2, "the queryset of a view: narrowed by the view's scope()"],
-  'lib/views/steps/concurrency.ts': [1, 'the version of a row that was found before, or is found afterwards'],
-  'lib/views/steps/hold-rows.ts': [1, 'locks rows that the queryset is asked for, or that were found before'],
+  'lib/views/steps/concurrency.ts': [
+    1,
+    'the version of a row, locked or not, that was found before, that is found afterwards, or that the queryset is asked for',
+  ],
   'lib/views/steps/hold-objects.ts': [1, 'the mark of a row that is found afterwards'],
   'lib/webhooks/delivery-table.ts': [3, 'makes and sweeps deliveries, a table of ours'],
   'lib/webhooks/fan-out.ts': [1, 'notes how far it has read, in a table of ours'],

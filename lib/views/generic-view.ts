@@ -1,5 +1,6 @@
 /** One request's generic view, as the steps of the package know it: of any model. */
 
+import type { Queryable } from '../postgres/pg-types.js'
 import type { SerializerOptions } from '../serializers/contract.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericAPIView } from './generic-api-view.js'
@@ -16,4 +17,9 @@ export interface GenericView extends Omit<GenericAPIView, OfModel> {
   getSerializer(options?: SerializerOptions<any>): Serializer<any>
   // biome-ignore lint/suspicious/noExplicitAny: objects of the view's own model
   getInputSerializer(options?: SerializerOptions<any>): Serializer<any>
+}
+
+/** The knex that the view's statements go to: its transaction, or the one that its model is bound to. */
+export function knexOf(view: GenericView): Queryable {
+  return (view.trx ?? view.knex ?? view.plan.viewClass.modelClass().knex()) as Queryable
 }

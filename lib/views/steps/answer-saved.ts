@@ -18,7 +18,7 @@ import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { DeferredTriggers } from '../../serializers/stored-rows.js'
 import { actionNamed, takesMany } from '../actions.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, knexOf } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import type { RowAnswer, WritingAction } from '../overrides.js'
 import { readNewVersion, versionOf } from './concurrency.js'
@@ -67,7 +67,7 @@ async function mayShow(view: GenericView, serializer: Serializer, action: Writin
   const model = viewClass.modelClass()
   const rows = [serializer.obj].flat().filter((one): one is object => typeof one === 'object' && one !== null)
   const own = rows.filter((one) => isRowOf(model, one))
-  const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
+  const knex = knexOf(view)
   const serializerClass = serializer.constructor as SerializerClass
   const { deferred } = resource.stored(action, serializerClass)
   const isNew = action === 'create' || action === 'bulkCreate'

@@ -13,7 +13,7 @@ import {
   ValidationError,
 } from '../../kernel/errors.js'
 import { quote } from '../../kernel/quote.js'
-import { isRecord } from '../../kernel/records.js'
+import { isRecord, ownMember } from '../../kernel/records.js'
 import { describeModel } from '../../models/describe-model.js'
 import { byExactKey } from '../../models/exact-key.js'
 import { exactAt, standardValue } from '../../models/exact-types.js'
@@ -21,17 +21,16 @@ import type { Column } from '../../models/model-description.js'
 import { mayKeep } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
 import { readingError } from '../../postgres/database-errors.js'
-import type { Queryable } from '../../postgres/pg-types.js'
 import { spelling } from '../../queryset/key-rows.js'
 import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { namesOfKeys } from '../../queryset/same-keys.js'
-import { whereAnyKey, whereRows } from '../../queryset/where-keys.js'
+import { whereRows } from '../../queryset/where-keys.js'
 import type { BoundField } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import { writeLogOf } from '../../serializers/write-log.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, knexOf } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import { writesUnseen } from '../writing-plan.js'
 import { checkRowWrite } from './check-row-write.js'
@@ -162,7 +161,6 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const [first] = objects
   if (!first) return
   const knex = view.trx ?? view.knex
-  const model = modelOf(first)
   const { deletion } = view.plan.viewClass.softDelete === null ? {} : view.plan.resource
   if (deletion) {
     if (!(await markAllDeleted(view, objects, deletion))) await checkGone(view, objects, 'update')
@@ -179,11 +177,8 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
       }
     }
   } else {
-    const { columns, primaryKey } = describeModel(model)
-    const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
-    const keys = objects.map((object) => heldValues(key, object))
-    const deleted: unknown = await whereAnyKey(ownRows(model, knex).delete() as AnyQueryBuilder, key, keys)
-    if (typeof deleted === 'number' && deleted < keys.length) await checkGone(view, objects, 'delete')
+    const deleted: unknown = await whereRows(ownRows(modelOf(first), knex).delete() as AnyQueryBuilder, objects)
+    if (typeof deleted === 'number' && deleted < objects.length) await checkGone(view, objects, 'delete')
   }
   dropUploads(serializerPlan(inputClassOf(view)), objects, knex)
 }
@@ -211,10 +206,6 @@ async function checkGone(view: GenericView, objects: readonly Model[], event: 'u
   if (!isKept || event === 'update') throw new NotFound()
 }
 
-function knexOf(view: GenericView): Queryable {
-  return (view.trx ?? view.knex ?? view.plan.viewClass.modelClass().knex()) as Queryable
-}
-
 type Loose = Model & Record<string, unknown>
 
 function heldValues(columns: readonly Column[], object: object): KeyValues {
@@ -235,7 +226,7 @@ function keyOfItem(
   lookup: ObjectKey,
   { item, names, caller }: { item: object; names: readonly string[]; caller: IDContext },
 ): NamedKey {
-  const given = names.map((name) => readKey(item, name))
+  const given = names.map((name) => ownMember(item as Record<string, unknown>, name))
   const errors: ErrorMessages = {}
   const values = lookup.parts.flatMap((part, index) => {
     const held = part.fromJson(given[index], caller)
@@ -244,10 +235,6 @@ function keyOfItem(
   })
   if (Object.keys(errors).length > 0) return { shown: given, errors }
   return { values, shown: names.length === 1 ? given[0] : lookup.toText(values, caller) }
-}
-
-function readKey(item: object, name: string): unknown {
-  return Object.hasOwn(item, name) ? (item as Record<string, unknown>)[name] : undefined
 }
 
 /** A key that cannot be one reads as one that is not there. */

@@ -1,9 +1,8 @@
 /** Refuses to change or delete rows that a caller may only read, by the rules of the API. */
 
-import type { Queryable } from '../../postgres/pg-types.js'
 import { noteAnswer } from '../../queryset/row-answers.js'
 import { checkRows } from '../../serializers/check-written.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, knexOf } from '../generic-view.js'
 import { isRowOf } from './represent.js'
 
 /** Refuses to change or delete rows that the caller may only read. @throws PermissionDenied */
@@ -15,5 +14,5 @@ export async function checkRowWrite(view: GenericView, objects: readonly object[
   const readable = visibleRows.written(model, 'read')
   // they were found by that condition, unless code of the application has found them
   if (readable && !view.plan.resource.overrides.lookup) for (const one of own) noteAnswer(one, readable, true)
-  await checkRows({ view }, own, view.plan.writing.does, (view.trx ?? view.knex ?? model.knex()) as Queryable)
+  await checkRows({ view }, own, view.plan.writing.does, knexOf(view))
 }

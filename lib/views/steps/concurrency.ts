@@ -1,5 +1,6 @@
 /** Optimistic concurrency: versions of rows, and the conditions a write may come with (RFC 9110 section 13; RFC 6585 section 3). */
 
+import type { Knex } from 'knex'
 import { contentDigest, matchesRow, namesRow, ROW_VERSION, rowDigest, weakTag } from '../../caching/cache-response.js'
 import { compositeKey } from '../../fields/composite-key.js'
 import { matchesWeakly } from '../../http/entity-tags.js'
@@ -9,12 +10,13 @@ import { mac } from '../../kernel/signing.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactAt } from '../../models/exact-types.js'
 import type { Column } from '../../models/model-description.js'
-import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
-import { runStatement, statementOf } from '../../postgres/run-statement.js'
+import { nativeSql } from '../../postgres/pg-types.js'
+import { type RawRow, runStatement, statementOf } from '../../postgres/run-statement.js'
 import { positionColumn } from '../../queryset/keyset.js'
 import { toldOf } from '../../queryset/row-answers.js'
+import type { OrderTerm } from '../../queryset/total-order.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, knexOf } from '../generic-view.js'
 import { encloseObject } from '../request/enclose.js'
 import { rendererOf } from '../request/respond.js'
 
@@ -50,11 +52,7 @@ export function versionOf(view: GenericView, texts: readonly (string | null)[]):
  */
 export async function readVersionOf(view: GenericView, { key, values }: ObjectLookup): Promise<void> {
   if (view.plan.viewClass.concurrency === null || !key.unique) return
-  const version = await readVersion(
-    view,
-    key.columns.map((column, index) => [column, values[index]]),
-  )
-  ROW_VERSION.set(view.ctx, version)
+  ROW_VERSION.set(view.ctx, await readVersion(view, key.columns, values))
 }
 
 /** The object, its version known. */
@@ -93,26 +91,46 @@ export async function readNewVersion(view: GenericView, object: unknown): Promis
     return
   }
   const { columns, primaryKey } = describeModel(view.plan.viewClass.modelClass())
-  const key = primaryKey.map((property) => [columns.get(property), exactAt(object, property)])
-  if (key.some(([column, value]) => column === undefined || value === undefined)) return
-  ROW_VERSION.set(view.ctx, await readVersion(view, key as [Column, unknown][]))
+  const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
+  const values = primaryKey.map((property) => exactAt(object, property))
+  if (key.length < primaryKey.length || values.includes(undefined)) return
+  ROW_VERSION.set(view.ctx, await readVersion(view, key, values))
 }
 
-async function readVersion(view: GenericView, key: readonly [Column, unknown][]): Promise<string | undefined> {
-  const { viewClass } = view.plan
-  const model = viewClass.modelClass()
-  const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
-  const { columns } = describeModel(model)
-  const query = knex(model.tableName)
-  for (const { property } of view.plan.resource.versionTerms) {
-    const column = columns.get(property) as Column
-    const { sql, bindings } = positionColumn(column, column.column)
-    query.select(knex.raw(sql, bindings as never))
-  }
-  for (const [column, value] of key) query.where(column.column, value as string)
-  const { text, values } = nativeSql(query)
-  const [row] = await runStatement(knex, statementOf(text), values)
+async function readVersion(
+  view: GenericView,
+  key: readonly Column[],
+  values: readonly unknown[],
+): Promise<string | undefined> {
+  const [row] = await runRows(view, versionRow(view, key, values))
   return row && versionOf(view, row)
+}
+
+/** A query of the version of a row, by its key. */
+export function versionRow(view: GenericView, key: readonly Column[], values: readonly unknown[]): Knex.QueryBuilder {
+  const rows = rowsOf(view, view.plan.resource.versionTerms, key[0] as Column)
+  for (const [index, { column }] of key.entries()) void rows.where(column, values[index] as string)
+  return rows
+}
+
+/** A query of the view's table by itself, whatever the model and the view add to theirs. */
+export function rowsOf(view: GenericView, terms: readonly OrderTerm[], column: Column): Knex.QueryBuilder {
+  const model = view.plan.viewClass.modelClass()
+  const { columns } = describeModel(model)
+  const knex = knexOf(view)
+  const rows = knex(model.tableName)
+  for (const { property } of terms) {
+    const term = columns.get(property) as Column
+    const { sql, bindings } = positionColumn(term, term.column)
+    void rows.select(knex.raw(sql, bindings as never))
+  }
+  return terms.length === 0 ? rows.select(column.column) : rows
+}
+
+/** The rows of such a query, as strings. */
+export function runRows(view: GenericView, rows: Knex.QueryBuilder): Promise<RawRow[]> {
+  const { text, values } = nativeSql(rows)
+  return runStatement(knexOf(view), statementOf(text), values)
 }
 
 /** Whether `If-None-Match` names the object as it is: by its version, or by the content that the request would be shown. */

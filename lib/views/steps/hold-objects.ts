@@ -10,12 +10,11 @@ import { type ApiError, Conflict, NotFound, PermissionDenied } from '../../kerne
 import { describeModel } from '../../models/describe-model.js'
 import { mayKeep } from '../../models/model-traits.js'
 import { INSUFFICIENT_PRIVILEGE, sqlStateOf } from '../../postgres/database-errors.js'
-import type { Queryable } from '../../postgres/pg-types.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { whereAnyKey } from '../../queryset/where-keys.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import { takesMany } from '../actions.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, knexOf } from '../generic-view.js'
 import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
 import { readVersionOf, versionOf } from './concurrency.js'
 import { markOf, rememberMark } from './delete-softly.js'
@@ -109,7 +108,7 @@ function deletesRow(view: GenericView): boolean {
  */
 async function markObject(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   const model = view.plan.viewClass.modelClass()
-  const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
+  const knex = knexOf(view)
   const query = knex(model.tableName).select(knex.raw('xmin::text as mark'))
   for (const [index, { column }] of lookup.key.columns.entries()) query.where(column, lookup.values[index] as string)
   const rows = (await query) as { mark: string }[]

@@ -15,14 +15,13 @@ import { isDescribing } from '../../http/context.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { Column } from '../../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
-import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
-import { type RawRow, readsRawRows, runStatement, statementOf } from '../../postgres/run-statement.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { type RawRow, readsRawRows } from '../../postgres/run-statement.js'
 import { conditionKey, type KeyedCondition, readsOwnRow } from '../../queryset/condition-key.js'
 import { hasContextHooks } from '../../queryset/context-hooks.js'
 import { isShaped } from '../../queryset/count-rows.js'
 import { hasOwn, watchConditions } from '../../queryset/group-conditions.js'
 import { noteHeld } from '../../queryset/held-rows.js'
-import { positionColumn } from '../../queryset/keyset.js'
 import { type HeldKey, holdOne, severalRows } from '../../queryset/one-row.js'
 import { ownCondition } from '../../queryset/own-condition.js'
 import { readExactly } from '../../queryset/read-exactly.js'
@@ -30,8 +29,9 @@ import { askedOf, askOnChange, type ToTell } from '../../queryset/row-answers.js
 import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
 import { isOneOf } from '../../queryset/where-keys.js'
 import { allowsRows } from '../../serializers/check-written.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, knexOf } from '../generic-view.js'
 import { confirmParentsAgain } from '../request/parents.js'
+import { rowsOf, runRows, versionRow } from './concurrency.js'
 import { visibleQuery } from './visible-query.js'
 
 /** The rows to hold: by one key, or by several. */
@@ -204,7 +204,7 @@ async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]
   }
   const { columns, primaryKey } = describeModel(view.plan.viewClass.modelClass())
   for (const property of primaryKey) void rows.orderBy(columns.get(property)?.column ?? property)
-  return runLocking(view, rows)
+  return runRows(view, lock(view, rows))
 }
 
 /** Holds a row that the caller has been shown, by its primary key. @returns the strings of its version; undefined when it is gone */
@@ -213,32 +213,7 @@ export async function holdRow(
   key: readonly Column[],
   values: readonly unknown[],
 ): Promise<RawRow | undefined> {
-  const rows = rowsOf(view, view.plan.resource.versionTerms, key[0] as Column)
-  for (const [index, { column }] of key.entries()) void rows.where(column, values[index] as string)
-  return (await runLocking(view, rows))[0]
-}
-
-/** A query of the view's table by itself, whatever the model and the view add to theirs. */
-function rowsOf(view: GenericView, terms: readonly OrderTerm[], column: Column): Knex.QueryBuilder {
-  const model = view.plan.viewClass.modelClass()
-  const { columns } = describeModel(model)
-  const knex = knexOf(view)
-  const rows = knex(model.tableName)
-  for (const { property } of terms) {
-    const term = columns.get(property) as Column
-    const { sql, bindings } = positionColumn(term, term.column)
-    void rows.select(knex.raw(sql, bindings as never))
-  }
-  return terms.length === 0 ? rows.select(column.column) : rows
-}
-
-function runLocking(view: GenericView, rows: Knex.QueryBuilder): Promise<RawRow[]> {
-  const { text, values } = nativeSql(lock(view, rows))
-  return runStatement(knexOf(view), statementOf(text), values)
-}
-
-function knexOf(view: GenericView): Queryable {
-  return (view.trx ?? view.knex ?? view.plan.viewClass.modelClass().knex()) as Queryable
+  return (await runRows(view, lock(view, versionRow(view, key, values))))[0]
 }
 
 function referencesIn(query: AnyQueryBuilder, { key }: WantedRows): string[] {
