@@ -111,7 +111,8 @@ describe('the layers', () => {
 /** How often a file makes a query on the table of a model, and why nobody is shown a row by it that is not theirs to see. */
 const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/changes/read-images.ts': [1, 'rows that are written, before and after, by their keys'],
-  'lib/changes/visible-changes.ts': [2, 'rows as they were before a change and after it, in the place of their table'],
+  'lib/changes/row-states.ts': [1, 'rows as they were before a change and after it'],
+  'lib/changes/visible-changes.ts': [1, 'those rows in the place of their table, as the caller sees it'],
   'lib/fields/related-field.ts': [1, 'what may be chosen: leaveOutUnseen()'],
   'lib/filters/field-path.ts': [1, 'what a path leads to, joined: joinOf()'],
   'lib/filters/lookups-of.ts': [1, 'takes parts of a time; it reads no table'],

@@ -3,7 +3,7 @@
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
-import type { SqlPart } from '../queryset/keyset.js'
+import type { SqlPart } from '../queryset/sql-part.js'
 import { tableIn } from './changes-table.js'
 import { type FoundChange, nextState } from './select-changes.js'
 
