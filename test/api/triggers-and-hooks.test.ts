@@ -1,5 +1,7 @@
 /** Tables with triggers and unusual types, models with hooks and query builders of their own. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import knexLibrary, { type Knex } from 'knex'
+import type { Context } from 'koa'
 import {
   AllowAny,
   APIRouter,
@@ -26,7 +28,7 @@ import {
   SlugRelatedField,
 } from 'koa-viewsets'
 import { transaction } from 'koa-viewsets/plugins'
-import { Model, type Pojo, QueryBuilder, raw } from 'objection'
+import { Model, type Pojo, QueryBuilder, type QueryContext, raw } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Author, Book, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
@@ -454,6 +456,69 @@ describe('[A8] A trigger', () => {
     expect(await rowsOf('select * from quarantine')).toEqual([])
     expect(await rowsOf('select * from inbox')).toEqual([])
     expect((await send('POST', '/inbox', { text: 'good' })).status).toBe(201)
+  })
+})
+
+describe('[P14] What query() of a model says of the caller', () => {
+  const caller = new AsyncLocalStorage<Context>()
+  const calls: string[] = []
+  const note = (own: Model, name: string, context: QueryContext) =>
+    void calls.push(`${own.constructor.name} ${name} ${(context as QueryContext & { name?: string }).name}`)
+
+  class Told extends Model {
+    static override query(...args: unknown[]) {
+      return super.query(...(args as [])).context({ name: caller.getStore()?.get('X-Name') }) as never
+    }
+    override $beforeInsert(context: QueryContext): void {
+      note(this, 'insert', context)
+    }
+    override $beforeUpdate(_: unknown, context: QueryContext): void {
+      note(this, 'update', context)
+    }
+    override $beforeDelete(context: QueryContext): void {
+      note(this, 'delete', context)
+    }
+    override $afterFind(context: QueryContext): void {
+      if (!context['name' as never]) calls.push('nobody finds')
+    }
+  }
+  class Writer extends Told {
+    static override tableName = 'authors'
+    static override relationMappings = () => ({
+      books: {
+        relation: Model.HasManyRelation,
+        modelClass: Work,
+        join: { from: 'authors.id', to: 'books.author_id' },
+      },
+    })
+  }
+  class Work extends Told {
+    static override tableName = 'books'
+  }
+
+  it('reaches the hooks of all writes', async () => {
+    const books = new NestedSerializer(serializerOf(Work, ['id', 'title']), { many: true, required: false })
+    const Serializer = serializerOf(Writer, ['id', 'name', 'books'], { books })
+    const view = viewOf(Writer, Serializer)
+    const { send } = await serveViews({ writers: view }, (ctx, next) => caller.run(ctx, next))
+    const hooks = async (method: string, path: string, body?: unknown) => {
+      calls.length = 0
+      const { status } = await send(method, `/writers${path}`, body, { 'X-Name': 'Ada' })
+      expect(status).toBeLessThan(300)
+      return calls.toSorted((a, b) => a.localeCompare(b))
+    }
+    const made = ['Work insert Ada', 'Writer insert Ada']
+    expect(await hooks('POST', '', { id: 50, name: 'n', books: [{ title: 'one' }] })).toEqual(made)
+    expect(await hooks('POST', '/bulk', [{ id: 51, name: 'n', books: [{ title: 'one' }] }])).toEqual(made)
+    const id = (await rowsOf('select id from books where author_id = 50'))[0]?.['id']
+    const changed = ['Work insert Ada', 'Work update Ada', 'Writer update Ada']
+    const body = { name: 'm', books: [{ id, title: 'two' }, { title: 'new' }] }
+    expect(await hooks('PATCH', '/50', body)).toEqual(changed)
+    expect(await hooks('PUT', '/50', { id: 50, name: 'p' })).toEqual(['Writer update Ada'])
+    expect(await hooks('PATCH', '/bulk', [{ id: 50, name: 'q' }])).toEqual(['Writer update Ada'])
+    await rowsOf('update books set author_id = null where author_id >= 50')
+    expect(await hooks('DELETE', '/50')).toEqual(['Writer delete Ada'])
+    expect(await hooks('DELETE', '/bulk', [51])).toEqual(['Writer delete Ada'])
   })
 })
 
