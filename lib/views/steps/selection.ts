@@ -42,8 +42,8 @@ function selects({ plan: { action, resource } }: GenericView): boolean {
   return (shows === 'object' || shows === 'list') && !resource.overrides.has(action)
 }
 
-/** What clients have asked of a serializer, by the texts of the parameters; they choose the combinations. */
-const MOST_SELECTIONS = 200
+/** What clients have asked of a serializer, by the texts of the parameters: an application has a few, and a hostile client any number. */
+const MOST_SELECTIONS = 32
 /** The characters of a text that is kept: a body may bring one of a megabyte. */
 const LONGEST_SELECTION = 500
 const selectionsOf = oncePer((_plan: ActionPlan) =>
