@@ -1,4 +1,5 @@
 /** GROUP BY: groups of objects as a list to cut pages from, and the statements that read them. */
+
 import type { SerializerContext } from '../fields/field.js'
 import { PathStart } from '../filters/field-path.js'
 import { builtFor } from '../filters/relations/related-condition.js'
@@ -16,6 +17,7 @@ import { hasOwn } from '../queryset/group-conditions.js'
 import { readsBelow } from '../queryset/read-columns.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { SqlPart } from '../queryset/sql-part.js'
+import { DescribedList } from '../rows/described-list.js'
 import { poolOf } from '../rows/row-cursor.js'
 import { Figure } from './figure.js'
 import { COUNTING } from './functions.js'
@@ -38,19 +40,13 @@ export interface FigureListOptions {
 }
 
 /** Groups behind each other, each one row. */
-export class FigureList implements ListSource {
-  readonly name: string
-  readonly model: ModelDescription
-  /** No column orders groups, so that no position can be kept of one. */
-  readonly order = []
-  readonly parameters: ReadonlySet<string>
-  readonly shown: ReadonlySet<string> = new Set()
+export class FigureList extends DescribedList implements ListSource {
   readonly #options: FigureListOptions
 
   constructor(options: FigureListOptions) {
-    this.name = options.name
-    this.model = options.model
-    this.parameters = options.parameters
+    const { name, model, parameters } = options
+    // no column orders groups, so that no position can be kept of one
+    super({ name, model, parameters, order: [], shown: new Set() })
     this.#options = options
   }
 

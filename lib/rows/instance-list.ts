@@ -3,7 +3,6 @@
 import type { Model } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
-import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type {
@@ -24,8 +23,8 @@ import { instancesOf } from '../queryset/one-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { joinOrder, type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
+import { DescribedList, type ListDescription } from './described-list.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
-import type { ListDescription } from './row-list.js'
 
 export interface InstanceListOptions {
   readonly description: ListDescription
@@ -41,23 +40,12 @@ export interface InstanceListOptions {
 }
 
 /** Reads instances through the model's own query builder: what hooks and method fields need. */
-export class InstanceList implements ListSource {
-  readonly name: string
-  readonly model: ModelDescription
-  readonly order: readonly OrderTerm[]
-  readonly parameters: ReadonlySet<string>
-  readonly shown: ReadonlySet<string>
-  readonly hidesKeys: boolean
+export class InstanceList extends DescribedList implements ListSource {
   readonly #options: InstanceListOptions
 
   constructor(options: InstanceListOptions) {
-    const { description } = options
-    this.name = description.name
-    this.model = describeModel(options.query.modelClass() as ModelClass)
-    this.order = options.order
-    this.parameters = description.parameters
-    this.shown = description.shown
-    this.hidesKeys = description.hidesKeys
+    const model = describeModel(options.query.modelClass() as ModelClass)
+    super({ ...options.description, model, order: options.order })
     this.#options = options
   }
 

@@ -1,7 +1,6 @@
 /** A list read as rows of raw text and written as JSON without making objects: the ordinary path of a list. */
 
 import { isDeepStrictEqual } from 'node:util'
-import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type {
   CountKind,
@@ -22,22 +21,12 @@ import { keysetTerms, rangesBeyond } from '../queryset/keyset.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { joinOrder, type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
+import { DescribedList, type ListDescription } from './described-list.js'
 import { compileNative, NativePage } from './native-page.js'
 import { countKey, type ListKey, type RowAccess } from './row-access.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 import { compileQuery, compileRows, positionCells } from './row-sql.js'
 import { TextRows } from './row-writer.js'
-
-/** What the lists of a view have in common. */
-export interface ListDescription {
-  readonly name: string
-  /** The parameters that the view's filter backends read. */
-  readonly parameters: ReadonlySet<string>
-  /** Columns that the output shows. */
-  readonly shown: ReadonlySet<string>
-  /** True where clients never see the primary keys. */
-  readonly hidesKeys: boolean
-}
 
 export interface RowListOptions {
   readonly description: ListDescription
@@ -89,25 +78,13 @@ function wholeSlice(slice: Slice): WholeSlice {
 }
 
 /** Reads rows of raw text through prepared statements. */
-export class RowList implements ListSource {
-  readonly name: string
-  readonly model: ModelDescription
-  readonly order: readonly OrderTerm[]
-  readonly parameters: ReadonlySet<string>
-  readonly shown: ReadonlySet<string>
-  readonly hidesKeys: boolean
+export class RowList extends DescribedList implements ListSource {
   readonly #access: RowAccess
   readonly #options: RowListOptions
 
   constructor(access: RowAccess, options: RowListOptions) {
-    const { description } = options
+    super({ ...options.description, model: access.model, order: options.order })
     this.#access = access
-    this.name = description.name
-    this.model = access.model
-    this.order = options.order
-    this.parameters = description.parameters
-    this.shown = description.shown
-    this.hidesKeys = description.hidesKeys
     this.#options = options
   }
 

@@ -1,4 +1,5 @@
 /** A list that remembers whether any of its rows was seen. */
+
 import type {
   CountKind,
   ListPool,
@@ -8,25 +9,15 @@ import type {
   Rows,
   Slice,
 } from '../pagination/list-source.js'
+import { DescribedList } from './described-list.js'
 
-export class WatchedList implements ListSource {
+export class WatchedList extends DescribedList implements ListSource {
   /** True once rows were read or counted. */
   hasRows = false
-  readonly name: string
-  readonly model: ListSource['model']
-  readonly order: ListSource['order']
-  readonly parameters: ReadonlySet<string>
-  readonly shown: ReadonlySet<string>
-  readonly hidesKeys: boolean
   readonly #list: ListSource
 
   constructor(list: ListSource) {
-    this.name = list.name
-    this.model = list.model
-    this.order = list.order
-    this.parameters = list.parameters
-    this.shown = list.shown
-    this.hidesKeys = list.hidesKeys === true
+    super(list)
     this.#list = list
   }
 
