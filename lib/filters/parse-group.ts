@@ -142,17 +142,7 @@ class GroupParser {
     if (this.#text[this.#at] !== ')') throw this.#refusal('Expected ")".')
     const lookupAt = ++this.#at
     const lookup = this.#until(ENDS_NAME)
-    if (this.#text[this.#at] !== '=') throw this.#refusal('Expected "=" behind a name.')
-    this.#countCondition(start)
-    const valueAt = ++this.#at
-    return {
-      kind: 'count',
-      ...asked,
-      lookup,
-      lookupAt,
-      value: this.#value(),
-      valueAt,
-    }
+    return { kind: 'count', ...asked, lookup, lookupAt, ...this.#compared(start) }
   }
 
   /** The name behind an opening parenthesis. */
@@ -178,10 +168,15 @@ class GroupParser {
 
   #leaf(name: string, nameAt: number): Group {
     if (name === '') throw this.#refusal('Expected a condition such as name=value, or and(…), or(…), not(…).')
+    return { kind: 'leaf', name, nameAt, ...this.#compared(nameAt) }
+  }
+
+  /** The value that a condition compares with. @param start where the condition begins */
+  #compared(start: number): { value: string; valueAt: number } {
     if (this.#text[this.#at] !== '=') throw this.#refusal('Expected "=" behind a name.')
-    this.#countCondition(nameAt)
+    this.#countCondition(start)
     const valueAt = ++this.#at
-    return { kind: 'leaf', name, nameAt, value: this.#value(), valueAt }
+    return { value: this.#value(), valueAt }
   }
 
   #value(): string {

@@ -32,7 +32,7 @@ const ISO =
 export function readInterval(text: string): IntervalParts | undefined {
   if (text === '') return undefined
   if (text === '0') return {}
-  return readPostgres(text) ?? readIso(text) ?? readVerbose(text) ?? readStandard(text)
+  return readPostgres(text) ?? readParts(text) ?? readStandard(text)
 }
 
 /** The text that the style `postgres` has for an interval, which is all that pg's own parser can read. */
@@ -55,20 +55,9 @@ function readPostgres(text: string): IntervalParts | undefined {
   return { ...dateParts(years, months, days), ...timeParts(sign, [hours, minutes, seconds, fraction]) }
 }
 
-function readIso(text: string): IntervalParts | undefined {
-  const match = ISO.exec(text)
-  if (!match) return undefined
-  const [, years, months, days, hours, minutes, sign, seconds, fraction] = match
-  return {
-    ...dateParts(years, months, days),
-    ...timeParts(sign, [undefined, undefined, seconds, fraction]),
-    hours: Number(hours ?? 0),
-    minutes: Number(minutes ?? 0),
-  }
-}
-
-function readVerbose(text: string): IntervalParts | undefined {
-  const match = VERBOSE.exec(text)
+/** The styles that have a sign for each part; only the verbose one may say `ago`. */
+function readParts(text: string): IntervalParts | undefined {
+  const match = ISO.exec(text) ?? VERBOSE.exec(text)
   if (!match) return undefined
   const [, years, months, days, hours, minutes, sign, seconds, fraction, ago] = match
   const parts = {

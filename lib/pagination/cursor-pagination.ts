@@ -1,6 +1,6 @@
 /** Keyset pagination: `?cursor=…` (wire format, section 2). */
 
-import type { ParameterDescription } from '../filters/filter.js'
+import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { preferencesOf } from '../http/prefer.js'
 import { BadRequest, ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
@@ -14,7 +14,7 @@ import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { type Cursor, type CursorScope, type CursorTerm, CursorTokens } from './cursor-token.js'
 import { addLinks, type LinkOptions, PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
-import { lastValue, requestedSize, sizeParameter } from './page-sizes.js'
+import { requestedSize, sizeParameter } from './page-sizes.js'
 import {
   BasePagination,
   DEFAULT_ORDERING,
@@ -120,10 +120,10 @@ export class CursorPagination<const Options extends CursorPaginationOptions = {}
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
-    const asked = requestedSize(lastValue(request, this.pageSizeQueryParam), this.maxPageSize)
+    const asked = requestedSize(lastValueOf(request.query, this.pageSizeQueryParam), this.maxPageSize)
     const size = asked ?? this.pageSize
     const tokens = tokensOf(source, request)
-    const token = lastValue(request, this.cursorQueryParam)
+    const token = lastValueOf(request.query, this.cursorQueryParam)
     const cursor = tokens.read(token)
     if (cursor === null && token && preferencesOf(request.ctx).strict) {
       throw new ValidationError({ [this.cursorQueryParam]: ['Invalid value.'] })

@@ -1,6 +1,6 @@
 /** Pagination by limit and offset: `?limit=25&offset=50`. */
 
-import type { ParameterDescription } from '../filters/filter.js'
+import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import {
   answerPage,
@@ -12,7 +12,7 @@ import {
 } from './counted-page.js'
 import { type LinkOptions, PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
-import { checkSizes, lastValue, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
+import { checkSizes, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
 import { BasePagination, type Named, type PageDescription, type PageRequest } from './pagination.js'
 
 /** Options of `LimitOffsetPagination`. */
@@ -73,8 +73,8 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
-    const limit = requestedSize(lastValue(request, this.limitQueryParam), this.maxLimit) ?? this.defaultLimit
-    const offset = wholeNumber(lastValue(request, this.offsetQueryParam)) ?? 0
+    const limit = requestedSize(lastValueOf(request.query, this.limitQueryParam), this.maxLimit) ?? this.defaultLimit
+    const offset = wholeNumber(lastValueOf(request.query, this.offsetQueryParam)) ?? 0
     const { count, countLimit } = this
     const found = await readCounted(source, { size: limit, offset, count, countLimit })
     const links = new PageLinks(request.url)

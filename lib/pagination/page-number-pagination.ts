@@ -1,6 +1,6 @@
 /** Pagination by page number: `?page=2&page_size=50`. */
 
-import type { ParameterDescription } from '../filters/filter.js'
+import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { NotFound } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import {
@@ -13,7 +13,7 @@ import {
 } from './counted-page.js'
 import { type LinkOptions, PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
-import { checkSizes, lastValue, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
+import { checkSizes, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
 import { BasePagination, type Named, type PageDescription, type PageRequest } from './pagination.js'
 
 /** Options of `PageNumberPagination`. */
@@ -78,7 +78,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
     const page = this.#page(request)
-    const asked = requestedSize(lastValue(request, this.pageSizeQueryParam), this.maxPageSize)
+    const asked = requestedSize(lastValueOf(request.query, this.pageSizeQueryParam), this.maxPageSize)
     const size = asked ?? this.pageSize
     const { count, countLimit } = this
     const found = await readCounted(source, { size, offset: (page - 1) * size, count, countLimit })
@@ -95,7 +95,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
   }
 
   #page(request: PageRequest): number {
-    const text = lastValue(request, this.pageQueryParam)
+    const text = lastValueOf(request.query, this.pageQueryParam)
     if (text === undefined) return 1
     const page = wholeNumber(text)
     if (page === undefined || page === 0 || !Number.isSafeInteger(page * this.maxPageSize)) {

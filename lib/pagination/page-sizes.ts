@@ -2,7 +2,7 @@
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import type { BasePagination, PageRequest } from './pagination.js'
+import type { BasePagination } from './pagination.js'
 
 /**
  * Checks a paginator's sizes: of an instance when it is made, of a subclass, whose attributes are set later, in `check()`.
@@ -23,12 +23,6 @@ export function checkSizes<P extends BasePagination>(paginator: P, size: keyof P
 
 /** No page is larger: beyond it offsets would not be exact. */
 const MOST = 1_000_000
-
-/** The last value of a parameter, as repeated ones count (promise B14). */
-export function lastValue(request: PageRequest, name: string): string | undefined {
-  const value = request.query[name]
-  return typeof value === 'string' ? value : value?.at(-1)
-}
 
 const DIGITS = /^[0-9]{1,16}$/
 

@@ -1,6 +1,6 @@
 /** Pages from a cursor that PostgreSQL keeps: `?server_cursor=…` (wire format, section 3). */
 import { randomBytes } from 'node:crypto'
-import type { ParameterDescription } from '../filters/filter.js'
+import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { type Caller, callerOf, callerParts } from '../http/caller.js'
 import type { Context } from '../http/context.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'
@@ -10,7 +10,6 @@ import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { getCursorSecret } from '../kernel/settings.js'
 import { decodeBase64Url, encodeBase64Url, equalBytes, frame, mac } from '../kernel/signing.js'
 import type { ListSource } from './list-source.js'
-import { lastValue } from './page-sizes.js'
 import {
   BasePagination,
   envelopeSchema,
@@ -151,7 +150,7 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
       view: runsWith === undefined ? source.name : `${source.name} ${runsWith}`,
       path: frame(...pathParts(request)),
     }
-    const text = lastValue(request, this.cursorQueryParam)
+    const text = lastValueOf(request.query, this.cursorQueryParam)
     return text === undefined ? this.#open(source, request, scope) : this.#next(source, request, scope, text)
   }
 
