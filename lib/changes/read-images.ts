@@ -3,15 +3,13 @@
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { oncePer } from '../kernel/once-per.js'
-import { describeModel } from '../models/describe-model.js'
-import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement, statementOf } from '../postgres/run-statement.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
-import { ONE_BY_ONE } from '../queryset/where-keys.js'
+import { keysOfRows, ONE_BY_ONE, type RowKeys } from '../queryset/where-keys.js'
 import { objectText } from '../rows/json-text.js'
 import { rowPlan } from '../rows/row-plan.js'
 import type { RowPlan } from '../rows/row-shape.js'
@@ -60,13 +58,14 @@ export async function readImages(
 ): Promise<readonly RowImage[] | undefined> {
   const plan = flatPlan(asked.shown)
   if (!plan || !readsRawRows(knex)) return undefined
-  const { key, values } = keysOf(asked.model, rows)
+  const rowKeys = keysOfRows(asked.model, rows)
+  const { columns: key, keys: values } = rowKeys
   const isListed = key.every(({ type, sqlType }) => sqlType !== undefined && !ONE_BY_ONE.has(type))
   const kept = texts(knex.client.config)
   let text = isListed ? kept.get(asked.shown) : undefined
   let bound: readonly unknown[] = key.map((_, index) => values.map((one) => one[index]))
   if (text === undefined) {
-    const compiled = nativeSql(compile(asked, plan, { key, values }, knex))
+    const compiled = nativeSql(compile(asked, plan, rowKeys, knex))
     text = compiled.text
     bound = compiled.values
     if (isListed) kept.set(asked.shown, text)
@@ -77,7 +76,7 @@ export async function readImages(
 
 /** The rows, of which something else than PostgreSQL writes the JSON. */
 export async function readStates(asked: Shown, rows: readonly Model[], knex: Queryable): Promise<readonly RowState[]> {
-  const { sql, bindings } = compile(asked, undefined, keysOf(asked.model, rows), knex).toSQL()
+  const { sql, bindings } = compile(asked, undefined, keysOfRows(asked.model, rows), knex).toSQL()
   const answer = await runRaw<{ readonly rows: readonly StateRow[] }>(knex, sql, bindings)
   return answer.rows.map(stateOf)
 }
@@ -97,21 +96,10 @@ function stateOf({ place, deleted, held }: StateRow): RowState {
   }
 }
 
-function keysOf(model: ModelClass, rows: readonly Model[]): Keys {
-  const { columns, primaryKey } = describeModel(model)
-  const key = primaryKey.map((property) => columns.get(property) as Column)
-  return { key, values: rows.map((row) => key.map(({ property }) => exactAt(row, property))) }
-}
-
-interface Keys {
-  readonly key: readonly Column[]
-  readonly values: readonly (readonly unknown[])[]
-}
-
 function compile(
   { model, mark, deciding }: Shown,
   plan: RowPlan | undefined,
-  { key, values }: Keys,
+  { columns: key, keys: values }: RowKeys,
   knex: Queryable,
 ): Knex.Raw {
   const json = plan ? objectText(plan.object, plan) : { sql: 'null', bindings: [] }

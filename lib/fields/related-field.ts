@@ -12,7 +12,7 @@ import { deletionOf } from '../models/soft-deletes.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
-import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
+import { type KeyName, namesOfValues } from '../queryset/same-keys.js'
 import { type Leading, leaveOutUnseen, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereKeys } from '../queryset/where-keys.js'
 import type { CompositeKey } from './composite-key.js'
@@ -197,20 +197,9 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     if (!stored) throw new ConfigurationError(`${modelName(model)}: has no property "${storedProperty}"`)
     const knex = query.knex() as Queryable
     const rows = await readColumns(whereKeys(query, column, keys), { stored, key: column })
-    const names = await namesOfKeys(
-      [column],
-      [...keys, ...rows.map(({ key }) => exactValue(key))].map((key) => [key]),
-      knex,
-    )
+    const names = await namesOfValues(column, [...keys, ...rows.map(({ key }) => exactValue(key))], knex)
     const values = rows.map((row) => exactValue(row.stored))
-    const storedNames =
-      stored === column
-        ? names.slice(keys.length)
-        : await namesOfKeys(
-            [stored],
-            values.map((value) => [value]),
-            knex,
-          )
+    const storedNames = stored === column ? names.slice(keys.length) : await namesOfValues(stored, values, knex)
     const found = new Map<KeyName, number | typeof AMBIGUOUS>()
     for (const [index] of rows.entries()) {
       const name = names[keys.length + index] as KeyName
@@ -236,11 +225,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const query = this.#chosen(context, leading)
     const knex = query.knex() as Queryable
     const rows = await readColumns(whereKeys(query, column, keys), { key: column })
-    const names = await namesOfKeys(
-      [column],
-      [...keys, ...rows.map(({ key }) => exactValue(key))].map((key) => [key]),
-      knex,
-    )
+    const names = await namesOfValues(column, [...keys, ...rows.map(({ key }) => exactValue(key))], knex)
     const found = new Set(names.slice(keys.length))
     return keys.filter((_, index) => found.has(names[index] as KeyName))
   }

@@ -29,17 +29,23 @@ export async function namesOfKeys(
   return texts.map((text) => names.get(text) as string)
 }
 
+/** The same for keys of one column. */
+export function namesOfValues(
+  column: Column | undefined,
+  values: readonly unknown[],
+  knex: Queryable,
+): Promise<readonly KeyName[]> {
+  const keys = values.map((value) => [value])
+  return namesOfKeys([column], keys, knex)
+}
+
 /** For each pair of values of a column whether they are the same. */
 export async function areSame(
   column: Column | undefined,
   pairs: readonly (readonly [unknown, unknown])[],
   knex: Queryable,
 ): Promise<readonly boolean[]> {
-  const names = await namesOfKeys(
-    [column],
-    pairs.flatMap(([one, other]) => [[one], [other]]),
-    knex,
-  )
+  const names = await namesOfValues(column, pairs.flat(), knex)
   return pairs.map((_, index) => names[2 * index] === names[2 * index + 1])
 }
 

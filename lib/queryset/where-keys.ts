@@ -62,14 +62,20 @@ export function arrayCast({ sqlType }: Column): string {
 
 /** Adds the condition that the row is one of these, by its primary key of one column or several. */
 export function whereRows<Query extends AnyQueryBuilder>(query: Query, rows: readonly Model[]): Query {
-  const model = query.modelClass() as ModelClass
-  const { columns, primaryKey } = describeModel(model)
-  const key = primaryKey.map((property) => columns.get(property) as Column)
-  return whereAnyKey(
-    query,
-    key,
-    rows.map((row) => key.map(({ property }) => exactAt(row, property))),
-  )
+  const { columns, keys } = keysOfRows(query.modelClass() as ModelClass, rows)
+  return whereAnyKey(query, columns, keys)
+}
+
+/** The primary keys of rows, and their columns. */
+export function keysOfRows(model: ModelClass, rows: readonly object[]): RowKeys {
+  const { columns: all, primaryKey } = describeModel(model)
+  const columns = primaryKey.map((property) => all.get(property) as Column)
+  return { columns, keys: rows.map((row) => columns.map(({ property }) => exactAt(row, property))) }
+}
+
+export interface RowKeys {
+  readonly columns: readonly Column[]
+  readonly keys: readonly (readonly unknown[])[]
 }
 
 /** Types whose values cannot be one parameter for many rows: lists of lists, of rows, and those not parted by commas. */

@@ -8,9 +8,7 @@
 import type { Model } from 'objection'
 import type { SerializerContext } from '../fields/field.js'
 import { PermissionDenied } from '../kernel/errors.js'
-import { describeModel } from '../models/describe-model.js'
-import { exactAt } from '../models/exact-types.js'
-import type { Column, ModelDescription } from '../models/model-description.js'
+import type { ModelDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
@@ -22,14 +20,12 @@ import {
   type RowWrite,
   visibleRowsIn,
 } from '../queryset/visible-rows.js'
-import { isOneOf, whereRows } from '../queryset/where-keys.js'
+import { isOneOf, keysOfRows, type RowKeys, whereRows } from '../queryset/where-keys.js'
 import { findSame } from './row-keys.js'
 
 /** Rows, by the values of columns. */
-export interface NamedRows {
+export interface NamedRows extends RowKeys {
   readonly model: ModelClass
-  readonly columns: readonly Column[]
-  readonly keys: readonly (readonly unknown[])[]
 }
 
 /**
@@ -127,10 +123,7 @@ export function askedOfChange(
 
 function namedRows(objects: readonly object[]): NamedRows {
   const model = modelOf(objects[0] as object)
-  const { columns, primaryKey } = describeModel(model)
-  const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
-  const keys = objects.map((object) => key.map(({ property }) => exactAt(object, property)))
-  return { model, columns: key, keys }
+  return { model, ...keysOfRows(model, objects) }
 }
 
 /** Whether each condition holds of all of the rows. */

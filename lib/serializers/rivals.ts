@@ -6,7 +6,7 @@ import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, RelationDescription } from '../models/model-description.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
+import { type KeyName, namesOfValues } from '../queryset/same-keys.js'
 import type { AnySerializer, BoundField, Rivals } from './contract.js'
 import {
   changesNothing,
@@ -168,11 +168,7 @@ async function refuseOthers(claims: readonly Claim[], knex: Queryable): Promise<
   for (const column of new Set(claims.map((claim) => claim.column))) {
     const ours = claims.filter((claim) => claim.column === column)
     const lists = ours.flatMap(({ one, other }) => [one, other])
-    const names = await namesOfKeys(
-      [column],
-      lists.flat().map((key) => [key]),
-      knex,
-    )
+    const names = await namesOfValues(column, lists.flat(), knex)
     let next = 0
     const named = lists.map((list) => new Set(list.map(() => names[next++] as KeyName)))
     for (const [index, { pair, item, isPart }] of ours.entries()) {

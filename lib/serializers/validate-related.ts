@@ -11,7 +11,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { isModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
-import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
+import { type KeyName, namesOfValues } from '../queryset/same-keys.js'
 import { type Leading, visibleRowsIn } from '../queryset/visible-rows.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { isAsShown, keepUnchanged, leaveOut, type ShownLink, shownLinks } from './unchanged.js'
@@ -123,10 +123,10 @@ async function findHeld(
 ): Promise<void> {
   const showing = asked.filter(({ links }) => links?.some(({ shown }) => shown !== null))
   if (showing.length === 0) return
-  const values = showing.map(({ keys, links = [] }) => [...keys.map(decoded), ...links.map(({ shown }) => shown)])
-  const names = await namesOfKeys(
-    [field.keyColumn],
-    values.flat().map((value) => [value ?? null]),
+  const values = showing.flatMap(({ keys, links = [] }) => [...keys.map(decoded), ...links.map(({ shown }) => shown)])
+  const names = await namesOfValues(
+    field.keyColumn,
+    values.map((value) => value ?? null),
     knex,
   )
   let next = 0
@@ -159,11 +159,7 @@ async function noteUnchanged(
   const property = relation?.relatedProperties[0] ?? ''
   const key = column ?? (relation && describeModel(relation.model).columns.get(property))
   const values = kept.map(({ keys, links }) => [...links.map(({ stored }) => stored), ...keys])
-  const names = await namesOfKeys(
-    [key],
-    values.flat().map((value) => [value]),
-    knex,
-  )
+  const names = await namesOfValues(key, values.flat(), knex)
   let next = 0
   for (const { item, value, keys, links } of kept) {
     const before = new Set(links.map(() => names[next++]))

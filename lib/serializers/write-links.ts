@@ -12,7 +12,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { isHeld } from '../queryset/held-rows.js'
 import { keyRows } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
-import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
+import { type KeyName, namesOfValues } from '../queryset/same-keys.js'
 import { type RowWrite, seenRelated, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
@@ -184,11 +184,7 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
     rows.map((row) => ({ value: exactAt(row, property), isSeen: !unseen.has(row) })),
   )
   const values = [...present.flat().map(({ value }) => value), ...sets.flatMap(({ set }) => set.keys)]
-  const names = await namesOfKeys(
-    [column],
-    values.map((value) => [value]),
-    knex,
-  )
+  const names = await namesOfValues(column, values, knex)
   const nameOf = new Map(values.map((value, index) => [value, names[index] as KeyName]))
   const changes = sets.map((one, index) => changesOf(one, present[index] ?? [], nameOf))
   const unwanted = changes.flatMap(({ unwanted }) => unwanted)
