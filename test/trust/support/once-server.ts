@@ -1,7 +1,5 @@
-/** The app of the runs about `Idempotency-Key`, in a process that is killed. PORT and DATABASE_URL say where. */
+/** The app of the runs about `Idempotency-Key`, in a process that is killed. */
 import Router from '@koa/router'
-import knexLibrary from 'knex'
-import Koa from 'koa'
 import {
   APIRouter,
   BaseAuthentication,
@@ -14,17 +12,10 @@ import {
 } from 'koa-viewsets'
 import { ensureIdempotencyTable } from 'koa-viewsets/idempotency'
 import { authentication, errors, idempotency } from 'koa-viewsets/plugins'
-import { Model } from 'objection'
-
-const { PORT, DATABASE_URL } = process.env
+import { bindModels, serve, silentApp } from './served.js'
 
 configure({ preparedStatements: false })
-const knex = knexLibrary({
-  client: 'pg',
-  connection: { connectionString: DATABASE_URL as string },
-  pool: { min: 0, max: 8 },
-})
-Model.knex(knex)
+const knex = bindModels(8)
 
 class ByName extends BaseAuthentication {
   override authenticate(ctx: Context) {
@@ -58,9 +49,8 @@ routes.post('/api/plain', authentication(ByName), idempotency(knex), async (ctx)
   ctx.body = row
 })
 
-const app = new Koa()
-app.on('error', () => {})
+const app = silentApp()
 app.use(errors()).use(routes.routes()).use(api.routes())
 await ensureIdempotencyTable(knex)
 await api.prepare()
-app.listen(Number(PORT), '127.0.0.1', () => process.send?.('ready'))
+serve(app)

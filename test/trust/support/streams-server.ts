@@ -1,18 +1,12 @@
-/** The app of the runs about streams of changes, in a process that is killed. PORT and DATABASE_URL say where. */
-import knexLibrary from 'knex'
-import Koa from 'koa'
+/** The app of the runs about streams of changes, in a process that is killed. */
+import type Koa from 'koa'
 import { APIRouter, BulkModelViewSet, ModelSerializer, type SerializerClass, type SoftDelete } from 'koa-viewsets'
 import { ChangeStreamMixin, type ChangeStreamOptions, ChangesMixin } from 'koa-viewsets/changes'
 import { any, rule, sql } from 'koa-viewsets/rules'
 import { Model } from 'objection'
+import { bindModels, serve, silentApp } from './served.js'
 
-const { PORT, DATABASE_URL } = process.env
-const knex = knexLibrary({
-  client: 'pg',
-  connection: { connectionString: DATABASE_URL as string },
-  pool: { min: 0, max: 12 },
-})
-Model.knex(knex)
+bindModels()
 
 interface User {
   readonly id: number
@@ -83,8 +77,7 @@ const ruled = Object.entries({ columns, related, written }).map(([name, own]) =>
   new APIRouter({ prefix: `/by-${name}`, rules: [own] }).register('books', Ruled, `by-${name}`),
 )
 
-const app = new Koa()
-app.on('error', () => {})
+const app = silentApp()
 app.use((ctx, next) => {
   const id = ctx.get('X-User')
   if (id) ctx.state['user'] = { id: Number(id), tenant: ctx.get('X-Tenant') } satisfies User
@@ -94,4 +87,4 @@ for (const router of [open, ...ruled]) {
   await router.prepare()
   app.use(router.routes())
 }
-app.listen(Number(PORT), '127.0.0.1', 4_096, () => process.send?.('ready'))
+serve(app, 4_096)
