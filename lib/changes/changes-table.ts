@@ -29,8 +29,8 @@ export function tableIn(knex: Queryable): string {
   return found(knex.client.config).get(name) ?? name
 }
 
-/** Looks for the table. @returns false where there is none */
-export async function findChangesTable(knex: Queryable): Promise<boolean> {
+/** Looks for the table. @throws {ConfigurationError} there is none */
+export async function requireChangesTable(knex: Queryable): Promise<void> {
   const name = changesTable()
   const { rows } = await runRaw<{ rows: readonly { readonly name: string }[] }>(
     knex,
@@ -39,8 +39,12 @@ export async function findChangesTable(knex: Queryable): Promise<boolean> {
     [name],
   )
   const [table] = rows
-  if (table) found(knex.client.config).set(name, table.name)
-  return table !== undefined
+  if (!table) {
+    throw new ConfigurationError(
+      `changes: the table ${name} is not there; await ensureChangesTable(knex), from 'koa-viewsets/changes', before prepare()`,
+    )
+  }
+  found(knex.client.config).set(name, table.name)
 }
 
 /** The transaction as a number: PostgreSQL has no index by blocks for `xid8`. */

@@ -6,10 +6,12 @@ import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
 import { JSONField } from '../fields/json-field.js'
 import { StringField } from '../fields/string-field.js'
 import { described } from '../kernel/declarations.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import type { DeclaredFields } from '../serializers/contract.js'
 import { Serializer } from '../serializers/serializer.js'
 import { action } from '../views/action.js'
 import type { ViewConstructor } from '../views/mixins/mixin.js'
+import { requireChangesTable } from './changes-table.js'
 import { readHistory } from './read-history.js'
 
 /** A change, as a history shows it. */
@@ -41,6 +43,11 @@ const QUERY = {
  */
 export function HistoryMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
+    /** @internal */
+    static async checkHistory(knex: Queryable | undefined): Promise<void> {
+      if (knex) await requireChangesTable(knex)
+    }
+
     /** Answers `GET /<prefix>/{id}/history`. */
     @action({ methods: ['GET'], detail: true, queryParameters: QUERY, outputSerializer: [ChangeSerializer] })
     async history(asked: { readonly before?: number | string; readonly limit?: number }): Promise<unknown> {

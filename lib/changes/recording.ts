@@ -15,12 +15,14 @@ import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import type { GenericPlan } from '../views/action-plan.js'
+import { actionNamed } from '../views/actions.js'
 import type { GenericView } from '../views/generic-view.js'
 import type { GenericViewClass } from '../views/generic-view-class.js'
 import { declaredInput } from '../views/input-class.js'
 import { resourceOf } from '../views/resource.js'
 import { ChangeLog, clientKey, type Recorded } from './change-log.js'
-import { changesTable, findChangesTable } from './changes-table.js'
+import { requireChangesTable } from './changes-table.js'
 import { decidingColumns } from './deciding-columns.js'
 import type { ChangeOrigin } from './insert-changes.js'
 import { nestedRows, recordedClass, unseen } from './recorded-fields.js'
@@ -133,10 +135,15 @@ export function openLog(view: GenericView, trx: Queryable): ChangeLog {
   return new ChangeLog(trx, {
     origin: originOf(ctx),
     context,
-    // what is marked leaves what is nested where it is
-    deletes: ctx.method === 'DELETE' && (plan.viewClass.softDelete === null || plan.action === 'purgeDeleted'),
+    deletes: mayDelete(plan, ctx.method),
     recorded: (model, shownBy) => recording.of(model, shownBy),
   })
+}
+
+/** True where rows may go, and others with them: what is marked leaves what is nested where it is; code of the application's may do as it likes. */
+function mayDelete({ action, viewClass }: GenericPlan, method: string): boolean {
+  if (!actionNamed(action)) return true
+  return method === 'DELETE' && (viewClass.softDelete === null || action === 'purgeDeleted')
 }
 
 const STREAM = { perCaller: 'size', seconds: 'number' } as const
@@ -163,11 +170,7 @@ export async function checkRecording(view: RecordingViewClass, knex: Queryable |
     }
     const taking = declaredInput(view)
     if (taking) checkNested(recording, taking, new Set())
-    if (knex && !(await findChangesTable(knex))) {
-      throw new ConfigurationError(
-        `changes: the table ${changesTable()} is not there; await ensureChangesTable(knex), from 'koa-viewsets/changes', before prepare()`,
-      )
-    }
+    if (knex) await requireChangesTable(knex)
   } catch (error) {
     throw error instanceof ConfigurationError ? new ConfigurationError(`${view.name}: ${error.message}`) : error
   }

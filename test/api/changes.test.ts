@@ -29,6 +29,7 @@ import {
   ModelSerializer,
   NestedSerializer,
   PrimaryKeyRelatedField,
+  ReadOnlyModelViewSet,
   type SerializerClass,
   SerializerMethodField,
   type SoftDelete,
@@ -968,6 +969,21 @@ describe('what is deleted together with an object', () => {
     ])
   })
 
+  it('is recorded of an action of the application, whose method says nothing of it', async () => {
+    class Withdrawn extends BookViewSet {
+      @action({ methods: ['POST'], detail: true })
+      async withdraw() {
+        const book = (await this.getObjectToWrite()) as Book
+        await book.$query(this.trx).delete()
+      }
+    }
+    await client.send('POST', '/books', { title: 'Emma', reviews: [{ text: 'r' }] })
+    const { send } = await serveBooks(Withdrawn)
+    expect((await send('POST', '/books/1/withdraw')).status).toBe(204)
+    const deleted = (await recorded()).filter(({ action: word }) => word === 'delete')
+    expect(deleted.map(({ model }) => model)).toEqual(['books', 'reviews'])
+  })
+
   it.skipIf(runsAsRole())('is recorded for a role that may not change it', async () => {
     const { knex } = database
     const role = `deleter_${process.pid}`
@@ -1376,7 +1392,14 @@ describe('prepare() refuses', () => {
   it('a database without the table', async () => {
     configure({ changesTable: 'elsewhere.changes' })
     onTestFinished(() => configure({}))
-    expect(await refusal({})).toContain('the table "elsewhere"."changes" is not there; await ensureChangesTable(knex)')
+    const message = 'the table "elsewhere"."changes" is not there; await ensureChangesTable(knex)'
+    expect(await refusal({})).toContain(message)
+    // what others record
+    class Read extends HistoryMixin(ReadOnlyModelViewSet<Book>) {
+      static override model = Book
+      static override serializerClass: SerializerClass = BookSerializer
+    }
+    expect(await refusal({}, Read)).toContain(message)
   })
 })
 

@@ -37,13 +37,21 @@ export function recordingClass(viewClass: object): RecordingClass | undefined {
   return own.recordsChanges === true ? (own as RecordingClass) : undefined
 }
 
-/** @throws {ConfigurationError} the class cannot record what it writes, or tells of changes and records none */
-export async function checkRecording(viewClass: { readonly name: string }, knex: Queryable | undefined): Promise<void> {
+/** A view class that shows recorded changes. */
+interface ShowingClass {
+  readonly name: string
+  readonly tellsChanges?: boolean
+  checkHistory?(knex: Queryable | undefined): Promise<void>
+}
+
+/** @throws {ConfigurationError} the class cannot record what it writes, or shows changes that nobody records */
+export async function checkRecording(viewClass: ShowingClass, knex: Queryable | undefined): Promise<void> {
   const recording = recordingClass(viewClass)
-  if (!recording && (viewClass as { tellsChanges?: boolean }).tellsChanges) {
+  if (!recording && viewClass.tellsChanges) {
     throw new ConfigurationError(`${viewClass.name}: ChangeStreamMixin() tells of recorded changes; add ChangesMixin`)
   }
   await recording?.checkRecording(knex)
+  await viewClass.checkHistory?.(knex)
 }
 
 /** The work, and then a record of what it wrote, unless it was refused. */
