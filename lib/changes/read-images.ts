@@ -22,6 +22,14 @@ export function flatPlan(serializer: SerializerClass): RowPlan | undefined {
   return plan?.isNative && plan.joins.length + plan.lists.length === 0 && !plan.varies ? plan : undefined
 }
 
+/** Types of extensions that have casts to JSON, which they do not read back. */
+const WRITE_OTHER_JSON: ReadonlySet<string> = new Set(['hstore', 'geometry'])
+
+/** The value of a deciding column, whose JSON the column's type reads. @param cell its SQL */
+export function keptCell({ type }: Column, cell: string): string {
+  return WRITE_OTHER_JSON.has(type) ? `${cell}::text` : cell
+}
+
 /** How rows are shown. */
 interface Shown {
   readonly model: ModelClass
@@ -107,7 +115,7 @@ function compile(
   const source = keyRows({ columns: key, values, table: 'v', names: key.map((_, index) => `k${index}`) })
   const cells = read.map((_, index) => `, t.?? as c${index}`).join('')
   const same = key.map((_, index) => `t.?? = v.k${index}`).join(' and ')
-  const held = deciding.map(() => 'to_json(t.??)::text').join()
+  const held = deciding.map((column) => `to_json(${keptCell(column, 't.??')})::text`).join()
   return knex.raw(
     `select ${LIST}.place, ${LIST}.deleted, ${LIST}.held, ${json.sql} as shown from (
        select v.${PLACE} as place, (${mark ? 't.?? is not null' : 'false'})::text as deleted,

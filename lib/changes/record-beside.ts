@@ -18,7 +18,7 @@ import { recordingClass } from '../views/request/log-writes.js'
 import type { Recorded } from './change-log.js'
 import { tableIn } from './changes-table.js'
 import { hearerOf } from './committed-changes.js'
-import { flatPlan } from './read-images.js'
+import { flatPlan, keptCell } from './read-images.js'
 import { originOf, type RecordingViewClass, recordingOf } from './recording.js'
 
 /** Types of keys whose text is what clients have. */
@@ -91,7 +91,7 @@ function partsOf(model: ModelClass, { shown, deciding }: Recorded, table: string
   const { primaryKey, columns } = describeModel(model)
   const plan = flatPlan(shown) as RowPlan
   const read = plan.columns.map(({ column }) => column)
-  const cells = deciding.map((_, index) => `c${read.length + 1 + index} as ??`)
+  const cells = deciding.map((column, index) => `${keptCell(column, `c${read.length + 1 + index}`)} as ??`)
   return {
     table,
     columns: [...read, columns.get(primaryKey[0] as string) as Column],

@@ -27,6 +27,8 @@ export interface StateTables {
   readonly stored: string
   /** `was` of the next change of an object `w`. */
   readonly later: SqlPart
+  /** The only columns that are taken from what changes have kept; others are as they are now. @default all */
+  readonly only: readonly string[] | undefined
 }
 
 /**
@@ -35,7 +37,7 @@ export interface StateTables {
  */
 export function rowStates(
   asked: readonly AskedChange<HeardChange>[],
-  { columns, stored, later }: StateTables,
+  { columns, stored, later, only }: StateTables,
 ): SqlPart {
   const keys = keyRows({
     columns,
@@ -45,6 +47,9 @@ export function rowStates(
   })
   const same = columns.map((_, index) => `t.?? = v.k${index}`).join(' and ')
   const cells = (cell: keyof HeardChange) => asked.map(({ change }) => change[cell])
+  const state = only
+    ? '(select json_object_agg(c.key, c.value) from json_each(side.state::json) as c where c.key = any(?::text[]))'
+    : 'side.state::json'
   return {
     sql: `select r.*, w.place + side.offset as ${PLACE} from ${keys.sql}
       join unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::boolean[]) with ordinality
@@ -56,7 +61,7 @@ export function rowStates(
         union all select ${asked.length}, coalesce(later.was, '{}')
         where not w.gone and (later.was is not null or t.?? is not null)
       ) as side
-      cross join lateral json_populate_record(t, side.state::json) as r`,
+      cross join lateral json_populate_record(t, ${state}) as r`,
     bindings: [
       ...keys.bindings,
       cells('id'),
@@ -68,6 +73,7 @@ export function rowStates(
       ...columns.map(({ column }) => column),
       ...later.bindings,
       columns[0]?.column,
+      ...(only ? [only] : []),
     ],
   }
 }

@@ -8,6 +8,7 @@ import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { bareName, escaped, writtenName } from '../models/table-reference.js'
+import { sqlStateOf } from '../postgres/database-errors.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runsAsRole, scopeOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
@@ -90,7 +91,8 @@ export class VisibleChanges {
     if (!first) return []
     if (!second) return [await first.of(changes)]
     const found = all.map(() => new Set<Change>())
-    for (const { own, change } of await first.#seenBy(all, first.#askedOf(changes), null)) found[own]?.add(change)
+    for (const { own, change } of await first.#seenBy(all, first.#askedOf(changes), { policies: null }))
+      found[own]?.add(change)
     return found
   }
 
@@ -109,7 +111,7 @@ export class VisibleChanges {
     // what reads a table twice by its schema reads it as it is
     if (policies === undefined || (this.#namesSchema && !this.#asksEach))
       return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
-    const seen = this.#namesSchema ? await this.#seenOf(asked, policies) : await this.#seenBy([this], asked, policies)
+    const seen = await this.#seenAt(asked, { policies })
     const on = (isAfter: boolean) => new Set(seen.filter((one) => one.isAfter === isAfter).map(({ change }) => change))
     return { before: on(false), after: on(true) }
   }
@@ -156,6 +158,26 @@ export class VisibleChanges {
     return raw
   }
 
+  /**
+   * What columns held may be nothing that they take today (an enum's value was renamed, a type changed): then only those are read
+   * that decide, and what is no use even so is asked of the row as it is.
+   */
+  async #seenAt<Change extends HeardChange>(
+    asked: readonly AskedChange<Change>[],
+    reading: StateReading,
+  ): Promise<readonly SeenRow<Change>[]> {
+    try {
+      return await (this.#namesSchema ? this.#seenOf(asked, reading) : this.#seenBy([this], asked, reading))
+    } catch (error) {
+      if (!isOfValue(error)) throw error
+      const narrow = { ...reading, only: this.#decidingNames(reading) }
+      if (!reading.only) return this.#seenAt(asked, narrow)
+      if (asked.length === 1) return (await this.#seenNow(asked)).map((change) => ({ own: 0, change, isAfter: true }))
+      const half = asked.length >> 1
+      return [...(await this.#seenAt(asked.slice(0, half), narrow)), ...(await this.#seenAt(asked.slice(half), narrow))]
+    }
+  }
+
   async #seenNow<Change extends HeardChange>(asked: readonly AskedChange<Change>[]): Promise<readonly Change[]> {
     const values = asked.map((one) => one.values)
     const { columns } = this.#key
@@ -176,11 +198,11 @@ export class VisibleChanges {
   async #seenBy<Change extends HeardChange>(
     all: readonly VisibleChanges[],
     asked: readonly AskedChange<Change>[],
-    policies: string | null,
+    reading: StateReading,
   ): Promise<readonly SeenRow<Change>[]> {
     if (asked.length === 0) return []
     const { tableName } = this.#model
-    const states = await this.#statesOf(asked, { stored: tableName, policies })
+    const states = await this.#statesOf(asked, tableName, reading)
     const each = all.map((one, index) =>
       one.#asksEach
         ? `select ${index} as own, s.${PLACE} as place from (?) as s`
@@ -202,13 +224,13 @@ export class VisibleChanges {
   /** The same of one caller whose query names a schema. */
   async #seenOf<Change extends HeardChange>(
     asked: readonly AskedChange<Change>[],
-    policies: string | null,
+    reading: StateReading,
   ): Promise<readonly SeenRow<Change>[]> {
     const schema = schemaOf(this.#query())
     const { tableName } = this.#model
     const table = bareName(tableName)
     const stored = schema === undefined ? tableName : `${schema}.${tableName}`
-    const { sql, bindings } = await this.#statesOf(asked, { stored, policies })
+    const { sql, bindings } = await this.#statesOf(asked, stored, reading)
     const states = this.#model.raw(`(${sql}) as ??`, [...bindings, table])
     const visible = this.#query()
       .alias(table)
@@ -222,12 +244,17 @@ export class VisibleChanges {
   /**
    * A row as it was before a change has the columns that the change has kept. After it, it is as it was before the next one;
    * where there is none yet, as it is. Those are left out that policies keep from the caller.
+   * @param stored the table, with its schema
    */
-  async #statesOf(asked: readonly AskedChange<HeardChange>[], { stored, policies }: StateSource): Promise<SqlPart> {
+  async #statesOf(
+    asked: readonly AskedChange<HeardChange>[],
+    stored: string,
+    { policies, only }: StateReading,
+  ): Promise<SqlPart> {
     const changes = asked.map(({ change }) => change)
     const later = this.#hasPolicies ? givenStates(await laterStates(this.#knex, changes)) : laterState(this.#knex)
     const { columns } = this.#key
-    const { sql, bindings } = rowStates(asked, { columns, stored, later })
+    const { sql, bindings } = rowStates(asked, { columns, stored, later, only })
     if (policies === null) return { sql, bindings }
     const table = bareName(this.#model.tableName)
     return { sql: `select * from (${sql}) as ?? where ${escaped(policies)}`, bindings: [...bindings, table] }
@@ -241,23 +268,37 @@ export class VisibleChanges {
   /** What policies say of rows of the caller; undefined where that, or his list, asks for columns that are not recorded. */
   async #askPolicies(): Promise<string | null | undefined> {
     const condition = await policyCondition(this.#knex, this.#model.tableName)
-    const isKnown = this.#unknownColumn === undefined && !this.#unknownIn(condition ?? '', [this.#table])
+    const isKnown = this.#unknownColumn === undefined && !this.#unknownOf(this.#namedBy(condition ?? '', [this.#table]))
     return isKnown ? condition : undefined
   }
 
   /** A column that decides and is not recorded; undefined where there is none. */
   get #unknownColumn(): Column | undefined {
-    const query = this.#query().clearSelect()
-    const { text } = nativeSql(query.toKnexQuery())
-    return this.#unknownIn(text, [this.#table, bareName(query.tableRefFor(this.#model))])
+    return this.#unknownOf(this.#namedByQuery())
   }
 
-  #unknownIn(text: string, tables: readonly string[]): Column | undefined {
+  #unknownOf(named: readonly Column[]): Column | undefined {
     const { viewClass, rules } = this.#view.plan
     const recording = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules)
     const { deciding = [] } = recording.of(this.#model) ?? {}
+    return named.find((one) => !deciding.includes(one))
+  }
+
+  #namedByQuery(): readonly Column[] {
+    const query = this.#query().clearSelect()
+    const { text } = nativeSql(query.toKnexQuery())
+    return this.#namedBy(text, [this.#table, bareName(query.tableRefFor(this.#model))])
+  }
+
+  #namedBy(text: string, tables: readonly string[]): readonly Column[] {
     const asks = ({ column }: Column) => asksFor(text, tables, writtenName(this.#knex, column))
-    return [...describeModel(this.#model).columns.values()].find((one) => !deciding.includes(one) && asks(one))
+    return [...describeModel(this.#model).columns.values()].filter(asks)
+  }
+
+  /** The columns that conditions name, and the key. */
+  #decidingNames({ policies }: StateReading): readonly string[] {
+    const named = [...this.#namedByQuery(), ...this.#namedBy(policies ?? '', [this.#table]), ...this.#key.columns]
+    return named.map(({ column }) => writtenName(this.#knex, column))
   }
 
   /** @throws {ConfigurationError} conditions name columns of which nobody knows what they held */
@@ -270,12 +311,12 @@ export class VisibleChanges {
   }
 }
 
-/** Whose states of rows there are. */
-interface StateSource {
-  /** The table, with its schema. */
-  readonly stored: string
+/** How states of rows are read. */
+interface StateReading {
   /** What policies of the database say of them. */
   readonly policies: string | null
+  /** The only columns that are taken from what changes have kept. @default all */
+  readonly only?: readonly string[]
 }
 
 /** Changes, by when their objects are seen. */
@@ -286,6 +327,11 @@ export interface SeenSides<Change> {
 
 interface SeenPlaces {
   readonly rows: readonly { readonly place: unknown; readonly own?: unknown }[]
+}
+
+/** True where PostgreSQL refuses a value: its type (SQLSTATE class 22), or the CHECK of a domain (23). */
+function isOfValue(error: unknown): boolean {
+  return /^2[23]/.test(sqlStateOf(error) ?? '')
 }
 
 /** True for SQL that names a column, by itself or behind a name of its table. */

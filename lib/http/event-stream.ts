@@ -67,7 +67,8 @@ export class EventStream {
         this.#isEnded = true
         return end(...given)
       }
-      res.removeHeader('Content-Length')
+      // what middleware has said of the text that the answer begins with
+      for (const name of ['Content-Length', 'ETag']) res.removeHeader(name)
       for (const text of [this.body, ...waiting]) res.write(text)
       return this.#isEnded ? res.end() : res
     }) as typeof end
