@@ -113,22 +113,24 @@ function compile(
   const json = plan ? objectText(plan.object, plan) : { sql: 'null', bindings: [] }
   const read = plan?.columns ?? []
   const source = keyRows({ columns: key, values, table: 'v', names: key.map((_, index) => `k${index}`) })
-  const cells = read.map((_, index) => `, t.?? as c${index}`).join('')
-  const same = key.map((_, index) => `t.?? = v.k${index}`).join(' and ')
+  const cells = read.map(() => ', t.?? as ??').join('')
+  const same = key.map(() => 't.?? = ??').join(' and ')
   const held = deciding.map((column) => `to_json(${keptCell(column, 't.??')})::text`).join()
   return knex.raw(
-    `select ${LIST}.place, ${LIST}.deleted, ${LIST}.held, ${json.sql} as shown from (
-       select v.${PLACE} as place, (${mark ? 't.?? is not null' : 'false'})::text as deleted,
+    `select place, deleted, held, ${json.sql} as shown from (
+       select ?? as place, (${mark ? 't.?? is not null' : 'false'})::text as deleted,
          array_to_json(array[${held}]::text[])::text as held${cells}
-       from ${source.sql} join ?? as t on ${same}) as ${LIST}`,
+       from ${source.sql} join ?? as t on ${same}) as ??`,
     [
       ...json.bindings,
+      `v.${PLACE}`,
       ...(mark ? [mark.column] : []),
       ...deciding.map(({ column }) => column),
-      ...read.map(({ column }) => column.column),
+      ...read.flatMap(({ column }, index) => [column.column, `c${index}`]),
       ...source.bindings,
       model.tableName,
-      ...key.map(({ column }) => column),
+      ...key.flatMap(({ column }, index) => [column, `v.k${index}`]),
+      LIST,
     ] as never,
   )
 }

@@ -80,7 +80,7 @@ interface Parts {
   readonly columns: readonly Column[]
   readonly deciding: readonly Column[]
   /** The text of the key. */
-  readonly key: string
+  readonly key: SqlPart
   /** What is shown of the row. */
   readonly json: SqlPart
   /** What tells who saw the row. */
@@ -91,16 +91,16 @@ function partsOf(model: ModelClass, { shown, deciding }: Recorded, table: string
   const { primaryKey, columns } = describeModel(model)
   const plan = flatPlan(shown) as RowPlan
   const read = plan.columns.map(({ column }) => column)
-  const cells = deciding.map((column, index) => `${keptCell(column, `c${read.length + 1 + index}`)} as ??`)
+  const cells = deciding.map((column) => `${keptCell(column, '??')} as ??`)
   return {
     table,
     columns: [...read, columns.get(primaryKey[0] as string) as Column],
     deciding,
-    key: `c${read.length}::text`,
+    key: { sql: '??::text', bindings: [`c${read.length}`] },
     json: objectText(plan.object, plan),
     was: {
       sql: `(select row_to_json(r) from (select ${cells.join(', ')}) as r)`,
-      bindings: deciding.map(({ column }) => column),
+      bindings: deciding.flatMap(({ column }, index) => [`c${read.length + 1 + index}`, column]),
     },
   }
 }
@@ -111,8 +111,8 @@ function insertBeside({ table, columns, key, json }: Parts): Omit<Kept, 'shape'>
     statement: ({ written }) => ({
       sql:
         `insert into ${table} (model, key, action, caller, request_id, after) ` +
-        `select ?, ${key}, 'create', ?, ?::uuid, (${json.sql})::json from ${written} as ${LIST}`,
-      bindings: [null, null, null, ...json.bindings],
+        `select ?, ${key.sql}, 'create', ?, ?::uuid, (${json.sql})::json from ${written.sql} as ??`,
+      bindings: [null, ...key.bindings, null, null, ...json.bindings, ...written.bindings, LIST],
     }),
   }
 }
@@ -124,9 +124,12 @@ function updateBeside({ table, columns, deciding, key, json, was }: Parts): Omit
       sql:
         `insert into ${table} (model, key, action, caller, request_id, before, after, was) ` +
         `select ?, s.key, 'update', ?, ?::uuid, s.json::json, w.json::json, s.was ` +
-        `from (select ${key} as key, (${json.sql}) as json, ${was.sql} as was from ${stored} as ${LIST}) as s, ` +
-        `(select (${json.sql}) as json from ${written} as ${LIST}) as w where s.json is distinct from w.json`,
-      bindings: [null, null, null, ...json.bindings, ...was.bindings, ...json.bindings],
+        `from (select ${key.sql} as key, (${json.sql}) as json, ${was.sql} as was from ${stored.sql} as ??) as s, ` +
+        `(select (${json.sql}) as json from ${written.sql} as ??) as w where s.json is distinct from w.json`,
+      bindings: [
+        ...[null, null, null, ...key.bindings, ...json.bindings, ...was.bindings],
+        ...[...stored.bindings, LIST, ...json.bindings, ...written.bindings, LIST],
+      ],
     }),
   }
 }

@@ -45,7 +45,7 @@ export function rowStates(
     table: 'v',
     names: columns.map((_, index) => `k${index}`),
   })
-  const same = columns.map((_, index) => `t.?? = v.k${index}`).join(' and ')
+  const same = columns.map(() => 't.?? = ??').join(' and ')
   const cells = (cell: keyof HeardChange) => asked.map(({ change }) => change[cell])
   const state = only
     ? '(select json_object_agg(c.key, c.value) from json_each(side.state::json) as c where c.key = any(?::text[]))'
@@ -53,7 +53,7 @@ export function rowStates(
   return {
     sql: `select r.*, w.place + side.offset as ${PLACE} from ${keys.sql}
       join unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::boolean[]) with ordinality
-        as w(id, model, key, was, gone, place) on w.place = v.${PLACE}
+        as w(id, model, key, was, gone, place) on w.place = ??
       left join ?? as t on ${same}
       left join lateral ${later.sql} as later on true
       cross join lateral (
@@ -69,8 +69,9 @@ export function rowStates(
       cells('key'),
       cells('was'),
       asked.map(({ change }) => GONE.has(change.action)),
+      `v.${PLACE}`,
       stored,
-      ...columns.map(({ column }) => column),
+      ...columns.flatMap(({ column }, index) => [column, `v.k${index}`]),
       ...later.bindings,
       columns[0]?.column,
       ...(only ? [only] : []),

@@ -184,9 +184,10 @@ export class VisibleChanges {
     const names = columns.map((_, index) => `k${index}`)
     const keys = keyRows({ columns, values, table: 'v', names })
     const visible = whereAnyKey(this.#query(), columns, values).toKnexQuery()
-    const same = columns.map((_, index) => `s.?? = v.k${index}`).join(' and ')
-    const sql = `select v.${PLACE} as place from ${keys.sql} join ? as s on ${same}`
-    const bindings = [...keys.bindings, visible, ...columns.map(({ column }) => column)]
+    const same = columns.map(() => 's.?? = ??').join(' and ')
+    const sql = `select ?? as place from ${keys.sql} join ? as s on ${same}`
+    const on = columns.flatMap(({ column }, index) => [column, `v.k${index}`])
+    const bindings = [`v.${PLACE}`, ...keys.bindings, visible, ...on]
     const { rows } = await runRaw<SeenPlaces>(this.#knex, sql, bindings)
     return rows.map(({ place }) => changeAt(asked, place))
   }

@@ -90,8 +90,8 @@ function numbers(content: InnerCount, outside: Outside): SqlPart {
   const from = keysOf(content, outside, count.columns)
   const own = count.columns.map((column) => `${KEYS}.${column}`)
   return {
-    sql: `select ${keys.map((_, index) => `?? as k${index}`).join(', ')}, ${count.sql}::text as json from ${from.sql}`,
-    bindings: [...own, ...count.bindings, ...from.bindings],
+    sql: `select ${keys.map(() => '?? as ??').join(', ')}, ${count.sql}::text as ?? from ${from.sql}`,
+    bindings: [...own.flatMap((name, index) => [name, `k${index}`]), ...count.bindings, 'json', ...from.bindings],
   }
 }
 
@@ -118,13 +118,18 @@ function aggregated(
   const { plan, order, keys, isFlat } = list
   const [first] = plan.object.members
   const item = isFlat && first && 'cell' in first ? cellText(first.cell, plan) : objectText(plan.object, plan)
-  const terms = order?.map((term, index) => `${LIST}.o${index} ${direction(term, false)}`) ?? [`${LIST}.n`]
-  const own = keys.map((_, index) => `${LIST}.k${index}`).join(', ')
+  const terms = order?.map((term) => `?? ${direction(term, false)}`) ?? ['??']
+  const sorted = order?.map((_, index) => `${LIST}.o${index}`) ?? [`${LIST}.n`]
+  const own = keys.map((_, index) => `${LIST}.k${index}`)
+  const marks = own.map(() => '??').join(', ')
   return {
     sql:
-      `select ${own}, '[' || string_agg(${item.sql}, ',' order by ${terms.join(', ')}) || ']' as json ` +
-      `from ${from.sql} as ??${tables.sql}${lists.sql} group by ${own}`,
-    bindings: [...item.bindings, ...from.bindings, LIST, ...tables.bindings, ...lists.bindings],
+      `select ${marks}, '[' || string_agg(${item.sql}, ',' order by ${terms.join(', ')}) || ']' as ?? ` +
+      `from ${from.sql} as ??${tables.sql}${lists.sql} group by ${marks}`,
+    bindings: [
+      ...[...own, ...item.bindings, ...sorted, 'json'],
+      ...[...from.bindings, LIST, ...tables.bindings, ...lists.bindings, ...own],
+    ],
   }
 }
 
@@ -145,10 +150,10 @@ function rowsOf(list: InnerList, outside: Outside): SqlPart {
   // a literal, as that of a page
   if (limit !== undefined) built.limit(limit, { skipBinding: true })
   const from = keysOf(list, outside, names)
-  const rows = order ? '?' : '(select i.*, row_number() over () as n from ? as i)'
+  const rows = order ? '?' : '(select i.*, row_number() over () as ?? from ? as i)'
   return {
     sql: `select ${names.map(() => '??').join(', ')}, r.* from ${from.sql} cross join lateral ${rows} as r`,
-    bindings: [...references, ...from.bindings, built],
+    bindings: [...references, ...from.bindings, ...(order ? [] : ['n']), built],
   }
 }
 

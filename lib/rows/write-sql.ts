@@ -38,9 +38,9 @@ export interface StatementBeside {
 /** Tables of one row, as SQL between brackets. */
 export interface WrittenTables {
   /** The row as it is written. */
-  readonly written: string
+  readonly written: SqlPart
   /** The row as it was; of an insert that of no row. */
-  readonly stored: string
+  readonly stored: SqlPart
 }
 
 /** What is asked of a row that is written. */
@@ -97,15 +97,18 @@ export function compileUpdate(knex: Queryable, { values, named, where, ...row }:
 
 /** The row as it is, unless somebody holds it, or has changed it since the statement began. */
 function storedRow(tableName: string, found: SqlPart, { columns }: StatementBeside): SqlPart {
-  const cells = columns.map((_, index) => `, ?? as c${index}`).join('')
   return {
-    sql: `?? as (select ctid${cells} from ?? where ${found.sql} for no key update skip locked), `,
-    bindings: [STORED, ...columns.map(({ column }) => column), tableName, ...found.bindings],
+    sql: `?? as (select ctid${columns.map(() => ', ?? as ??').join('')} from ?? where ${found.sql} for no key update skip locked), `,
+    bindings: [
+      STORED,
+      ...columns.flatMap(({ column }, index) => [column, `c${index}`]),
+      ...[tableName, ...found.bindings],
+    ],
   }
 }
 
 /** What is recorded of the row is what it was when it was written. */
-const isStored: SqlPart = { sql: 'ctid = (select ctid from koa_viewsets_stored)', bindings: [] }
+const isStored: SqlPart = { sql: 'ctid = (select ctid from ??)', bindings: [STORED] }
 
 /** That nobody else holds the row, or has changed it since the statement began: what is joined to it is as it was then. */
 function isUnchanged(tableName: string, found: SqlPart): SqlPart {
@@ -134,24 +137,23 @@ function compileReturning(
   const keys = key.map((column, index) => [`key${index}`, column] as const)
   const read = (beside?.columns ?? []).map((column, index) => [`b${index}`, column] as const)
   const returned = [...keys, ...innerColumns(selection, wrapped), ...read]
-  const terms = [...returned.map(() => '?? as ??'), ...asked.map(({ sql }, index) => `${sql} as asked${index}`)]
+  const terms = [...returned.map(() => '?? as ??'), ...asked.map(({ sql }) => `${sql} as ??`)]
   const written = {
     sql: `${write.sql} returning ${terms.join(', ') || '1'}`,
     bindings: [
       ...write.bindings,
       ...returned.flatMap(([name, column]) => [column.column, name]),
-      ...asked.flatMap(({ bindings }) => bindings),
+      ...asked.flatMap(({ bindings }, index) => [...bindings, `asked${index}`]),
     ],
   }
   if (!wrapped) return nativeSql(knex.raw(written.sql, written.bindings as never))
   const columns = outerColumns(selection)
   // where the caller sees less than all, `RowAccess.obstacleTo()` says so
   const from = joinedTables(plan, undefined)
-  const answers = asked.map((_, index) => `, ${LIST}.asked${index}`).join('')
   const other = beside ? besideSql(beside, read.length) : NOTHING
   return nativeSql(
     knex.raw(
-      `with ${before.sql}?? as (${written.sql})${other.sql} select ${keys.map(() => '??, ').join('')}${columns.sql}${answers} from ?? as ??${from.sql}`,
+      `with ${before.sql}?? as (${written.sql})${other.sql} select ${keys.map(() => '??, ').join('')}${columns.sql}${asked.map(() => ', ??').join('')} from ?? as ??${from.sql}`,
       [
         ...before.bindings,
         WRITTEN,
@@ -159,6 +161,7 @@ function compileReturning(
         ...other.bindings,
         ...keys.map(([name]) => `${LIST}.${name}`),
         ...columns.bindings,
+        ...asked.map((_, index) => `${LIST}.asked${index}`),
         WRITTEN,
         LIST,
         ...from.bindings,
@@ -172,9 +175,14 @@ const BESIDE = 'koa_viewsets_beside'
 const NOTHING: SqlPart = { sql: '', bindings: [] }
 
 function besideSql({ statement }: StatementBeside, columns: number): SqlPart {
-  const names = Array.from({ length: columns }, (_, index) => `b${index} as c${index}`)
-  const written = `(select ${names.join(', ')} from ${WRITTEN})`
-  const { sql, bindings } = statement({ written, stored: `(select * from ${STORED})` })
+  const names = Array.from({ length: columns }, (_, index) => [`b${index}`, `c${index}`])
+  const { sql, bindings } = statement({
+    written: {
+      sql: `(select ${names.map(() => '?? as ??').join(', ')} from ??)`,
+      bindings: [...names.flat(), WRITTEN],
+    },
+    stored: { sql: '(select * from ??)', bindings: [STORED] },
+  })
   return { sql: `, ?? as (${sql})`, bindings: [BESIDE, ...bindings] }
 }
 
@@ -244,8 +252,8 @@ function insertText(knex: Queryable, { plan, model, names, source }: InsertParts
   const from = joinedTables(plan, undefined)
   const outer = quoted(
     // a join keeps no order
-    `select ${columns.sql} from (select row_number() over () as ordinal, i.* from ${WRITTEN} as i) as ??${from.sql} order by ??`,
-    [...columns.bindings, LIST, ...from.bindings, `${LIST}.ordinal`],
+    `select ${columns.sql} from (select row_number() over () as ??, i.* from ${WRITTEN} as i) as ??${from.sql} order by ??`,
+    [...columns.bindings, 'ordinal', LIST, ...from.bindings, `${LIST}.ordinal`],
   )
   return `with ${WRITTEN} as (${insert}) ${outer}`
 }

@@ -184,10 +184,10 @@ async function updatePart(
   const sets = changing.map((column, index) =>
     sparse.has(column)
       ? {
-          sql: '?? = case when v.?? then v.?? else t.?? end',
-          bindings: [column.column, `h${index}`, `c${index}`, column.column],
+          sql: '?? = case when ?? then ?? else t.?? end',
+          bindings: [column.column, `v.h${index}`, `v.c${index}`, column.column],
         }
-      : { sql: '?? = v.??', bindings: [column.column, `c${index}`] },
+      : { sql: '?? = ??', bindings: [column.column, `v.c${index}`] },
   )
   const flags = changing.filter((column) => sparse.has(column))
   const names = [
@@ -206,18 +206,19 @@ async function updatePart(
     names,
   })
   const shown = [...columns.values()]
-  const same = keys.map(() => 't.?? = v.??').join(' and ')
+  const same = keys.map(() => 't.?? = ??').join(' and ')
   // a mapper of knex may write another name for one that nobody writes
   const returned = shown.map(({ nativeName }) => `t.${escaped(quoteIdentifier(nativeName))}`).join(', ')
   const sql =
     `update ?? as t set ${sets.map((set) => set.sql).join(', ')} from ${source.sql} ` +
-    `where ${same} returning v.${PLACE}, ${returned}`
+    `where ${same} returning ??, ${returned}`
   const { text, values } = nativeSql(
     knex.raw(sql, [
       model.tableName,
       ...sets.flatMap((set) => set.bindings),
       ...source.bindings,
-      ...keys.flatMap(({ column }, index) => [column, `k${index}`]),
+      ...keys.flatMap(({ column }, index) => [column, `v.k${index}`]),
+      `v.${PLACE}`,
     ] as never),
   )
   const types = new RememberingTypes(knex)
