@@ -127,7 +127,10 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/queryset/visible-rows.ts': [1, 'says which rows are seen'],
   'lib/rows/row-sql.ts': [8, 'the rows of a page that was found, by their keys'],
   'lib/rows/sql-parts.ts': [1, 'what is joined to rows: those that are seen'],
-  'lib/rows/write-sql.ts': [9, 'writes; what they join is shown where nobody sees less of it (RowAccess.obstacleTo())'],
+  'lib/rows/write-sql.ts': [
+    12,
+    'writes; what they join is shown where nobody sees less of it (RowAccess.obstacleTo())',
+  ],
   'lib/rows/row-update.ts': [
     2,
     'rows that are shown with another, where nobody sees less of them (updateByStatement())',

@@ -20,13 +20,18 @@ export type Policies<T> = readonly Policy<T>[]
  * @throws {ConfigurationError} it is no such policy
  */
 export function resolvePolicy<T extends object>(where: string, entry: Policy<T>, has: keyof T & string): T {
-  const policy: (T & Settling) | undefined = typeof entry === 'function' ? new entry() : entry
+  const policy: (T & Settling) | undefined = isClass(entry) ? new entry() : entry
   if (typeof policy?.[has] === 'function') {
     checkClass(where, policy)
     policy.settle?.(where)
     return policy
   }
   throw new ConfigurationError(`${where}: has no method ${has}(); give a class or an instance of the right kind`)
+}
+
+/** False for an arrow function, and one that is async, such as middleware. */
+function isClass<T>(entry: Policy<T>): entry is new () => T {
+  return typeof entry === 'function' && entry.prototype !== undefined
 }
 
 /** @throws {ConfigurationError} the policy's class has a method that nobody calls, and is nearly named as one of ours */

@@ -344,13 +344,15 @@ export function orders(backend: BaseFilter): boolean {
   return backend.ordering !== BaseFilter.prototype.ordering
 }
 
-/** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */
+/** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither, or a model of no table */
 export function modelClassOf({
   name,
   model,
   queryset,
 }: Pick<GenericViewClass, 'name' | 'model' | 'queryset'>): ModelClass {
-  if (model) return model
-  if (queryset) return (queryset() as AnyQueryBuilder).modelClass() as ModelClass
-  throw new ConfigurationError(`${name}: set static model, or static queryset to a function that returns a query`)
+  const found = model ?? ((queryset?.() as AnyQueryBuilder | undefined)?.modelClass() as ModelClass | undefined)
+  if (!found)
+    throw new ConfigurationError(`${name}: set static model, or static queryset to a function that returns a query`)
+  if (typeof found.tableName === 'string') return found
+  throw new ConfigurationError(`${name}: its model ${found.name} is of no table; set static tableName of the model`)
 }

@@ -279,6 +279,21 @@ const STATICS: Row[] = [
     'permissionClasses: give a list',
   ],
   ['no metadata', () => viewWith({ metadataClass: undefined }), 'metadataClass: has no method determineMetadata()'],
+  [
+    'a function as a permission',
+    () => viewWith({ permissionClasses: [() => true] }),
+    'permissionClasses[0]: has no method hasPermission()',
+  ],
+  [
+    'middleware as authentication',
+    () => viewWith({ authenticationClasses: [async () => null] }),
+    'authenticationClasses[0]: has no method authenticate()',
+  ],
+  [
+    'a model of no table',
+    () => viewWith({ model: class Nothing extends Model {} }),
+    'PersonViewSet: its model Nothing is of no table; set static tableName of the model',
+  ],
 ]
 
 const SPELLING: Row[] = [
