@@ -1,14 +1,13 @@
 /** Matching text: patterns in which nothing of a client's is special, and columns as text (promises B7, B8, C5). */
 
-import { ValidationError } from '../kernel/errors.js'
+import { checkText } from '../fields/string-field.js'
 import type { Column } from '../models/model-description.js'
 
 const TEXT_TYPES = new Set(['text', 'varchar', 'bpchar', 'citext', 'name'])
 
 /** Refuses what PostgreSQL cannot read as text. @throws ValidationError */
 export function checkedText(text: string): string {
-  if (text.includes('\0')) throw new ValidationError('Null characters are not allowed.')
-  if (!text.isWellFormed()) throw new ValidationError('Invalid Unicode.')
+  checkText(text)
   return text
 }
 

@@ -18,6 +18,11 @@ export function oneLine(text: string): string {
   return escapeControls(JSON.stringify(text).slice(1, -1))
 }
 
+/** An error by name and message, on one line. */
+export function errorLine(error: unknown): string {
+  return oneLine(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
+}
+
 /** A JSON text with the control characters escaped that JSON may hold. */
 export function escapeControls(json: string): string {
   return json.replaceAll(CONTROLS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -4,7 +4,7 @@ import { accountOf } from '../http/caller.js'
 import { type Context, RequestSlot } from '../http/context.js'
 import { atResponseEnd } from '../http/response-end.js'
 import { oncePer } from '../kernel/once-per.js'
-import { oneLine } from '../kernel/quote.js'
+import { errorLine } from '../kernel/quote.js'
 import type { MeteringEngine, UsageEvent } from './engine.js'
 
 export interface Metering {
@@ -80,7 +80,7 @@ export async function closeMetering(engine: MeteringEngine): Promise<void> {
   try {
     await engine.close?.()
   } catch (error) {
-    warn(`the engine could not be closed: ${nameOf(error)}`)
+    warn(`the engine could not be closed: ${errorLine(error)}`)
   }
 }
 
@@ -130,19 +130,14 @@ function hand(engine: MeteringEngine, health: Health, event: UsageEvent): void {
         () => {
           health.failing = false
         },
-        (error: unknown) => fail(nameOf(error)),
+        (error: unknown) => fail(errorLine(error)),
       )
       .finally(() => {
         health.pending--
       })
   } catch (error) {
-    fail(nameOf(error))
+    fail(errorLine(error))
   }
-}
-
-/** An error by name and message, on one line. */
-function nameOf(error: unknown): string {
-  return oneLine(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
 }
 
 function warn(message: string): void {

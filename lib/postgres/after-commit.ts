@@ -1,6 +1,6 @@
 /** `afterCommit()`: work that waits for COMMIT: mails, webhooks, jobs, messages (docs/reference/after-commit.md). */
 
-import { oneLine } from '../kernel/quote.js'
+import { errorLine } from '../kernel/quote.js'
 import { track } from './pending-work.js'
 import type { Queryable } from './pg-types.js'
 import { isTransaction, whenEnded } from './transaction-end.js'
@@ -66,8 +66,7 @@ function reportOf(knex: Queryable | undefined): ReportError {
 }
 
 function warn(error: unknown): void {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  process.emitWarning(`Work after a commit has failed: "${oneLine(text)}"`, { code: 'KOA_VIEWSETS_AFTER_COMMIT' })
+  process.emitWarning(`Work after a commit has failed: "${errorLine(error)}"`, { code: 'KOA_VIEWSETS_AFTER_COMMIT' })
 }
 
 /** Does one of them. It never fails: what takes errors may throw one itself. */

@@ -1,6 +1,7 @@
 /** What we use of knex, of its pool and of pg's connections: all of it is described here. */
 
 import type { Knex } from 'knex'
+import { getOrInsert } from '../kernel/maps.js'
 
 /** @internal What a query runs on: a pool or a transaction. */
 export type Queryable = Knex | Knex.Transaction
@@ -115,26 +116,21 @@ const adapters = new WeakMap<NativePool, KnexPool>()
 
 /** pg's pool as knex's own tells of itself. */
 function adapted(native: NativePool, given: GivenPool): KnexPool {
-  let adapter = adapters.get(native)
-  if (!adapter) {
-    adapter = {
-      max: native.options.max,
-      get used() {
-        return (native._clients ?? []).map((resource) => ({ resource }))
-      },
-      numUsed: () => native.totalCount - native.idleCount,
-      numFree: () => native.idleCount,
-      numPendingAcquires: () => native.waitingCount,
-      numPendingCreates: () => 0,
-      acquire: () => ({ ...given.acquire(), abort() {} }),
-      release: (connection) => given.release(connection),
-      on(event, listener) {
-        native.on(event === 'createSuccess' ? 'connect' : 'remove', (connection) => listener(0, connection))
-      },
-    }
-    adapters.set(native, adapter)
-  }
-  return adapter
+  return getOrInsert(adapters, native, () => ({
+    max: native.options.max,
+    get used() {
+      return (native._clients ?? []).map((resource) => ({ resource }))
+    },
+    numUsed: () => native.totalCount - native.idleCount,
+    numFree: () => native.idleCount,
+    numPendingAcquires: () => native.waitingCount,
+    numPendingCreates: () => 0,
+    acquire: () => ({ ...given.acquire(), abort() {} }),
+    release: (connection) => given.release(connection),
+    on(event, listener) {
+      native.on(event === 'createSuccess' ? 'connect' : 'remove', (connection) => listener(0, connection))
+    },
+  }))
 }
 
 /** What connections are made by: pg's own pool has settings that knex does not know. */

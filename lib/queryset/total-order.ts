@@ -101,7 +101,8 @@ export function canBeTotal(model: ModelDescription, terms: readonly OrderTerm[])
   return hasUnique(model, terms) || hasKey(model)
 }
 
-function hasKey({ columns, primaryKey }: ModelDescription): boolean {
+/** True where the table has all columns that the model names its rows by. */
+export function hasKey({ columns, primaryKey }: ModelDescription): boolean {
   return primaryKey.every((property) => columns.has(property))
 }
 

@@ -3,6 +3,7 @@
 import type { SerializerContext, Validator } from '../fields/field.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { decided } from '../kernel/once-per.js'
 import { nameColumns } from '../renderers/renderer.js'
 import type {
@@ -267,12 +268,8 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
 
   /** @internal The serializer of a nested field: same request, same transaction. */
   child(field: BoundField, serializerClass: SerializerClass): AnySerializer {
-    let child = this.#children.get(field)
-    if (!child) {
-      child = new serializerClass({ partial: this.partial, textual: this.textual, context: this.context })
-      this.#children.set(field, child)
-    }
-    return child
+    const { partial, textual, context } = this
+    return getOrInsert(this.#children, field, () => new serializerClass({ partial, textual, context }))
   }
 
   /** Runs `work` with another connection or transaction in the context, nested serializers included. */

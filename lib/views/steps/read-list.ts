@@ -1,4 +1,5 @@
 /** Answers a list: filters, order, and the page that the paginator cuts. */
+
 import type { Model } from 'objection'
 import { answerOnce } from '../../caching/cache-response.js'
 import { PathStart, type Where } from '../../filters/field-path.js'
@@ -24,7 +25,7 @@ import { toApiError } from '../../postgres/database-errors.js'
 import type { Bounds } from '../../postgres/guarded.js'
 import { conditionKey } from '../../queryset/condition-key.js'
 import type { SqlPart } from '../../queryset/sql-part.js'
-import { canOrderBy, type OrderTerm } from '../../queryset/total-order.js'
+import { canOrderBy, hasKey, type OrderTerm } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/instance-list.js'
 import type { ListKey } from '../../rows/row-access.js'
 import { RowList } from '../../rows/row-list.js'
@@ -122,15 +123,15 @@ function boundsOf(
 
 /** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
 export function wholeList(view: GenericView): ListSource {
-  const listing = listingOf(view, true)
-  const conditions = askedConditions(listing)
-  checkOrdering(listing)
-  return listSource(listing, conditions)
+  return askedList(listingOf(view, true))
 }
 
 /** The list that the request asks for, which nobody has read yet: for `explain()`. @throws ValidationError */
 export function explainedList(view: GenericView, tell: Tell): ListSource {
-  const listing = listingOf(view)
+  return askedList(listingOf(view), tell)
+}
+
+function askedList(listing: Listing, tell?: Tell): ListSource {
   const conditions = askedConditions(listing)
   checkOrdering(listing)
   return listSource(listing, conditions, tell)
@@ -232,14 +233,8 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
 
 /** True for a table whose rows are found by their keys, one each. */
 function isKeyed(model: ModelDescription): boolean {
-  const { primaryKey, columns, isView, hasHeirs } = model
-  return (
-    !isView &&
-    !hasHeirs &&
-    primaryKey.length > 0 &&
-    primaryKey.every((name) => columns.has(name)) &&
-    tellsApart(model, primaryKey)
-  )
+  const { primaryKey, isView, hasHeirs } = model
+  return !isView && !hasHeirs && primaryKey.length > 0 && hasKey(model) && tellsApart(model, primaryKey)
 }
 
 /** What makes a list's SQL, besides the plan of its rows. */
