@@ -1,6 +1,8 @@
 /** Collects static files under hashed names (wire format, section 7). */
+
 import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { forEachAtOnce } from '../kernel/at-once.js'
 import { hashedName } from './asset-name.js'
 import { contentHash } from './content-hash.js'
 import { findSources, isWithin, type Problems, type Sources } from './find-sources.js'
@@ -93,14 +95,14 @@ async function publishAll({ sources, sheets, publisher, onProgress }: Publicatio
     await publisher.put(name, original, content === original ? hashed : undefined)
     onProgress?.({ done: ++done, total: sources.size })
   }
-  await forEach([...sources], async ([name, path]) => {
+  await forEachAtOnce([...sources], CONCURRENCY, async ([name, path]) => {
     if (sheets.has(name)) return
     const content = await readFile(path)
     const hashed = hashedName(name, contentHash(content))
     names.set(name, hashed)
     await publish(name, content, hashed, content)
   })
-  await forEach(hashSheets(sheets, names), async ({ name, hashed, content }) => {
+  await forEachAtOnce(hashSheets(sheets, names), CONCURRENCY, async ({ name, hashed, content }) => {
     await publish(name, Buffer.from((sheets.get(name) as Sheet).text, 'latin1'), hashed, content)
   })
   return names
@@ -109,7 +111,7 @@ async function publishAll({ sources, sheets, publisher, onProgress }: Publicatio
 async function readSheets(sources: Sources, problems: Problems): Promise<Map<string, Sheet>> {
   const contents = new Map<string, Buffer>()
   const sheets = [...sources].filter(([name]) => /\.css$/i.test(name))
-  await forEach(sheets, async ([name, path]) => {
+  await forEachAtOnce(sheets, CONCURRENCY, async ([name, path]) => {
     contents.set(name, await readFile(path))
   })
   const collection = { has: (target: string) => sources.has(target), problems }
@@ -137,20 +139,4 @@ async function realTarget(path: string): Promise<string> {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error
     return join(await realTarget(dirname(path)), basename(path))
   }
-}
-
-/** Runs work on all items, some at once. The first error stops it once what runs has ended. */
-async function forEach<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  const rest = items.values()
-  let failure: { readonly error: unknown } | undefined
-  const worker = async () => {
-    for (const item of rest) {
-      if (failure) return
-      await work(item).catch((error: unknown) => {
-        failure ??= { error }
-      })
-    }
-  }
-  await Promise.all(Array.from({ length: CONCURRENCY }, worker))
-  if (failure) throw failure.error
 }

@@ -1,6 +1,7 @@
 /** Tells those who listen of changes of what their lists show: the same is asked once for all callers with the same conditions. */
 
 import { eventText } from '../http/event-stream.js'
+import { forEachAtOnce, Gate } from '../kernel/at-once.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
@@ -39,8 +40,8 @@ export class ChangeListeners {
   readonly #backlogs = new Map<Listener, Bell[]>()
   /** Of those who came while the feed was behind: a snapshot of what they know already. */
   readonly #known = new Map<Listener, string>()
-  #catchingUp = 0
-  readonly #waiting: (() => void)[] = []
+  /** Those who have lost a process come back all at once. */
+  readonly #catchingUp = new Gate(AT_ONCE)
   #beat: NodeJS.Timeout | undefined
   /** Behind what everybody was told. */
   #position: Position | undefined
@@ -84,20 +85,7 @@ export class ChangeListeners {
 
   /** Tells a listener what it has missed, and then what came meanwhile that it does not know yet. */
   catchUp(listener: Listener, since: Position): Promise<void> {
-    return this.#inTurn(() => this.#catchUp(listener, since))
-  }
-
-  /** Those who have lost a process come back all at once. */
-  async #inTurn(work: () => Promise<void>): Promise<void> {
-    if (this.#catchingUp >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    else this.#catchingUp++
-    try {
-      await work()
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next()
-      else this.#catchingUp--
-    }
+    return this.#catchingUp.run(() => this.#catchUp(listener, since))
   }
 
   async #catchUp(listener: Listener, since: Position): Promise<void> {
@@ -128,11 +116,7 @@ export class ChangeListeners {
   }
 
   async #tell(found: NewChanges, from: Position): Promise<void> {
-    const parts = this.#partsOf(found).values()
-    const work = async () => {
-      for (const groups of parts) await this.#tellGroups(groups, found, from)
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    await forEachAtOnce(this.#partsOf(found), AT_ONCE, (groups) => this.#tellGroups(groups, found, from))
     this.#position = found.position
     const { last } = found.position
     for (const [listener, known] of this.#known) if (isBehind(known, last)) this.#known.delete(listener)

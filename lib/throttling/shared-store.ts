@@ -1,5 +1,6 @@
 /** Shared throttle stores: batches, a fallback to memory while the store is away, and as few questions as possible. */
 
+import { Gate } from '../kernel/at-once.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { escapeControls, oneLine, quote } from '../kernel/quote.js'
@@ -203,34 +204,6 @@ class SharedLimiter implements ThrottleLimiter {
 
   #now(): number {
     return Math.ceil(this.#store.options.now())
-  }
-}
-
-/** Lets so many through at once; the others wait in order. */
-class Gate {
-  #free: number
-  readonly #waiting: (() => void)[] = []
-
-  constructor(places: number) {
-    this.#free = places
-  }
-
-  /** Returns when there is a place. */
-  async enter(): Promise<void> {
-    if (this.#free > 0) {
-      this.#free -= 1
-      return
-    }
-    await new Promise<void>((resolve) => {
-      this.#waiting.push(resolve)
-    })
-  }
-
-  /** Gives the place to the next one. */
-  leave(): void {
-    const next = this.#waiting.shift()
-    if (next) next()
-    else this.#free += 1
   }
 }
 

@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import { type Position, positionText, readPosition } from '../changes/position.js'
 import { currentPosition, isLast, selectByIds, selectNew } from '../changes/select-changes.js'
+import { forEachAtOnce } from '../kernel/at-once.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import {
   addDeliveries,
@@ -141,16 +142,13 @@ export class FanOut {
   }> {
     const { knex, endpoints } = this.#options
     const postponed = await endpointsWithPostponed(knex, endpoints)
-    const next = postponed.filter(({ id }) => !this.#rests.has(id)).values()
+    const asked = postponed.filter(({ id }) => !this.#rests.has(id))
     let settled = 0
-    const work = async () => {
-      for (const endpoint of next) {
-        const count = await this.#settle(endpoint)
-        this.#rests.note(endpoint.id, count > 0)
-        settled += count
-      }
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    await forEachAtOnce(asked, AT_ONCE, async (endpoint) => {
+      const count = await this.#settle(endpoint)
+      this.#rests.note(endpoint.id, count > 0)
+      settled += count
+    })
     return { settled, isEnd: postponed.length === 0 }
   }
 

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { only } from '../changes/read-history.js'
 import type { FoundChange } from '../changes/select-changes.js'
 import type { SeenSides } from '../changes/visible-changes.js'
+import { forEachAtOnce } from '../kernel/at-once.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert } from '../kernel/maps.js'
 import type { NewDelivery } from './delivery-table.js'
@@ -60,13 +61,9 @@ export class NewDeliveries {
         getOrInsert(byResource, resource, () => []).push(change)
       }
     }
-    const next = endpoints.entries()
-    const work = async () => {
-      for (const [index, endpoint] of next) {
-        for (const [resource, own] of byResource) found[index]?.push(...(await this.#toldOf(resource, endpoint, own)))
-      }
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    await forEachAtOnce(endpoints.entries(), AT_ONCE, async ([index, endpoint]) => {
+      for (const [resource, own] of byResource) found[index]?.push(...(await this.#toldOf(resource, endpoint, own)))
+    })
     return found.flat().sort((one, other) => Number(one.changeId) - Number(other.changeId))
   }
 
