@@ -11,7 +11,7 @@ import type { APIView } from '../views/api-view.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
 import type { DescribedWebhook } from '../views/described-webhook.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
-import { GenericAPIView } from '../views/generic-api-view.js'
+import { GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
 
 export interface ExplainOptions {
@@ -70,7 +70,7 @@ function sampleParams({ view, lookup, parents }: Endpoint): Record<string, strin
 }
 
 function sampleKey(view: typeof GenericAPIView): string {
-  if (!(view.prototype instanceof GenericAPIView)) return 'x'
+  if (!isGeneric(view)) return 'x'
   try {
     const { lookup } = resourceOf(view)
     const values = lookup.columns.map(({ type }) => (NUMBERS.has(type) ? 1 : (SAMPLES[type] ?? 'x')))

@@ -1,4 +1,5 @@
 /** View sets of models, checked by the compiler: `class BookViewSet extends modelViewSet(Book, { … }) {}`. */
+
 import type { Model, QueryBuilder } from 'objection'
 import type { Aggregate } from '../aggregates/aggregate.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -23,7 +24,7 @@ import type { SerializerClass, SerializerOptions } from '../serializers/contract
 import type { Expansion } from '../serializers/select-fields.js'
 import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
 import type { Carried, IsTyped, OfMany, OfPart } from '../serializers/types.js'
-import { GenericAPIView } from '../views/generic-api-view.js'
+import { isGeneric } from '../views/generic-api-view.js'
 import type { FilterRelations } from '../views/generic-view-class.js'
 import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import type { SoftDelete } from '../views/statics.js'
@@ -325,7 +326,7 @@ export function modelView<
 }
 
 function make(factory: string, base: unknown, model: unknown, spec: object): unknown {
-  if (!(typeof base === 'function' && base.prototype instanceof GenericAPIView)) {
+  if (!isGeneric(base)) {
     throw new ConfigurationError(`${factory}(): the first argument is the class of a generic view, such as ListAPIView`)
   }
   const known = modelOf(factory, model)

@@ -14,7 +14,7 @@ import type { Forced, ForcedKeys } from '../serializers/validated-item.js'
 import { takesWholeObjects } from '../views/actions.js'
 import { webhooksOf } from '../views/described-webhook.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
-import { GenericAPIView } from '../views/generic-api-view.js'
+import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { declaredInput } from '../views/input-class.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
 import { Components, type Expansions, type ForcedProperties } from './components.js'
@@ -130,8 +130,8 @@ function rulesIn(endpoints: readonly Endpoint[]): RuleSet | undefined {
 function expansionsIn(endpoints: readonly Endpoint[]): Expansions {
   const found = new Map<SerializerClass, Map<string, Map<Expansion, string>>>()
   for (const { view } of endpoints) {
-    if (!(view.prototype instanceof GenericAPIView)) continue
-    const { serializerClass, expandable, expandParam } = view as typeof GenericAPIView
+    if (!isGeneric(view)) continue
+    const { serializerClass, expandable, expandParam } = view
     if (!serializerClass) continue
     for (const { owner, name, expansion } of expansionsOf(serializerClass, expandable)) {
       const names = getOrInsert(found, owner, () => new Map())
@@ -160,8 +160,7 @@ function* usesIn(endpoints: readonly Endpoint[]): Generator<Use> {
   const walked = new Set<SerializerClass>()
   for (const endpoint of endpoints) {
     const { view } = endpoint
-    const isGeneric = view.prototype instanceof GenericAPIView
-    const declared = isGeneric ? declaredInput(view as typeof GenericAPIView) : undefined
+    const declared = isGeneric(view) ? declaredInput(view) : undefined
     const operations = [...endpoint.operations.values()]
     if (declared && operations.some(takes(declared))) yield* usesOf([declared, forcedBy(endpoint)], walked)
     for (const { inputSerializer } of operations) {

@@ -1,4 +1,5 @@
 /** Parameters of paths, queries and headers; those of the query are described by whoever reads them. */
+
 import type { ParameterDescription } from '../filters/filter.js'
 import { encodeValue, type Hint, pathHints } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -6,7 +7,7 @@ import { actionsOf } from '../views/action-options.js'
 import { declaredParameters, listParameters } from '../views/action-parameters.js'
 import { showsFigures } from '../views/actions.js'
 import type { Endpoint } from '../views/endpoint.js'
-import { GenericAPIView } from '../views/generic-api-view.js'
+import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
@@ -63,10 +64,6 @@ const LARGE = { anyOf: [{ type: 'integer' }, { type: 'string', pattern: '^-?[0-9
 
 function hasLargeKeys(view: unknown): boolean {
   return isGeneric(view) && resourceOf(view).lookup.columns[0]?.type === 'int8'
-}
-
-function isGeneric(view: unknown): view is typeof GenericAPIView {
-  return typeof view === 'function' && view.prototype instanceof GenericAPIView
 }
 
 /** What an action reads of the query. */

@@ -9,9 +9,9 @@ import { showsOf } from '../serializers/plan.js'
 import { isBuiltIn } from '../views/built-in.js'
 import type { Endpoint } from '../views/endpoint.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
+import { isGeneric } from '../views/generic-api-view.js'
 import { policiesOf } from '../views/policies.js'
 import { resourceOf } from '../views/resource.js'
-import { isGeneric } from './registration.js'
 
 /** A key that a storage might have made. */
 const KEY = `${'0'.repeat(32)}.pdf`

@@ -1,4 +1,5 @@
 /** Mistakes in registrations: the prefix and basename of one, and paths and names that two of them share. */
+
 import { ConfigurationError } from '../kernel/errors.js'
 import { singularize } from '../kernel/naming.js'
 import { parsePattern, type Segment } from '../kernel/path-pattern.js'
@@ -6,9 +7,10 @@ import { quote } from '../kernel/quote.js'
 import { URLPathVersioning } from '../versioning/versioning-classes.js'
 import { actionsOf, classesOf } from '../views/action-options.js'
 import type { Endpoint } from '../views/endpoint.js'
+import { isGeneric } from '../views/generic-api-view.js'
 import { policiesOf } from '../views/policies.js'
 import { collectionOf, parentsOf } from './endpoints-of.js'
-import { isGeneric, lookupSegment, type Registration, type ViewSetClass } from './registration.js'
+import { lookupSegment, type Registration, type ViewSetClass } from './registration.js'
 import { writePattern } from './route-table.js'
 import { routesOf } from './routes.js'
 

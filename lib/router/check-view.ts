@@ -16,7 +16,7 @@ import { checkGeneric, checkLookup, prepareGeneric } from '../views/checks/check
 import { checkIdempotency } from '../views/checks/check-idempotency.js'
 import { checkWrites } from '../views/checks/check-writes.js'
 import { prepareActions } from '../views/checks/prepare-serializers.js'
-import { GenericAPIView } from '../views/generic-api-view.js'
+import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { closeStreams } from '../views/mixins/stream-mixin.js'
 import { policiesOf } from '../views/policies.js'
 import { checkRecording } from '../views/request/log-writes.js'
@@ -35,11 +35,10 @@ export function checkView(prefix: string, view: unknown, nested: boolean): asser
   nameAnonymous(viewClass)
   checkDeclarations(viewClass)
   checkActions(viewClass)
-  if (!(viewClass.prototype instanceof GenericAPIView)) return
-  const generic = viewClass as typeof GenericAPIView
-  checkGeneric(generic, { needsSerializer: true })
-  externalIds(generic.modelClass())
-  if (nested) checkNested(generic)
+  if (!isGeneric(viewClass)) return
+  checkGeneric(viewClass, { needsSerializer: true })
+  externalIds(viewClass.modelClass())
+  if (nested) checkNested(viewClass)
 }
 
 /** A nested view set without a foreign key must narrow its list itself. */
@@ -56,7 +55,7 @@ function checkNested(view: typeof GenericAPIView): void {
 export function prepareNested(view: typeof APIView, parent: typeof APIView): void {
   const nested = view as typeof view & NestedViewClass
   const above = parent as typeof GenericAPIView
-  const looksUp = parent.prototype instanceof GenericAPIView && isBuiltIn(parent.prototype, 'getObject')
+  const looksUp = isGeneric(parent) && isBuiltIn(parent.prototype, 'getObject')
   const problem = looksUp && (above.model || above.queryset) ? resourceOf(above).lookup.problem : undefined
   if (problem !== undefined)
     throw new ConfigurationError(`${view.name}: cannot be nested in ${parent.name}: ${problem}`)
@@ -68,22 +67,21 @@ export function prepareNested(view: typeof APIView, parent: typeof APIView): voi
 export async function prepareView(view: typeof APIView, knex: Queryable | undefined): Promise<void> {
   if (isMetered(view)) checkMetering(view)
   prepareActions(view)
-  if (!(view.prototype instanceof GenericAPIView)) return
-  const generic = view as typeof GenericAPIView
-  await prepareGeneric(generic, knex)
-  await checkRecording(generic, knex ?? (generic.modelClass().knex() as Queryable | undefined))
-  await checkIdempotency(generic, knex ?? (generic.modelClass().knex() as Queryable | undefined))
-  const inBodies = ACTIONS.some(({ name }) => changesMany(name) && answers(generic, name))
+  if (!isGeneric(view)) return
+  const bound = knex ?? (view.modelClass().knex() as Queryable | undefined)
+  await prepareGeneric(view, knex)
+  await checkRecording(view, bound)
+  await checkIdempotency(view, bound)
+  const inBodies = ACTIONS.some(({ name }) => changesMany(name) && answers(view, name))
   for (const { action, statics } of actionsOf(view).values()) {
-    if (statics['lookupField'] !== undefined)
-      checkLookup(actionClass(generic, action), { inPaths: true, inBodies: false })
+    if (statics['lookupField'] !== undefined) checkLookup(actionClass(view, action), { inPaths: true, inBodies: false })
   }
-  checkLookup(generic, { inPaths: routesOf(view).some(({ detail }) => detail), inBodies })
+  checkLookup(view, { inPaths: routesOf(view).some(({ detail }) => detail), inBodies })
   checkWrites(
-    generic,
+    view,
     // a class of one action's statics answers no other
     routesOf(view).flatMap(({ actions }) =>
-      Object.values(actions).filter((action) => actionClass(generic, action) === generic),
+      Object.values(actions).filter((action) => actionClass(view, action) === view),
     ),
   )
 }
@@ -91,7 +89,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
 /** Gives back what a view set holds between requests. */
 export async function closeView(view: typeof APIView): Promise<void> {
   for (const scheme of policiesOf(view).authentication) await scheme.close?.()
-  if (view.prototype instanceof GenericAPIView) await resourceOf(view as typeof GenericAPIView).paginator?.close()
+  if (isGeneric(view)) await resourceOf(view).paginator?.close()
   await closeStreams(view)
   const metering = isMetered(view) ? meteringOf(view) : undefined
   if (metering) await closeMetering(metering.engine)

@@ -5,6 +5,7 @@ import { type Context, FORMAT, NAMESPACE, splitSuffix } from '../http/context.js
 import { decodeSegment, parsePattern, patternOf, type Segment } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
+import type { Routable } from './route-table.js'
 import { literalText, RouteTable } from './route-table.js'
 
 /** An application's own @koa/router, of version 8 to 15, as far as it is used. */
@@ -14,16 +15,10 @@ export interface LayeredRouter {
 }
 
 /** What is mounted. */
-export interface Mounted {
-  readonly segments: readonly Segment[]
-  /** What requests are matched by. */
-  readonly matched: readonly Segment[]
+export interface Mounted extends Routable {
   readonly view: typeof APIView
   readonly actions: Readonly<Record<string, string>>
   readonly handler: ViewHandler
-  /** Names of routes by method in upper case. */
-  readonly operations: ReadonlyMap<string, { readonly name: string }>
-  readonly formats: ReadonlySet<string>
 }
 
 export interface MountOptions {

@@ -5,8 +5,9 @@ import type { Kind } from '../kernel/kinds.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { parsePattern } from '../kernel/path-pattern.js'
+import { isGeneric } from '../views/generic-api-view.js'
 import type { APIRouter, RouteParent } from './api-router.js'
-import { isGeneric, type ParentRegistration, type ViewSetClass } from './registration.js'
+import type { ParentRegistration, ViewSetClass } from './registration.js'
 import type { Routed } from './routed.js'
 
 /** Options of `NestedRouter`. */

@@ -1,4 +1,5 @@
 /** `prepare()`: of all views, and by the first request, where nobody has called it. */
+
 import type { Knex } from 'knex'
 import { answerError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
@@ -11,9 +12,10 @@ import type { RuleSet } from '../rules/rule-set.js'
 import { checkVersionSecret } from '../views/checks/check-concurrency.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
 import { warnOfWholeTables, wholeTables } from '../views/checks/warn-of-whole-tables.js'
+import { isGeneric } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { prepareNested, prepareView } from './check-view.js'
-import { isGeneric, type Registration, type ViewSetClass } from './registration.js'
+import type { Registration, ViewSetClass } from './registration.js'
 
 /** What is prepared. */
 interface Prepared {

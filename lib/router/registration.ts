@@ -1,11 +1,12 @@
 /** Registrations: view sets in their places. */
+
 import { isDeepStrictEqual } from 'node:util'
 import { externalIds } from '../ids/external-ids.js'
 import type { Hint, Parameter, Segment } from '../kernel/path-pattern.js'
 import { describeModel } from '../models/describe-model.js'
 import { classesOf } from '../views/action-options.js'
 import type { APIView } from '../views/api-view.js'
-import { GenericAPIView } from '../views/generic-api-view.js'
+import { isGeneric } from '../views/generic-api-view.js'
 import { namesBeside } from '../views/names-beside.js'
 import { resourceOf } from '../views/resource.js'
 
@@ -53,8 +54,4 @@ export function lookupSegment(view: ViewSetClass): Parameter {
   const hint = key?.ids || key?.columns.length !== 1 ? undefined : HINTS[key.columns[0]?.type ?? '']
   const name = view.lookupUrlKwarg ?? lookupField
   return { kind: 'param', name, hint: hint ?? 'str', key: !key?.ids, beside: namesBeside(view) }
-}
-
-export function isGeneric(view: ViewSetClass): view is typeof GenericAPIView {
-  return view.prototype instanceof GenericAPIView
 }

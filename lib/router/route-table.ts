@@ -109,6 +109,7 @@ export interface Routable {
   readonly matched: readonly Segment[]
   /** Formats the path may end in. */
   readonly formats: ReadonlySet<string>
+  /** Names of routes by method in upper case. */
   readonly operations: ReadonlyMap<string, { readonly name: string }>
 }
 

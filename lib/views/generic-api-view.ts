@@ -359,3 +359,8 @@ function subjectOfView(view: GenericView): ConstraintSubject {
     return subject
   }
 }
+
+/** True for the class of a generic view. */
+export function isGeneric(view: unknown): view is typeof GenericAPIView {
+  return typeof view === 'function' && view.prototype instanceof GenericAPIView
+}

@@ -3,7 +3,7 @@
 import { type RecordingViewClass, recordingOf } from '../changes/recording.js'
 import type { DescribedWebhook } from '../views/described-webhook.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
-import { GenericAPIView } from '../views/generic-api-view.js'
+import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { recordingClass } from '../views/request/log-writes.js'
 import { resourceOf } from '../views/resource.js'
 import type { ToldResource } from './owner-view.js'
@@ -25,7 +25,7 @@ export function toldResources(
 }
 
 function records({ view }: Operation): boolean {
-  return view.prototype instanceof GenericAPIView && recordingClass(view) !== undefined
+  return isGeneric(view) && recordingClass(view) !== undefined
 }
 
 /** What the events of an API are, for its document. */

@@ -6,7 +6,7 @@ import { hearOfChanges } from '../changes/committed-changes.js'
 import { Alarm } from '../kernel/alarm.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
-import { oneLine } from '../kernel/quote.js'
+import { errorLine } from '../kernel/quote.js'
 import { within } from '../kernel/within.js'
 import type { Endpoint } from '../views/endpoint.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
@@ -286,8 +286,7 @@ class Running {
 }
 
 function warn(error: unknown): void {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  process.emitWarning(`A webhook dispatcher has failed, and goes on: "${oneLine(text)}"`, {
+  process.emitWarning(`A webhook dispatcher has failed, and goes on: "${errorLine(error)}"`, {
     code: 'KOA_VIEWSETS_WEBHOOKS',
   })
 }
