@@ -2,6 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
+import { getOrInsert } from '../kernel/maps.js'
 import { configOf } from '../models/describe-model.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { scopeOf } from '../postgres/scoped-knex.js'
@@ -23,12 +24,7 @@ const feeds = new WeakMap<object, ChangeFeed>()
 /** The feed of a database. @param knex its pool, or one that runs as the role of a request */
 export function feedOf(knex: Queryable): ChangeFeed {
   const config = configOf(knex)
-  let feed = feeds.get(config)
-  if (!feed) {
-    feed = new ChangeFeed((scopeOf(knex)?.base ?? knex) as Knex)
-    feeds.set(config, feed)
-  }
-  return feed
+  return getOrInsert(feeds, config, () => new ChangeFeed((scopeOf(knex)?.base ?? knex) as Knex))
 }
 
 /** The changes of one database. Without anybody who waits it reads nothing, and holds no connection. */

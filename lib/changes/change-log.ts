@@ -10,7 +10,6 @@ import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { exactAt } from '../models/exact-types.js'
-import type { Column } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelOf } from '../models/objection.js'
 import { toReference, writtenName } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -28,16 +27,11 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { RequestLog } from '../views/request/log-writes.js'
 import { type Change, type ChangeOrigin, insertChanges } from './insert-changes.js'
-import { readImages, readStates } from './read-images.js'
+import { readImages, readStates, type Shown } from './read-images.js'
 import type { NestedRows } from './recorded-fields.js'
 
 /** How objects of a model are recorded. */
-export interface Recorded {
-  readonly shown: SerializerClass
-  /** The column that marks its rows as deleted; undefined where deleted rows are gone. */
-  readonly mark: Column | undefined
-  /** The columns that decide who sees its rows. */
-  readonly deciding: readonly Column[]
+export interface Recorded extends Omit<Shown, 'model'> {
   /** What may go with a row that is deleted. */
   readonly nested: readonly NestedRows[]
 }

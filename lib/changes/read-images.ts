@@ -31,10 +31,10 @@ export function keptCell({ type }: Column, cell: string): string {
 }
 
 /** How rows are shown. */
-interface Shown {
+export interface Shown {
   readonly model: ModelClass
   readonly shown: SerializerClass
-  /** The column that marks rows as deleted. */
+  /** The column that marks rows as deleted; undefined where deleted rows are gone. */
   readonly mark: Column | undefined
   /** The columns that decide who sees them. */
   readonly deciding: readonly Column[]

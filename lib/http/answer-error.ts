@@ -1,14 +1,7 @@
 /** The only place that writes an error to the client: the JSON envelope and what a 401 asks for (wire format, section 6). */
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
-import {
-  ApiError,
-  boundedErrors,
-  ClientGone,
-  type ErrorMessages,
-  NotFound,
-  ServiceUnavailable,
-} from '../kernel/errors.js'
+import { ApiError, boundedErrors, ClientGone, NotFound, ServiceUnavailable } from '../kernel/errors.js'
 import { escapeControls } from '../kernel/quote.js'
 import { setting } from '../kernel/settings.js'
 import { warnOnce } from '../kernel/warn-once.js'
@@ -19,14 +12,10 @@ import { nativeError } from '../postgres/native-error.js'
 import { type Context, isSafeMethod, isTargetError, RequestSlot } from './context.js'
 import { PROBLEM_TYPE, prefersProblem, problemOf } from './problem.js'
 import { isGone } from './response-end.js'
-import { shownDetail, shownErrors } from './shown-errors.js'
+import { shownDetail, shownErrors, type ToldDetail } from './shown-errors.js'
 
 /** What of an error reaches the client. */
-interface Answer {
-  readonly status: number
-  readonly detail: string
-  readonly code?: string | undefined
-  readonly errors?: ErrorMessages | undefined
+interface Answer extends ToldDetail {
   readonly headers: Readonly<Record<string, unknown>>
   readonly members?: Readonly<Record<string, unknown>> | undefined
 }

@@ -2,6 +2,7 @@
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
+import type { SignedOptions } from './codecs.js'
 import { RANDOM_ALPHABET, randomWidth } from './new-public-id.js'
 
 /** Configuration of `IDMixin`. */
@@ -48,17 +49,7 @@ export interface PublicIDConfig {
 
 /** A configuration that was checked, with its defaults. */
 export type IDSettings =
-  | {
-      readonly kind: 'signed'
-      readonly alphabet: string
-      readonly offset: number
-      readonly hmacKeys: readonly [string, ...string[]]
-      readonly includeUser: boolean
-      readonly separator: string
-      readonly signatureBytes: number
-      readonly expiresIn: number | undefined
-      readonly now: () => number
-    }
+  | ({ readonly kind: 'signed' } & Omit<SignedOptions, 'table'>)
   | { readonly kind: 'encoded'; readonly alphabet: string; readonly offset: number; readonly width: number }
   | { readonly kind: 'raw' }
   | { readonly kind: 'random'; readonly alphabet: string }

@@ -388,22 +388,11 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
           : [],
       ),
     ),
-    references: table.constraints.flatMap(({ columns: own, target, enforced, validated }) =>
-      target && enforced
-        ? [
-            {
-              properties: own.map(property),
-              table: target.table,
-              target: target.reference,
-              columns: target.columns,
-              nativeNames: target.nativeNames,
-              secured: target.secured,
-              period: target.period,
-              validated,
-            },
-          ]
-        : [],
-    ),
+    references: table.constraints.flatMap(({ columns: own, target, enforced, validated }) => {
+      if (!target || !enforced) return []
+      const { reference, ...leading } = target
+      return [{ ...leading, properties: own.map(property), target: reference, validated }]
+    }),
     prepared: catalogue !== undefined,
   }
 }

@@ -2,13 +2,19 @@
 
 /** The parts of an interval. Months, days and time stay apart: no month has a fixed number of days. */
 export interface IntervalParts {
+  /** Whole years. */
   readonly years?: number
+  /** Whole months. */
   readonly months?: number
+  /** Whole days. */
   readonly days?: number
+  /** Whole hours. */
   readonly hours?: number
+  /** Whole minutes. */
   readonly minutes?: number
+  /** Whole seconds. */
   readonly seconds?: number
-  /** With a fraction for the microseconds. */
+  /** Milliseconds, with microseconds as a fraction. */
   readonly milliseconds?: number
 }
 

@@ -1,7 +1,7 @@
 /** Types of what is known of a model: its columns, keys and relations. */
 import type { Model, QueryContext } from 'objection'
 import type { PropertySchema } from '../kernel/json-schema.js'
-import type { CatalogueColumn, TableTraits } from './catalogue.js'
+import type { CatalogueColumn, CatalogueTarget, TableTraits } from './catalogue.js'
 import type { Checked } from './check-constraint.js'
 import type { ModelClass, RelationKind } from './objection.js'
 
@@ -82,21 +82,11 @@ interface ForeignKey {
 }
 
 /** A foreign key of one column or several, which the database checks without asking who may see the row. */
-export interface Reference {
+export interface Reference extends Omit<CatalogueTarget, 'reference'> {
   /** The properties, in the order of the columns that they point to. */
   readonly properties: readonly string[]
-  /** The table's number. */
-  readonly table: number
   /** The table as SQL names it within the search path. */
   readonly target: string
-  /** The columns of that table. */
-  readonly columns: readonly string[]
-  /** Their names in the database. */
-  readonly nativeNames: readonly string[]
-  /** Its rows are hidden by row-level security. */
-  readonly secured: boolean
-  /** The last column is a span of time, which rows of that table cover together (PERIOD). */
-  readonly period: boolean
   /** No row has a key that leads nowhere, however old it is. */
   readonly validated: boolean
 }

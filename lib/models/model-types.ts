@@ -1,5 +1,7 @@
 /** What TypeScript knows of a model by its declared properties: columns, relations, and paths over them. */
+
 import type { Model } from 'objection'
+import type { IntervalParts } from './interval-text.js'
 
 declare const GENERATED: unique symbol
 
@@ -15,21 +17,7 @@ export interface GeneratedMark {
 export type Generated<T> = T extends null | undefined ? T : T & GeneratedMark
 
 /** What pg makes of an interval: the parts that are not zero. JSON shows it as ISO 8601, `P1DT2H`. */
-export interface Interval {
-  /** Whole years. */
-  readonly years?: number
-  /** Whole months. */
-  readonly months?: number
-  /** Whole days. */
-  readonly days?: number
-  /** Whole hours. */
-  readonly hours?: number
-  /** Whole minutes. */
-  readonly minutes?: number
-  /** Whole seconds. */
-  readonly seconds?: number
-  /** Milliseconds, with microseconds as a fraction. */
-  readonly milliseconds?: number
+export interface Interval extends IntervalParts {
   /** As ISO 8601 writes it, such as `P1DT2H`. */
   toISOString(): string
 }

@@ -3,15 +3,7 @@
 import { oncePer } from '../kernel/once-per.js'
 import { type LocalSettings, refusesSettings, SettingsRefused } from './local-settings.js'
 import type { PgConnection } from './pg-types.js'
-import { runMessage, type SentBefore } from './text-query.js'
-
-/** pg's protocol connection. */
-interface Protocol {
-  readonly stream: { readonly writable: boolean; write(bytes: Uint8Array): void; cork?(): void; uncork?(): void }
-  readonly parsedStatements: Record<string, string>
-  readonly submittedNamedStatements?: Record<string, string>
-  parse(statement: { text: string; name: string; types: readonly number[] }): void
-}
+import { type Protocol, runMessage, type SentBefore } from './text-query.js'
 
 /** The settings before one statement: written before it, and answered by one row before its own. */
 export class SettingsPrefix implements SentBefore {

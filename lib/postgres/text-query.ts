@@ -10,7 +10,7 @@ import {
 } from './row-stream.js'
 
 /** pg's protocol connection, as far as a query of one's own speaks to it (as those of pg-cursor and pg-query-stream do). */
-interface Protocol {
+export interface Protocol {
   readonly stream: ByteStream & {
     readonly writable: boolean
     write(bytes: Uint8Array): void

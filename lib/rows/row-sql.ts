@@ -11,13 +11,10 @@ import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { listText, referenceOf } from './json-text.js'
 import { type CountSql, type ListJoins, listJoins } from './list-sql.js'
 import type { RowPlan } from './row-shape.js'
-import { direction, innerColumns, joinedTables, LIST } from './sql-parts.js'
+import { direction, innerColumns, joinedTables, LIST, type OrderedPlan } from './sql-parts.js'
 
 /** What to select. A row has the count (if asked for), then the position (if asked for), then the plan's columns. */
-export interface RowSelection {
-  readonly plan: RowPlan
-  readonly model: ModelDescription
-  readonly order: readonly OrderTerm[]
+export interface RowSelection extends OrderedPlan {
   readonly backwards: boolean
   /** The terms whose values are also selected, as a position's strings; undefined for none. */
   readonly positions: readonly OrderTerm[] | undefined

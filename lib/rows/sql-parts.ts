@@ -16,7 +16,7 @@ export function direction({ descending }: OrderTerm, backwards: boolean): string
 }
 
 /** What a list is made of, and its order. */
-interface OrderedPlan {
+export interface OrderedPlan {
   readonly plan: RowPlan
   readonly model: ModelDescription
   readonly order: readonly OrderTerm[]
