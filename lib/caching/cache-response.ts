@@ -1,7 +1,7 @@
 /** Caching of an answer: its `ETag`, who may keep it (`Cache-Control`), and 304 for who has it already; lists of entity tags in conditions. */
 import { hash } from 'node:crypto'
 import { type Context, isAnonymous, isSafeMethod, RequestSlot } from '../http/context.js'
-import { matchesWeakly, parseTags } from '../http/entity-tags.js'
+import { matchesWeakly, namesTag } from '../http/entity-tags.js'
 import { renderPending } from '../http/response-end.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { frame } from '../kernel/signing.js'
@@ -38,16 +38,12 @@ export function strongTag(row: string, content: string): string {
 
 /** Whether `If-Match` names this version of a row. Weak tags never do; without a version only `*` does. */
 export function matchesRow(field: string, row: string | undefined): boolean {
-  const condition = parseTags(field)
-  if (condition === undefined || condition === '*') return condition === '*'
-  return row !== undefined && condition.some(({ weak, text }) => !weak && rowOf(text) === row)
+  return namesTag(field, ({ weak, text }) => row !== undefined && !weak && rowOf(text) === row)
 }
 
 /** Whether `If-None-Match` names this version of a row, in whatever representation. */
 export function namesRow(field: string, row: string | undefined): boolean {
-  const condition = parseTags(field)
-  if (condition === undefined || condition === '*') return condition === '*'
-  return row !== undefined && condition.some(({ text }) => rowOf(text) === row)
+  return namesTag(field, ({ text }) => row !== undefined && rowOf(text) === row)
 }
 
 const STRONG = /^([0-9a-f]{16})-[0-9a-f]{16}$/

@@ -26,7 +26,13 @@ export class CompositeKey implements ObjectKey {
   fromText(text: string, context: IDContext): KeyValues | undefined {
     const texts = splitKey(text)
     if (texts?.length !== this.parts.length) return undefined
-    return this.#values((part, index) => part.fromText(texts[index] as string, context))
+    const values: unknown[] = []
+    for (const [index, part] of this.parts.entries()) {
+      const value = part.fromText(texts[index] as string, context)
+      if (value === undefined) return undefined
+      values.push(...value)
+    }
+    return values
   }
 
   /** In a body a key is the string that paths have. */
@@ -39,16 +45,6 @@ export class CompositeKey implements ObjectKey {
     const texts = this.parts.map((part, index) => part.toText([values[index]], context))
     if (texts.some((text) => text === null || text === undefined)) return undefined
     return texts.map((text) => quoted(String(text))).join()
-  }
-
-  #values(read: (part: ColumnKey, index: number) => KeyValues | undefined): KeyValues | undefined {
-    const values: unknown[] = []
-    for (const [index, part] of this.parts.entries()) {
-      const value = read(part, index)
-      if (value === undefined) return undefined
-      values.push(...value)
-    }
-    return values
   }
 }
 

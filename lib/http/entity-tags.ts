@@ -27,8 +27,12 @@ export function parseTags(field: string): TagCondition | undefined {
 
 /** Whether `If-None-Match` names this tag, by weak comparison. A field that cannot be read names nothing. */
 export function matchesWeakly(field: string, tag: string): boolean {
-  const condition = parseTags(field)
-  if (condition === undefined || condition === '*') return condition === '*'
   const [own] = parseTags(tag) ?? []
-  return condition.some(({ text }) => text === (own as EntityTag | undefined)?.text)
+  return namesTag(field, ({ text }) => text === (own as EntityTag | undefined)?.text)
+}
+
+/** Whether a condition names any representation, or a tag of which this holds. A field that cannot be read names nothing. */
+export function namesTag(field: string, holds: (tag: EntityTag) => boolean): boolean {
+  const condition = parseTags(field)
+  return condition === '*' || condition?.some(holds) === true
 }
