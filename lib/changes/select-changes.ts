@@ -21,6 +21,16 @@ const COLUMNS = `c.id::text, model, key, action, caller, request_id::text as "re
 
 const BESIDE = 'was::text, transaction::text'
 
+/** The most bytes of JSON that are read at once, as PostgreSQL keeps it; one change may have more. */
+const MOST_BYTES = 8_000_000
+const BYTES = ['before', 'after', 'was'].map((image) => `coalesce(pg_column_size(c.${image}), 0)`).join(' + ')
+
+/** The first ones of rows of the table, as far as one reading can hold them; and of how many. */
+const firstOf = (rows: string) => `select ${COLUMNS}, ${BESIDE}, c.id as place, total from (
+    select c.*, count(*) over () as total, sum(${BYTES}) over (order by c.id rows unbounded preceding) - (${BYTES}) as ahead
+    from (${rows}) as c
+  ) as c where ahead < ${MOST_BYTES}`
+
 /** Which changes. */
 export interface AskedChanges {
   readonly model: string
@@ -113,31 +123,37 @@ export async function selectNew(knex: Queryable, { last, next }: Position, limit
   const table = tableIn(knex)
   // each by its id, though the planner knows nothing yet of a month that has just begun
   const sql = next
-    ? `select ?::text as snapshot, ${COLUMNS}, ${BESIDE} from ${table} as c
-       where c.id > ?::bigint and pg_visible_in_snapshot(transaction, ?::pg_snapshot)
-         and not pg_visible_in_snapshot(transaction, ?::pg_snapshot) order by c.id limit ?`
+    ? `select ?::text as snapshot, found.* from (${firstOf(`
+         select * from ${table} as c where c.id > ?::bigint and pg_visible_in_snapshot(transaction, ?::pg_snapshot)
+           and not pg_visible_in_snapshot(transaction, ?::pg_snapshot) order by c.id limit ?`)}
+       ) as found order by found.place`
     : `with now as materialized (select ${SNAPSHOT} as snapshot),
        fresh as materialized (
          select id, ${NUMBER} as number from ${notShownBy(table)} as found, now where pg_visible_in_snapshot(transaction, snapshot)
            and transaction is distinct from pg_current_xact_id_if_assigned()
        )
        select now.snapshot::text, (select max(number)::text from fresh) as newest, pg_current_xact_id_if_assigned()::text as own, found.* from now left join lateral (
-         select c.*, own.id as place from (select id from fresh order by id limit ?) as own
-         cross join lateral (select ${COLUMNS}, ${BESIDE} from ${table} as c where c.id = own.id offset 0) as c
+         ${firstOf(`select c.* from (select id from fresh order by id limit ?) as own
+         cross join lateral (select * from ${table} as c where c.id = own.id offset 0) as c`)}
        ) as found on true order by found.place`
   const values = next ? [next.snapshot, next.id, next.snapshot, last, limit] : [last, last, limit]
   const rows = await rowsOf<readonly NewRow[]>(knex, sql, values)
   const changes = rows.filter(({ id }) => id !== null)
   const snapshot = next?.snapshot ?? snapshotAfter(last, rows[0] as NewRow)
-  const isEnd = changes.length < limit
+  const total = Number(rows[0]?.total ?? 0)
+  const isEnd = total < limit && changes.length === total
   const id = changes.at(-1)?.id ?? '0'
   return { changes, position: isEnd ? { last: snapshot } : { last, next: { snapshot, id } } }
 }
 
-/** The changes that are there of these, in the order of their ids. */
-export function selectByIds(knex: Queryable, ids: readonly string[]): Promise<readonly FoundChange[]> {
-  const sql = `select ${COLUMNS}, ${BESIDE} from ${tableIn(knex)} as c where c.id = any(?::bigint[]) order by c.id`
-  return rowsOf<readonly FoundChange[]>(knex, sql, [ids])
+/** The changes that are there of these, in the order of their ids: all of them, or the first ones. */
+export async function selectByIds(
+  knex: Queryable,
+  ids: readonly string[],
+): Promise<{ readonly changes: readonly FoundChange[]; readonly isAll: boolean }> {
+  const sql = `${firstOf(`select * from ${tableIn(knex)} as c where c.id = any(?::bigint[])`)} order by place`
+  const changes = await rowsOf<readonly PlacedChange[]>(knex, sql, [ids])
+  return { changes, isAll: changes.length === Number(changes[0]?.total ?? 0) }
 }
 
 /**
@@ -177,4 +193,9 @@ export function isLast(from: Position, { next }: Position): boolean {
   return from.next === undefined && next === undefined
 }
 
-interface NewRow extends FoundChange, Seen {}
+/** One of so many. */
+interface PlacedChange extends FoundChange {
+  readonly total: unknown
+}
+
+interface NewRow extends PlacedChange, Seen {}

@@ -155,8 +155,10 @@ export class FanOut {
   /** The oldest of an endpoint. */
   async #settle(endpoint: ToldEndpoint): Promise<number> {
     const { knex, telling } = this.#options
-    const postponed = await selectPostponed(knex, endpoint.id, PAGE)
-    const changes = await selectByIds(knex, [...new Set(postponed.map(({ changeId }) => changeId))])
+    const oldest = await selectPostponed(knex, endpoint.id, PAGE)
+    const { changes, isAll } = await selectByIds(knex, [...new Set(oldest.map(({ changeId }) => changeId))])
+    const last = Number(changes.at(-1)?.id)
+    const postponed = isAll ? oldest : oldest.filter(({ changeId }) => Number(changeId) <= last)
     const told = new Map((await new NewDeliveries(telling).of(changes, [endpoint])).map((one) => [one.id, one]))
     const known = postponed.flatMap(({ id }) => told.get(id) ?? []).filter(({ body }) => body !== null)
     const gone = postponed.filter(({ id }) => !told.has(id))

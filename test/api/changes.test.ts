@@ -1,4 +1,5 @@
 /** Recorded changes: what the tables show before and after each request, for each object, and nothing else. */
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import type Koa from 'koa'
@@ -1069,6 +1070,28 @@ describe('readChanges()', () => {
       expect(Number(id)).toBeGreaterThan(last.get(`${model} ${key}`) ?? 0)
       last.set(`${model} ${key}`, Number(id))
     }
+  })
+
+  it('reads no more at once than fits in memory', async () => {
+    const { knex } = database
+    const { position: start } = await readChanges(knex, { position: 'now' })
+    await knex.transaction(async (trx) => {
+      for (let key = 0; key < 9; key++) {
+        // one of them is too large by itself
+        const bytes = randomBytes(key === 4 ? 9_000_000 : 1_800_000).toString('base64')
+        await recordChange(trx, { model: 'books', key, action: 'big', after: { bytes } })
+      }
+    })
+    const counts: number[] = []
+    const keys: string[] = []
+    for (let position = start; counts.at(-1) !== 0; ) {
+      const page = await readChanges(knex, { position })
+      counts.push(page.changes.length)
+      keys.push(...page.changes.map(({ key }) => key))
+      position = page.position
+    }
+    expect(counts).toEqual([4, 1, 4, 0])
+    expect(keys).toEqual(Array.from({ length: 9 }, (_, index) => String(index)))
   })
 
   it('waits for no transaction, and goes on where one began that was told of nothing', async () => {

@@ -328,6 +328,28 @@ describe('deliveries', () => {
     expect([json.secret, secret].map((one) => second && isGenuine(one, second))).toEqual([true, false])
   })
 
+  it('wait for their owner, however large they are', async () => {
+    const receiver = await receiveWebhooks()
+    await subscribe(receiver.url)
+    let isThere = false
+    const findOwner = (id: string) => {
+      if (!isThere) throw new Error('not now')
+      return userOf(id)
+    }
+    const errors: unknown[] = []
+    await dispatch({ findOwner, onError: (error) => void errors.push(error) })
+    await database.knex.raw(
+      `insert into books (title, author_id) select string_agg(md5(random()::text), ''), 1
+       from generate_series(1, 6) as book, generate_series(1, 60000) group by book`,
+    )
+    const { json } = await client.get('/books', as('1'))
+    const items = (json as { id: number }[]).map(({ id }) => ({ id, n: 1 }))
+    expect((await client.send('PATCH', '/books/bulk', items, as('1'))).status).toBe(200)
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), PATIENT)
+    isThere = true
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(items.length), { timeout: 30_000, interval: 100 })
+  }, 60_000)
+
   it('are none of an owner whom there is no more', async () => {
     const receiver = await receiveWebhooks()
     const { id } = await subscribe(receiver.url)
