@@ -5,7 +5,7 @@ import type { Knex } from 'knex'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { createTable } from '../postgres/create-table.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows } from '../postgres/type-parsers.js'
 import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
 
 /** Options of `PostgresMeteringEngine`. */
@@ -49,12 +49,7 @@ interface Batch {
  * setMeteringEngine(engine)
  */
 export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
-  readonly #knex: Knex
-  readonly #table: string
-  readonly #batchSize: number
-  readonly #interval: number
-  readonly #maxQueue: number
-  readonly #closeTimeout: number
+  readonly #options: Required<PostgresMeteringEngineOptions>
   readonly #queue: UsageEvent[] = []
   #batch: Batch | undefined
   #writing: Promise<boolean> | undefined
@@ -69,39 +64,38 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     checkKinds('PostgresMeteringEngine', options, { kinds: KINDS })
     const { knex, table = 'koa_viewsets_usage' } = options
     const { batchSize = 500, interval = 1000, maxQueue = 10_000, closeTimeout = 5000 } = options
-    this.#knex = knex
-    this.#table = table
-    this.#batchSize = batchSize
-    this.#interval = interval
-    this.#maxQueue = maxQueue
-    this.#closeTimeout = closeTimeout
+    this.#options = { knex, table, batchSize, interval, maxQueue, closeTimeout }
   }
 
   /** Creates the table, with its index, where it is missing, whoever else does so at the same time. */
   async ensureTable(): Promise<void> {
-    const name = this.#table.split('.').at(-1) as string
-    await createTable(this.#knex, this.#knex.raw('??', [this.#table]).toQuery(), async (trx) => {
-      await trx.raw(
-        `create table if not exists ?? (
+    const name = this.#options.table.split('.').at(-1) as string
+    await createTable(
+      this.#options.knex,
+      this.#options.knex.raw('??', [this.#options.table]).toQuery(),
+      async (trx) => {
+        await trx.raw(
+          `create table if not exists ?? (
           batch uuid not null, position int not null, primary key (batch, position),
           meter_name text not null, account_id text not null, requests bigint not null,
           response_bytes bigint not null, duration_ms numeric not null, "timestamp" timestamptz not null)`,
-        [this.#table],
-      )
-      await trx.raw('create index if not exists ?? on ?? (account_id, "timestamp")', [
-        `${name}_account_timestamp`,
-        this.#table,
-      ])
-    })
+          [this.#options.table],
+        )
+        await trx.raw('create index if not exists ?? on ?? (account_id, "timestamp")', [
+          `${name}_account_timestamp`,
+          this.#options.table,
+        ])
+      },
+    )
   }
 
   record(event: UsageEvent): void {
-    if (this.#queue.length >= this.#maxQueue) {
+    if (this.#queue.length >= this.#options.maxQueue) {
       this.#lost++
       return
     }
     this.#queue.push(event)
-    if (this.#queue.length >= this.#batchSize && !this.#failing) void this.#write()
+    if (this.#queue.length >= this.#options.batchSize && !this.#failing) void this.#write()
     else this.#schedule()
   }
 
@@ -109,11 +103,11 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   async usage(account: string, from: Date, to: Date): Promise<readonly UsageTotal[]> {
     await this.flush()
     // names that mappers of knex leave as they are
-    const { rows } = await runRaw<{ rows: Record<'meter' | 'requests' | 'bytes' | 'duration', string>[] }>(
-      this.#knex,
+    const rows = await readRows<Record<'meter' | 'requests' | 'bytes' | 'duration', string>>(
+      this.#options.knex,
       `select meter_name as meter, sum(requests) as requests, sum(response_bytes) as bytes, sum(duration_ms) as duration
        from ?? where account_id = ? and "timestamp" >= ? and "timestamp" < ? group by 1 order by meter_name collate "C"`,
-      [this.#table, account, from.toISOString(), to.toISOString()],
+      [this.#options.table, account, from.toISOString(), to.toISOString()],
     )
     return rows.map(({ meter, requests, bytes, duration }) => ({
       meter_name: meter,
@@ -133,7 +127,7 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   async close(): Promise<void> {
     const end = new AbortController()
     const written = this.#flushUntil(end.signal).catch(() => {})
-    await Promise.race([written, delay(this.#closeTimeout, undefined, { signal: end.signal }).catch(() => {})])
+    await Promise.race([written, delay(this.#options.closeTimeout, undefined, { signal: end.signal }).catch(() => {})])
     end.abort()
     const left = this.#lost + this.#queue.length + (this.#batch?.events.length ?? 0)
     if (left > 0) warn(`${left} usage events could not be written before the end`)
@@ -145,7 +139,7 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   }
 
   async #flushUntil(signal: AbortSignal): Promise<void> {
-    while (!(await this.flush())) await delay(Math.min(this.#interval, 100), undefined, { signal })
+    while (!(await this.flush())) await delay(Math.min(this.#options.interval, 100), undefined, { signal })
   }
 
   #schedule(): void {
@@ -153,7 +147,7 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       void this.#write()
-    }, this.#interval).unref()
+    }, this.#options.interval).unref()
   }
 
   /** Writes one batch. One at a time: a second caller gets the first one's result. */
@@ -161,14 +155,14 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     this.#writing ??= this.#writeBatch().finally(() => {
       this.#writing = undefined
       // a full queue takes no event that could ask for the next batch
-      if (!this.#failing && this.#queue.length >= this.#batchSize) void this.#write()
+      if (!this.#failing && this.#queue.length >= this.#options.batchSize) void this.#write()
       else if (this.#batch || this.#queue.length > 0) this.#schedule()
     })
     return this.#writing
   }
 
   async #writeBatch(): Promise<boolean> {
-    this.#batch ??= { id: randomUUID(), events: this.#queue.splice(0, this.#batchSize) }
+    this.#batch ??= { id: randomUUID(), events: this.#queue.splice(0, this.#options.batchSize) }
     const { id, events } = this.#batch
     try {
       await this.#insert(id, events)
@@ -205,13 +199,13 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
       events.map(({ dimensions }) => dimensions.duration_ms),
       events.map(({ timestamp }) => timestamp),
     ]
-    await this.#knex.raw(
+    await this.#options.knex.raw(
       `insert into ?? (batch, position, meter_name, account_id, requests, response_bytes, duration_ms, "timestamp")
        select ?::uuid, position, meter, account, requests, bytes, duration, time
        from unnest(?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::numeric[], ?::timestamptz[])
          with ordinality as events (meter, account, requests, bytes, duration, time, position)
        on conflict do nothing`,
-      [this.#table, id, ...columns] as never,
+      [this.#options.table, id, ...columns] as never,
     )
   }
 }
