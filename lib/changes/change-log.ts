@@ -14,7 +14,7 @@ import { isModelClass, type ModelClass, modelOf } from '../models/objection.js'
 import { toReference, writtenName } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows } from '../postgres/type-parsers.js'
 import { isHeld } from '../queryset/held-rows.js'
 import { spelling } from '../queryset/key-rows.js'
 import { loadRelations } from '../queryset/load-relations.js'
@@ -108,7 +108,7 @@ export class ChangeLog implements RequestLog {
   async #mayLock([row]: readonly Model[]): Promise<boolean> {
     if (!row || !describeModel(modelOf(row)).lockable) return false
     if (!runsAsRole(this.#trx)) return true
-    const { rows } = await runRaw<{ rows: readonly { readonly may: boolean | null }[] }>(
+    const rows = await readRows<{ readonly may: boolean | null }>(
       this.#trx,
       "select has_any_column_privilege(to_regclass(?), 'update') as may",
       [toReference(this.#trx, modelOf(row).tableName)],

@@ -2,7 +2,7 @@
 
 import { toReference } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows } from '../postgres/type-parsers.js'
 
 interface Policies {
   readonly isActive: boolean
@@ -16,7 +16,7 @@ interface Policies {
  * (PostgreSQL, CREATE POLICY: one of those that permit, and all that restrict); null where there is none to meet.
  */
 export async function policyCondition(knex: Queryable, table: string): Promise<string | null> {
-  const { rows } = await runRaw<{ readonly rows: readonly Policies[] }>(
+  const rows = await readRows<Policies>(
     knex,
     `select row_security_active(c.oid) as "isActive",
        coalesce(json_agg(pg_get_expr(p.polqual, c.oid)) filter (where p.polpermissive), '[]') as permissive,

@@ -7,7 +7,7 @@ import type { Column } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement, statementOf } from '../postgres/run-statement.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows } from '../postgres/type-parsers.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
 import { keysOfRows, ONE_BY_ONE, type RowKeys } from '../queryset/where-keys.js'
 import { objectText } from '../rows/json-text.js'
@@ -85,8 +85,8 @@ export async function readImages(
 /** The rows, of which something else than PostgreSQL writes the JSON. */
 export async function readStates(asked: Shown, rows: readonly Model[], knex: Queryable): Promise<readonly RowState[]> {
   const { sql, bindings } = compile(asked, undefined, keysOfRows(asked.model, rows), knex).toSQL()
-  const answer = await runRaw<{ readonly rows: readonly StateRow[] }>(knex, sql, bindings)
-  return answer.rows.map(stateOf)
+  const states = await readRows<StateRow>(knex, sql, bindings)
+  return states.map(stateOf)
 }
 
 /** As texts. */

@@ -11,7 +11,7 @@ import { bareName, escaped, writtenName } from '../models/table-reference.js'
 import { sqlStateOf } from '../postgres/database-errors.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runsAsRole, scopeOf } from '../postgres/scoped-knex.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows } from '../postgres/type-parsers.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
@@ -188,7 +188,7 @@ export class VisibleChanges {
     const sql = `select ?? as place from ${keys.sql} join ? as s on ${same}`
     const on = columns.flatMap(({ column }, index) => [column, `v.k${index}`])
     const bindings = [`v.${PLACE}`, ...keys.bindings, visible, ...on]
-    const { rows } = await runRaw<SeenPlaces>(this.#knex, sql, bindings)
+    const rows = await readRows<SeenPlace>(this.#knex, sql, bindings)
     return rows.map(({ place }) => changeAt(asked, place))
   }
 
@@ -210,7 +210,7 @@ export class VisibleChanges {
         : `select ${index} as own, t.${PLACE} as place from ?? as t
              cross join lateral (with ?? as (select t.*) select from (?) as s limit 1) as one`,
     )
-    const { rows } = await runRaw<SeenPlaces>(
+    const rows = await readRows<SeenPlace>(
       this.#knex,
       `with ?? as materialized (${states.sql}) ${each.join(' union all ')}`,
       [
@@ -236,7 +236,7 @@ export class VisibleChanges {
     const visible = this.#query()
       .alias(table)
       .from(states as never)
-    const { rows } = await runRaw<SeenPlaces>(this.#knex, `select s.${PLACE} as place from ? as s`, [
+    const rows = await readRows<SeenPlace>(this.#knex, `select s.${PLACE} as place from ? as s`, [
       visible.toKnexQuery(),
     ])
     return rows.map(({ place }) => stateAt(asked, place))
@@ -326,8 +326,9 @@ export interface SeenSides<Change> {
   readonly after: ReadonlySet<Change>
 }
 
-interface SeenPlaces {
-  readonly rows: readonly { readonly place: unknown; readonly own?: unknown }[]
+interface SeenPlace {
+  readonly place: unknown
+  readonly own?: unknown
 }
 
 /** True where PostgreSQL refuses a value: its type (SQLSTATE class 22), or the CHECK of a domain (23). */

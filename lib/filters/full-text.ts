@@ -4,7 +4,7 @@ import { BadRequest, ConfigurationError, ValidationError } from '../kernel/error
 import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows } from '../postgres/type-parsers.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { FieldPath, PathStart } from './field-path.js'
 import { type FilterSettings, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
@@ -121,7 +121,7 @@ export function readerOf(name: string, searchType: string): string {
 export async function checkFullText(settings: FilterSettings, knex: Queryable | undefined): Promise<void> {
   fullTextOf(settings)
   if (!knex) return
-  const { rows } = await runRaw<{ rows: readonly Configuration[] }>(knex, CONFIGURATIONS)
+  const rows = await readRows<Configuration>(knex, CONFIGURATIONS)
   const { searchConfig } = settings
   if (rows.some(({ name, qualified, visible }) => qualified === searchConfig || (visible && name === searchConfig))) {
     return

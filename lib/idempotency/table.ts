@@ -1,15 +1,17 @@
 /** The table that answers are kept in: created, found, read, written and swept. */
+
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
 import { renderPending } from '../http/response-end.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
 import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { Sweeper } from '../postgres/sweeper.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows, runRaw } from '../postgres/type-parsers.js'
 
 /** Seconds that an answer is kept. */
 export const DEFAULT_TTL = 24 * 60 * 60
@@ -54,7 +56,8 @@ const FOUND = `
   from pg_class join pg_namespace on pg_namespace.oid = relnamespace where pg_class.oid = to_regclass(?)`
 
 interface Found {
-  readonly rows: readonly { readonly name: string; readonly allowed: boolean }[]
+  readonly name: string
+  readonly allowed: boolean
 }
 
 /** No such table, and no right to it. */
@@ -159,20 +162,16 @@ const tablesOf = oncePer<Knex, Map<string, Promise<IdempotencyTable>>>(() => new
 export function idempotencyTable(knex: Knex): Promise<IdempotencyTable> {
   const known = tablesOf(knex)
   const name = tableName()
-  let table = known.get(name)
-  if (!table) {
-    table = findTable(knex, name).catch((error: unknown) => {
+  return getOrInsert(known, name, () =>
+    findTable(knex, name).catch((error: unknown) => {
       known.delete(name)
       throw error
-    })
-    known.set(name, table)
-  }
-  return table
+    }),
+  )
 }
 
 async function findTable(knex: Knex, name: string): Promise<IdempotencyTable> {
-  const { rows } = await runRaw<Found>(knex, FOUND, [quotedName(name)])
-  const [found] = rows
+  const [found] = await readRows<Found>(knex, FOUND, [quotedName(name)])
   if (!found) {
     throw new ConfigurationError(
       `idempotent: answers are kept in the table "${name}", which is not there; ` +

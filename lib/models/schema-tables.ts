@@ -1,6 +1,6 @@
 /** Tables and views of a database as its catalogue has them: for `init` and `types`, and for relations by foreign keys. */
 import type { Queryable } from '../postgres/pg-types.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows } from '../postgres/type-parsers.js'
 import { nameProblem } from './build-model.js'
 import { type CatalogueTable, modelColumn, readCatalogue } from './catalogue.js'
 import { toReference, writtenName } from './table-reference.js'
@@ -54,7 +54,7 @@ const TABLES = `
 export async function tablesOfSchemas(knex: Queryable, schemas: readonly string[]): Promise<readonly FoundTable[]> {
   const order = 'array_position(?::text[], n.nspname::text), c.relname collate "C"'
   const names = [...schemas]
-  return found(knex, `${TABLES} and n.nspname = any(?) order by ${order}`, [names, names])
+  return readRows<FoundTable>(knex, `${TABLES} and n.nspname = any(?) order by ${order}`, [names, names])
 }
 
 /** The tables that foreign keys join with some, however far away, and these; those of the search path first. */
@@ -69,12 +69,9 @@ export async function linkedTables(knex: Queryable, tables: readonly string[]): 
     )`
   const order = 'pg_table_is_visible(c.oid) desc, n.nspname collate "C", c.relname collate "C"'
   const references = tables.map((table) => toReference(knex, table))
-  return found(knex, `${linked} ${TABLES} and c.oid in (select oid from linked) order by ${order}`, [references])
-}
-
-async function found(knex: Queryable, sql: string, bindings: object): Promise<readonly FoundTable[]> {
-  const { rows } = await runRaw<{ readonly rows: readonly FoundTable[] }>(knex, sql, bindings)
-  return rows
+  return readRows<FoundTable>(knex, `${linked} ${TABLES} and c.oid in (select oid from linked) order by ${order}`, [
+    references,
+  ])
 }
 
 /** Why no model can have the table; undefined where one can. */

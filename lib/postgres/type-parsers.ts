@@ -56,3 +56,13 @@ export async function runRaw<Answer = { readonly rows: readonly Record<string, u
 ): Promise<Answer> {
   return (await knex.raw(sql, bindings as never).options({ types: standardTypes })) as Answer
 }
+
+/** The rows of such a statement. */
+export async function readRows<Row = Record<string, unknown>>(
+  knex: Queryable,
+  sql: string,
+  bindings: object = [],
+): Promise<readonly Row[]> {
+  const { rows } = await runRaw<{ readonly rows: readonly Row[] }>(knex, sql, bindings)
+  return rows
+}

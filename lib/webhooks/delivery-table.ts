@@ -5,7 +5,7 @@
 
 import type { Knex } from 'knex'
 import type { Queryable } from '../postgres/pg-types.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows, runRaw } from '../postgres/type-parsers.js'
 import type { ToldEndpoint } from './new-deliveries.js'
 import type { WebhookOutcome } from './retry-schedule.js'
 import { TABLES } from './webhook-tables.js'
@@ -123,13 +123,12 @@ export async function promoteAll(knex: Knex): Promise<void> {
 
 /** The endpoints whose owners could not be asked for something. */
 export async function endpointsWithPostponed(knex: Knex, endpoints: string): Promise<readonly ToldEndpoint[]> {
-  const { rows } = await runRaw<{ rows: readonly ToldEndpoint[] }>(
+  return readRows<ToldEndpoint>(
     knex,
     `select id, owner, to_json(events) as events from ?? as e
      where exists (select from ${TABLES.deliveries} as d where d.endpoint_id = e.id and d.state = 'postponed') order by id`,
     [endpoints],
   )
-  return rows
 }
 
 /** What is not known yet of an endpoint, the oldest first. */
@@ -138,13 +137,12 @@ export async function selectPostponed(
   endpointId: string,
   limit: number,
 ): Promise<readonly Omit<NewDelivery, 'event' | 'body'>[]> {
-  const { rows } = await runRaw<{ rows: readonly Omit<NewDelivery, 'event' | 'body'>[] }>(
+  return readRows<Omit<NewDelivery, 'event' | 'body'>>(
     knex,
     `select id, endpoint_id as "endpointId", object, change_id::text as "changeId" from ${TABLES.deliveries}
      where endpoint_id = ? and state = 'postponed' order by change_id limit ?`,
     [endpointId, limit],
   )
-  return rows
 }
 
 /** Has deliveries made that were postponed, and deletes those of which the owner sees nothing. @returns those that this has made */
@@ -182,7 +180,7 @@ export async function claimDeliveries(
   knex: Knex,
   { busy, ...claiming }: Claiming,
 ): Promise<readonly ClaimedDelivery[]> {
-  const { rows } = await runRaw<{ readonly rows: readonly ClaimedDelivery[] }>(
+  return readRows<ClaimedDelivery>(
     knex,
     `with candidates as (
        select c.id from :endpoints: as e
@@ -202,7 +200,6 @@ export async function claimDeliveries(
      ${TAKE}`,
     { ...claiming, ids: [...busy.keys()], counts: [...busy.values()] },
   )
-  return rows
 }
 
 /** Takes one, whenever it is due and however many of its endpoint are being sent; none before its turn has come. */
@@ -210,7 +207,7 @@ export async function claimDelivery(
   knex: Knex,
   claiming: Pick<Claiming, 'endpoints' | 'lease'> & { readonly id: string },
 ): Promise<ClaimedDelivery | undefined> {
-  const { rows } = await runRaw<{ readonly rows: readonly ClaimedDelivery[] }>(
+  const rows = await readRows<ClaimedDelivery>(
     knex,
     `with chosen as (
        select d.id from ${TABLES.deliveries} as d join :endpoints: as e on e.id = d.endpoint_id
@@ -267,7 +264,7 @@ export async function endAttempt(
 
 /** True for a delivery that is still to be made, to an endpoint that is there. */
 export async function isOpen(knex: Knex, endpoints: string, id: string): Promise<boolean> {
-  const { rows } = await runRaw(
+  const rows = await readRows(
     knex,
     `select from ${TABLES.deliveries} as d join ?? as e on e.id = d.endpoint_id where d.id = ? and d.ended_at is null`,
     [endpoints, id],
@@ -294,7 +291,7 @@ export async function replayDeliveries(
   endpointId: string,
   ids: readonly string[] | undefined,
 ): Promise<readonly ObjectQueue[]> {
-  const { rows } = await runRaw<{ readonly rows: readonly ObjectQueue[] }>(
+  const rows = await readRows<ObjectQueue>(
     trx,
     `update ${TABLES.deliveries} set state = 'pending',
        attempts = 0, due_at = now(), ended_at = null, waits = true

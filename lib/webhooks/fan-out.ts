@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { type Position, positionText, readPosition } from '../changes/position.js'
 import { currentPosition, isLast, selectByIds, selectNew } from '../changes/select-changes.js'
 import { forEachAtOnce } from '../kernel/at-once.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows, runRaw } from '../postgres/type-parsers.js'
 import {
   addDeliveries,
   endpointsWithPostponed,
@@ -115,7 +115,7 @@ export class FanOut {
 
   async #progress(): Promise<string> {
     const { knex, endpoints } = this.#options
-    const { rows } = await runRaw<{ rows: readonly { position: string }[] }>(
+    const rows = await readRows<{ position: string }>(
       knex,
       `select position from ${TABLES.progress} where endpoints = ?`,
       [endpoints],
@@ -127,12 +127,11 @@ export class FanOut {
 
   async #activeEndpoints(): Promise<readonly ToldEndpoint[]> {
     const { knex, endpoints } = this.#options
-    const { rows } = await runRaw<{ rows: readonly ToldEndpoint[] }>(
+    return readRows<ToldEndpoint>(
       knex,
       'select id, owner, to_json(events) as events from ?? where is_active order by id',
       [endpoints],
     )
-    return rows
   }
 
   /** Asks again for what was postponed. @returns how many are known now, which is not all of them */
