@@ -1,5 +1,6 @@
 /** A list of model instances to cut pages from. */
 
+import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
@@ -61,12 +62,13 @@ export class InstanceList extends DescribedList implements ListSource {
     const { limit, offset = 0, count: kind } = slice
     const known = kind === 'exact' && offset > 0 ? await this.count() : undefined
     if (known !== undefined && offset >= known) return this.#rows([], known)
-    const items = (await readExactly(this.#query(slice))) as Model[]
-    const positions = slice.positions ? items.map((item) => takePosition(item, this.order.length)) : []
-    await this.#options.load(items)
-    if (kind === undefined || known !== undefined) return this.#rows(items, known, positions)
-    const full = limit !== Number.POSITIVE_INFINITY && items.length >= limit
-    return this.#rows(items, full ? await this.count(kind) : offset + items.length, positions)
+    const { found, shown } = await findAll(readExactly(this.#query(slice)))
+    const positions = slice.positions ? found.map((item) => takePosition(item, this.order.length)) : []
+    await this.#options.load(shown)
+    const rows = (count: number | undefined) => this.#rows(found, count, { positions, shown })
+    if (kind === undefined || known !== undefined) return rows(known)
+    const full = limit !== Number.POSITIVE_INFINITY && found.length >= limit
+    return rows(full ? await this.count(kind) : offset + found.length)
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
@@ -82,21 +84,30 @@ export class InstanceList extends DescribedList implements ListSource {
     const limits = { ...options, bounds }
     const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
     return rowCursor(cursor, async (size) => {
-      const found = instancesOf(model as ModelClass, await cursor.fetch(size), cursor.trx)
+      const rows = instancesOf(model as ModelClass, await cursor.fetch(size), cursor.trx)
       // find hooks, as if the query itself had found the rows
-      const items = (await query.clone().transacting(cursor.trx).resolve(found)) as Model[]
-      await this.#options.load(items, cursor.trx)
-      return this.#rows(items, undefined)
+      const left = (await query
+        .clone()
+        .transacting(cursor.trx)
+        .resolve([...rows])) as Model[]
+      const { found, shown } = foundBy(rows, left)
+      await this.#options.load(shown, cursor.trx)
+      return this.#rows(found, undefined, { shown })
     })
   }
 
-  #rows(items: readonly Model[], count: number | undefined, positions: readonly FoundPosition[] = []): Rows {
+  #rows(
+    items: readonly Model[],
+    count: number | undefined,
+    { positions = [], shown = items }: { positions?: readonly FoundPosition[]; shown?: readonly Model[] } = {},
+  ): Rows {
+    const left = shown === items ? undefined : new Set(shown)
     return {
       length: items.length,
       count,
       position: (index) => this.#known(positions[index]),
       results: (start, end, backwards) => {
-        const page = items.slice(start, end)
+        const page = items.slice(start, end).filter((item) => left?.has(item) !== false)
         return this.#options.represent(backwards ? page.reverse() : page)
       },
     }
@@ -131,6 +142,29 @@ export class InstanceList extends DescribedList implements ListSource {
     if (offset > 0) void query.offset(offset)
     return query
   }
+}
+
+interface Found {
+  readonly found: readonly Model[]
+  /** What hooks have left of them, which must not end a list before its last page. */
+  readonly shown: readonly Model[]
+}
+
+async function findAll(query: AnyQueryBuilder): Promise<Found> {
+  let rows: readonly Model[] = []
+  void query.onBuildKnex((knexQuery: Knex.QueryBuilder) => {
+    // Objection puts its objects in the places of the rows
+    void knexQuery.on('query-response', (found: readonly Model[]) => {
+      rows = found
+    })
+  })
+  const shown = (await query) as readonly Model[]
+  return foundBy(rows, shown)
+}
+
+function foundBy(rows: readonly Model[], shown: readonly Model[]): Found {
+  const isPart = shown.length < rows.length && new Set([...rows, ...shown]).size === rows.length
+  return { found: isPart ? rows : shown, shown }
 }
 
 /** One lower-case word, so that no mapper of names changes it. */

@@ -28,7 +28,7 @@ import {
   SlugRelatedField,
 } from 'koa-viewsets'
 import { transaction } from 'koa-viewsets/plugins'
-import { Model, type Pojo, QueryBuilder, type QueryContext, raw } from 'objection'
+import { Model, type Pojo, QueryBuilder, type QueryContext, raw, type StaticHookArguments } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Author, Book, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
@@ -100,6 +100,8 @@ async function rowsOf(sql: string): Promise<Record<string, unknown>[]> {
 }
 
 const signed = { mode: 'signed', alphabet: '0123456789abcdef', hmacKeys: ['k'.repeat(32)] } as const
+
+type AnyQuery = QueryBuilder<any, any>
 
 const BookSerializer = serializerOf(Book, ['id', 'title', 'author_id'])
 
@@ -519,6 +521,62 @@ describe('[P14] What query() of a model says of the caller', () => {
     await rowsOf('update books set author_id = null where author_id >= 50')
     expect(await hooks('DELETE', '/50')).toEqual(['Writer delete Ada'])
     expect(await hooks('DELETE', '/bulk', [51])).toEqual(['Writer delete Ada'])
+  })
+})
+
+describe('[P14] Hooks that leave out rows', () => {
+  const isShown = ({ title }: { title?: string }) => !title?.startsWith('hidden')
+  const only = (result: unknown) => (Array.isArray(result) ? result.filter(isShown) : result)
+  class Left extends Book {
+    static override afterFind({ result }: StaticHookArguments<Model>): unknown {
+      return only(result)
+    }
+  }
+  const after = (query: AnyQuery) => query.runAfter(only)
+  const byContext = (query: AnyQuery) => query.context({ runAfter: only })
+
+  it.each([
+    ['of the model', Left, (query: AnyQuery) => query],
+    ['of the queryset', Book, after],
+    ['of its context', Book, byContext],
+  ] as const)('do not end a list before its last page (%s)', async (_whose, model, narrowed) => {
+    const pagesOf = (paginationClass: object) => {
+      class Pages extends ModelViewSet {
+        static override model: typeof Model = model
+        static override serializerClass = BookSerializer
+        static override ordering = ['id']
+        override getQueryset() {
+          return narrowed(super.getQueryset().where('n', 77)) as never
+        }
+      }
+      return Object.assign(Pages, { paginationClass })
+    }
+    await database.knex('books').where({ n: 77 }).delete()
+    const titles = ['a', 'hidden b', 'c', 'hidden d', 'hidden e', 'f']
+    await database.knex('books').insert(titles.map((title) => ({ title, n: 77 })))
+    const { get } = await serveViews({
+      numbers: pagesOf(new PageNumberPagination({ pageSize: 2 })),
+      uncounted: pagesOf(new PageNumberPagination({ pageSize: 2, count: 'none' })),
+      cursors: pagesOf(new CursorPagination({ pageSize: 2 })),
+      exports: pagesOf(new ServerCursorPagination({ pageSize: 2, maxPerUser: 1 })),
+    })
+    for (const path of ['/numbers', '/uncounted', '/cursors']) {
+      const shown: string[] = []
+      for (let next = path; next !== null; ) {
+        const { json } = await get(next)
+        if (path === '/numbers') expect(json.count).toBe(titles.length)
+        shown.push(...json.results.map((book: Book) => book.title))
+        next = json.next
+      }
+      expect(shown).toEqual(['a', 'c', 'f'])
+    }
+    const exported: string[] = []
+    for (let path = '/exports'; path !== ''; ) {
+      const { json } = await get(path)
+      exported.push(...json.results.map((book: Book) => book.title))
+      path = json.exhausted ? '' : `/exports?server_cursor=${json.cursor_id}`
+    }
+    expect(exported).toEqual(['a', 'c', 'f'])
   })
 })
 
