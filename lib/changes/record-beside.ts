@@ -99,7 +99,7 @@ function partsOf(model: ModelClass, { shown, deciding }: Recorded, table: string
     key: { sql: '??::text', bindings: [`c${read.length}`] },
     json: objectText(plan.object, plan),
     was: {
-      sql: `(select row_to_json(r) from (select ${cells.join(', ')}) as r)`,
+      sql: `(select row_to_json(r.*) from (select ${cells.join(', ')}) as r)`,
       bindings: deciding.flatMap(({ column }, index) => [`c${read.length + 1 + index}`, column]),
     },
   }

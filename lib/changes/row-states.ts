@@ -61,7 +61,7 @@ export function rowStates(
         union all select ${asked.length}, coalesce(later.was, '{}')
         where not w.gone and (later.was is not null or t.?? is not null)
       ) as side
-      cross join lateral json_populate_record(t, ${state}) as r`,
+      cross join lateral json_populate_record(t.*, ${state}) as r`,
     bindings: [
       ...keys.bindings,
       cells('id'),
