@@ -26,8 +26,8 @@ export function flatPlan(serializer: SerializerClass): RowPlan | undefined {
 const WRITE_OTHER_JSON: ReadonlySet<string> = new Set(['hstore', 'geometry'])
 
 /** The value of a deciding column, whose JSON the column's type reads. @param cell its SQL */
-export function keptCell({ type }: Column, cell: string): string {
-  return WRITE_OTHER_JSON.has(type) ? `${cell}::text` : cell
+export function keptCell({ type, element = type }: Column, cell: string): string {
+  return WRITE_OTHER_JSON.has(element) ? `${cell}::text` : cell
 }
 
 /** How rows are shown. */

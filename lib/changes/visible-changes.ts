@@ -331,9 +331,9 @@ interface SeenPlace {
   readonly own?: unknown
 }
 
-/** True where PostgreSQL refuses a value: its type (SQLSTATE class 22), or the CHECK of a domain (23). */
+/** True where PostgreSQL refuses a value: by its type (SQLSTATE class 22; 426 of some extensions'), or by the CHECK of a domain (23). */
 function isOfValue(error: unknown): boolean {
-  return /^2[23]/.test(sqlStateOf(error) ?? '')
+  return /^(?:22|23|426)/.test(sqlStateOf(error) ?? '')
 }
 
 /** True for SQL that names a column, by itself or behind a name of its table. */
