@@ -41,12 +41,11 @@ export interface FoundAnswer extends KeptAnswer {
 }
 
 /** An answer to keep. */
-export interface NewAnswer extends KeptAnswer {
+export interface NewAnswer extends FoundAnswer {
   readonly id: Buffer
   readonly key: string
   readonly caller: string
   readonly route: string
-  readonly fingerprint: Buffer
 }
 
 const FOUND = `

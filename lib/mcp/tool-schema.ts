@@ -21,6 +21,7 @@ const HEADERS: ReadonlyMap<string, string> = new Map([
 export const BODY = 'body'
 
 export interface ToolInput {
+  /** By the argument's name. */
   readonly places: ReadonlyMap<string, ArgumentPlace>
   readonly properties: Readonly<Record<string, Schema>>
   readonly required: readonly string[]

@@ -13,7 +13,7 @@ import { insertsRows, takesQuery } from '../views/actions.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { policiesOf } from '../views/policies.js'
 import type { SettledOptions } from './options.js'
-import { inputOf, outputOf, selfContained } from './tool-schema.js'
+import { inputOf, outputOf, selfContained, type ToolInput } from './tool-schema.js'
 
 /** What an argument of a tool becomes. */
 export type ArgumentPlace =
@@ -21,16 +21,12 @@ export type ArgumentPlace =
   | { readonly in: 'body' }
 
 /** One operation of the API as agents call it. */
-export interface CalledOperation {
+export interface CalledOperation extends ToolInput {
   /** The name in the OpenAPI document. */
   readonly id: string
   readonly endpoint: Endpoint
   readonly operation: Operation
   readonly described: DescribedAction
-  /** By the argument's name. */
-  readonly places: ReadonlyMap<string, ArgumentPlace>
-  readonly properties: Readonly<Record<string, Schema>>
-  readonly required: readonly string[]
   /** The parameters of the query that name a version. */
   readonly versioning: readonly string[]
   /** What is answered; undefined where it is nothing, or not known. */

@@ -16,15 +16,10 @@ import type { Column, ModelDescription } from './model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
 import { bareName, toReference } from './table-reference.js'
 
-export interface ColumnSources {
-  property: string
-  column: string
+export interface ColumnSources
+  extends Pick<Column, 'property' | 'column' | 'schema' | 'required' | 'primary' | 'unique'> {
   stored: CatalogueColumn | undefined
-  schema: PropertySchema
-  required: boolean
-  primary: boolean
   composite: boolean
-  unique: boolean
 }
 
 /** What a serializer needs to know of a column. */

@@ -16,10 +16,7 @@ export interface OperationOptions {
 }
 
 /** What an operation is described from. */
-export interface Subject {
-  readonly endpoint: Endpoint
-  readonly operation: Operation
-  readonly components: Components
+export interface Subject extends Omit<OperationOptions, 'apiVersion'> {
   /** A view of the class, as a request would have it. */
   readonly view: APIView
   /** The serializer of the view for this action. */

@@ -35,12 +35,9 @@ export interface Tag {
   readonly description: string
 }
 
-export interface Parameter {
+export interface Parameter extends Header {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
-  readonly description?: string
-  readonly required?: boolean
-  readonly schema: Schema
   readonly explode?: boolean
   readonly style?: string
 }

@@ -1,6 +1,5 @@
 /** How nested lists are shown: their order, and the part of them (`orderBy`, `modify` and `limit` of `NestedSerializer`). */
 
-import type { SerializerField } from '../fields/field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
@@ -14,11 +13,8 @@ import { NestedSerializer } from './nested-serializer.js'
 const OPTIONS = ['orderBy', 'modify', 'limit'] as const
 
 /** A field in its place. */
-interface Placed {
+interface Placed extends Pick<BoundField, 'name' | 'field' | 'relation'> {
   readonly serializer: SerializerClass
-  readonly name: string
-  readonly field: SerializerField
-  readonly relation: RelationDescription | undefined
   /** The names of the model's relations. */
   readonly relations: Iterable<string>
   readonly readOnly: boolean

@@ -1,4 +1,5 @@
 /** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views. */
+
 import { type Context, requestedFormat, WITH_CONTENT } from '../../http/context.js'
 import { atResponseEnd } from '../../http/response-end.js'
 import { ConfigurationError } from '../../kernel/errors.js'
@@ -9,6 +10,7 @@ import { MultiPartParser } from '../../parsers/multi-part-parser.js'
 import { type Parser, parseBody } from '../../parsers/parser.js'
 import { JSONRenderer } from '../../renderers/json-renderers.js'
 import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
+import type { ViewPolicies } from '../view.js'
 
 /** Options of `contentNegotiation()`: which bodies a hand-written route reads, and how it answers. */
 export interface NegotiationOptions {
@@ -25,13 +27,10 @@ export interface NegotiationOptions {
 }
 
 /** The options with instances in place of classes. */
-export interface Negotiation {
-  readonly parsers: readonly Parser[]
-  readonly renderers: readonly BaseRenderer[]
+export interface Negotiation extends Pick<ViewPolicies, 'parsers' | 'renderers' | 'strictAccept'> {
   /** The suffixes of the renderers. */
   readonly formats: ReadonlySet<string>
   readonly methods: ReadonlySet<string>
-  readonly strictAccept: boolean
   readonly basename: string
 }
 
