@@ -17,7 +17,7 @@ import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, BoundField, WrittenReference } from './contract.js'
 import { leadingOf } from './validate-related.js'
 import { forcedBy, type Item, isForced, refuse, type ValidationScope } from './validated-item.js'
-import { MOST_PARAMETERS } from './write-rows.js'
+import { parts } from './write-rows.js'
 
 /** The foreign keys of a model that these fields write, whole or in part. */
 export function referencesOf(
@@ -146,9 +146,7 @@ function wantedOf(
 async function refuseUnseen(serializer: AnySerializer, knex: Queryable, wanted: readonly Wanted[]): Promise<void> {
   if (wanted.length === 0) return
   const most = Math.max(...wanted.map(({ key }) => key.length + 1))
-  const size = Math.floor(MOST_PARAMETERS / most)
-  for (let start = 0; start < wanted.length; start += size) {
-    const asked = wanted.slice(start, start + size)
+  for (const asked of parts(wanted, most)) {
     const { sql, bindings } = lookUp(serializer, asked)
     const { rows } = await knex.raw<{ rows: readonly { n: string }[] }>(sql, bindings as never)
     for (const { n } of rows) refuseKey(serializer, asked[Number(n)] as Wanted)

@@ -23,9 +23,12 @@ import { type Path, prefixErrors } from './prefix-errors.js'
 import { namesOfRows } from './row-keys.js'
 import type { KeySet } from './split-writes.js'
 import { leadingOf } from './validate-related.js'
-import { knexOf } from './write-rows.js'
+import { knexOf, parts } from './write-rows.js'
 
 type Row = Model & Record<string, unknown>
+
+/** The columns of a link, as far as parts of lists are counted by them: two keys of three columns (promise R3). */
+const MOST_COLUMNS = 6
 
 /** A row, and the key of another that it is to be related to. */
 export interface KeyLink {
@@ -54,7 +57,7 @@ export async function relate(
   }
   for (const [owner, own] of groupBy(links, (link) => link.owner)) {
     await prefixErrors(own[0]?.path ?? [], async () => {
-      for (const part of parts(own)) {
+      for (const part of parts(own, MOST_COLUMNS)) {
         const keys = part.map(({ key }) => (key.length === 1 ? key[0] : key))
         await relatedQuery(relation, knex, owner).relate(keys)
       }
@@ -91,7 +94,7 @@ async function insertLinks(
     return model.fromJson(Object.fromEntries([...other, ...own]))
   })
   const key = traitsOf(model).quietInserts ? conflictKey(through, links) : undefined
-  for (const part of parts(objects)) {
+  for (const part of parts(objects, MOST_COLUMNS)) {
     const insert = model.query(knex).insert(part)
     await (key ? insert.onConflict([...key]).ignore() : insert)
   }
@@ -285,7 +288,7 @@ async function checkUnrelated(
 ): Promise<void> {
   const { model } = relation.through ?? {}
   if (!model || !describeModel(model).secured) return
-  for (const part of parts(links)) {
+  for (const part of parts(links, MOST_COLUMNS)) {
     if ((await whereLinks(ownRows(model, knex), relation, part).resultSize()) > 0) throw new PermissionDenied()
   }
 }
@@ -309,13 +312,14 @@ async function unrelate(relation: RelationDescription, links: readonly KeyLink[]
       await knex.raw(sql, [model.tableName, ...rows.names, ...rows.listed, ...rows.bindings] as never)
       return
     }
-    for (const part of parts(links)) await whereLinks(model.query(knex).delete() as AnyQueryBuilder, relation, part)
+    for (const part of parts(links, MOST_COLUMNS))
+      await whereLinks(model.query(knex).delete() as AnyQueryBuilder, relation, part)
     return
   }
   const [property = ''] = relation.relatedProperties
   const name = describeModel(relation.model).columns.get(property)?.column ?? property
   for (const [owner, own] of groupBy(links, (link) => link.owner)) {
-    for (const part of parts(own)) {
+    for (const part of parts(own, MOST_COLUMNS)) {
       const keys = part.map(({ key: [key] }) => key)
       await relatedQuery(relation, knex, owner)
         .unrelate()
@@ -346,11 +350,3 @@ export function relatedQuery(relation: RelationDescription, knex: Queryable, row
   const named = isExact && isOfOneType ? rows : whereRows(ownRows(model, knex), owners)
   return model.relatedQuery(name, knex).for(named as never)
 }
-
-/** A statement takes at most 65,535 parameters (promise R3). */
-function parts<Item>(items: readonly Item[]): Item[][] {
-  const count = Math.ceil(items.length / ITEMS_AT_ONCE)
-  return Array.from({ length: count }, (_, part) => items.slice(part * ITEMS_AT_ONCE, (part + 1) * ITEMS_AT_ONCE))
-}
-
-const ITEMS_AT_ONCE = 10_000

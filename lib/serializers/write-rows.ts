@@ -245,7 +245,7 @@ async function updatePart(
 const FLAG = { type: 'bool', sqlType: 'boolean' } as Column
 
 /** As many items at once as a statement has room for. */
-function parts<Item>(items: readonly Item[], parameters: number): Item[][] {
+export function parts<Item>(items: readonly Item[], parameters: number): Item[][] {
   const size = Math.max(1, Math.floor(MOST_PARAMETERS / Math.max(1, parameters)))
   return Array.from({ length: Math.ceil(items.length / size) }, (_, part) =>
     items.slice(part * size, (part + 1) * size),
