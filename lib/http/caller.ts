@@ -1,6 +1,7 @@
 /** The caller of a request, by user or by address, as counters and owners know it (wire format, section 10). */
 
 import { isIP } from 'node:net'
+import { ConfigurationError } from '../kernel/errors.js'
 import { firstTime } from '../kernel/once-per.js'
 import { callersKind, finderOf, isOneKindOfSeveral } from './challenges.js'
 import { type Context, userId } from './context.js'
@@ -23,25 +24,30 @@ export function callerOf(ctx: Context): Caller {
  * employee 1. Undefined for anybody else.
  */
 export function userKey(ctx: Context, user: unknown = ctx.state['user']): string | undefined {
-  const id = userId(user)
-  if (id === undefined) return undefined
-  const text = `${id as string | number}`
+  const text = idText(user)
+  if (text === undefined) return undefined
   const kind = callersKind(ctx)
   return kind === '' && !text.startsWith('[') ? text : JSON.stringify([kind, text])
 }
 
 /** The same for ids of each user: the bare `id`, and kind and id where the request may be of users of several kinds. */
 export function userText(ctx: Context, user: unknown = ctx.state['user']): string | undefined {
-  if (isOneKindOfSeveral(ctx)) return userKey(ctx, user)
-  const id = userId(user)
-  return id === undefined ? undefined : `${id as string | number}`
+  return isOneKindOfSeveral(ctx) ? userKey(ctx, user) : idText(user)
 }
 
 /** Whose account is charged: the bare `id`, and kind and id where the scheme that knew the user says which kind it is (`userKind`). */
 export function accountOf(ctx: Context): string | undefined {
-  if (finderOf(ctx)?.userKind !== undefined) return userKey(ctx)
-  const id = userId(ctx.state['user'])
-  return id === undefined ? undefined : `${id as string | number}`
+  return finderOf(ctx)?.userKind !== undefined ? userKey(ctx) : idText(ctx.state['user'])
+}
+
+/** The `id` of a user as a text; undefined for anybody else. @throws {ConfigurationError} it has the text of any other object */
+function idText(user: unknown): string | undefined {
+  const id = userId(user)
+  const text = id === undefined ? undefined : `${id as string | number}`
+  if (typeof id !== 'object' || text !== '[object Object]') return text
+  throw new ConfigurationError(
+    'ctx.state.user: its id is an object, by which no user is told from another one; give a string, a number, or an object with a toString() of its own',
+  )
 }
 
 /** Kind and name of a caller, to put into a frame. */

@@ -36,6 +36,14 @@ describe('canonicalAddress', () => {
 describe('callerOf', () => {
   const of = (user: unknown, ip = '203.0.113.7') => callerOf({ state: { user }, ip, app: {} } as Context)
 
+  it('is nobody whose id is an object that has no text of its own', () => {
+    expect(() => of({ id: { tenant: 1, number: 7 } })).toThrow('ctx.state.user: its id is an object')
+    expect(of({ id: { toString: () => '507f1f77bcf86cd799439011' } })).toEqual({
+      kind: 'user',
+      id: '507f1f77bcf86cd799439011',
+    })
+  })
+
   it('is the user, or the address of anybody else', () => {
     expect(of({ id: 7 })).toEqual({ kind: 'user', id: '7' })
     expect(of({ id: 7, isAnonymous: true })).toEqual({ kind: 'ip', address: '203.0.113.7' })
