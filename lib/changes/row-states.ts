@@ -7,9 +7,6 @@ import type { SqlPart } from '../queryset/sql-part.js'
 import { tableIn } from './changes-table.js'
 import { type FoundChange, nextState } from './select-changes.js'
 
-/** Actions after which there is no object. */
-const GONE: ReadonlySet<string> = new Set(['delete', 'purge'])
-
 /** A change of one object, as far as one must know it to tell who saw the object. */
 export type HeardChange = Pick<FoundChange, 'id' | 'model' | 'key' | 'action' | 'was'>
 
@@ -27,6 +24,8 @@ export interface StateTables {
   readonly stored: string
   /** `was` of the next change of an object `w`. */
   readonly later: SqlPart
+  /** Actions after which there is no row. */
+  readonly ends: readonly string[]
   /** The only columns that are taken from what changes have kept; others are as they are now. @default all */
   readonly only: readonly string[] | undefined
 }
@@ -37,7 +36,7 @@ export interface StateTables {
  */
 export function rowStates(
   asked: readonly AskedChange<HeardChange>[],
-  { columns, stored, later, only }: StateTables,
+  { columns, stored, later, ends, only }: StateTables,
 ): SqlPart {
   const keys = keyRows({
     columns,
@@ -68,7 +67,7 @@ export function rowStates(
       cells('model'),
       cells('key'),
       cells('was'),
-      asked.map(({ change }) => GONE.has(change.action)),
+      asked.map(({ change }) => ends.includes(change.action)),
       `v.${PLACE}`,
       stored,
       ...columns.flatMap(({ column }, index) => [column, `v.k${index}`]),

@@ -42,6 +42,11 @@ export interface AskedChanges {
   readonly limit: number
 }
 
+/** Actions after which there is no row. @param isSoft what is deleted is marked, and stays */
+export function endsOf(isSoft: boolean): readonly string[] {
+  return isSoft ? ['purge'] : ['purge', 'delete']
+}
+
 /** The changes of the object that is there now, the last first: what had its key before was another one. */
 export async function selectChanges(
   knex: Queryable,
@@ -53,7 +58,7 @@ export async function selectChanges(
       select from ${table} where model = ? and key = ? and id >= ? and action = any(?::text[])
     )) order by c.id desc limit ?`
   const name = await nameIn(knex, model)
-  const ends = ['purge', ...(isSoft ? [] : ['delete'])]
+  const ends = endsOf(isSoft)
   const from = before ?? null
   const values = [name, key, from, from, name, key, from, ['create', ...ends], limit]
   const rows = await rowsOf<readonly RecordedChange[]>(knex, sql, values)

@@ -7,6 +7,7 @@ import { writeJson } from '../kernel/json-numerals.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { deletionOf } from '../models/soft-deletes.js'
 import { bareName, escaped, writtenName } from '../models/table-reference.js'
 import { sqlStateOf } from '../postgres/database-errors.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
@@ -32,7 +33,7 @@ import {
   type SeenRow,
   stateAt,
 } from './row-states.js'
-import { laterStates } from './select-changes.js'
+import { endsOf, laterStates } from './select-changes.js'
 
 /** After how many milliseconds a query is built anew. */
 const WRITTEN_ANEW = 1_000
@@ -255,7 +256,8 @@ export class VisibleChanges {
     const changes = asked.map(({ change }) => change)
     const later = this.#hasPolicies ? givenStates(await laterStates(this.#knex, changes)) : laterState(this.#knex)
     const { columns } = this.#key
-    const { sql, bindings } = rowStates(asked, { columns, stored, later, only })
+    const ends = endsOf(deletionOf(this.#model) !== undefined)
+    const { sql, bindings } = rowStates(asked, { columns, stored, later, ends, only })
     if (policies === null) return { sql, bindings }
     const table = bareName(this.#model.tableName)
     return { sql: `select * from (${sql}) as ?? where ${escaped(policies)}`, bindings: [...bindings, table] }

@@ -536,6 +536,25 @@ describe('a stream', () => {
     expect(ids(await owned.hear(3))).toEqual([1, 1, 1])
   })
 
+  it('tells of objects that come into a list of deleted ones, and leave it', async () => {
+    class Deleted extends BookViewSet {
+      static override softDelete: SoftDelete = null
+      static override serializerClass: SerializerClass = OwnSerializer
+      override getQueryset() {
+        return Book.query(this.knex).whereNotNull('deleted_at')
+      }
+    }
+    const own = new APIRouter().register('own', OwnBooks, 'own').register('deleted', Deleted, 'deleted')
+    const served = await serveApp(asUser, own.routes())
+    const ada = { 'X-User': '1' }
+    const deleted = await openEvents(served.port, '/deleted/changes')
+    for (const title of ['a', 'b']) expectDone(await served.send('POST', '/own', { title, author_id: 1 }, ada))
+    for (const id of [1, 2]) expectDone(await served.send('DELETE', `/own/${id}`, undefined, ada))
+    await deleted.hear(2)
+    expectDone(await served.send('DELETE', '/deleted/2'))
+    expect(ids(await deleted.hear(3))).toEqual([1, 2, 2])
+  })
+
   it('tells of rows whose columns have short names', async () => {
     const Letter = table('letters', { idColumn: 'r' })
     const serializerClass = modelSerializer(Letter, { fields: '__all__' })
