@@ -8,6 +8,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { readRows, runRaw } from '../postgres/type-parsers.js'
 import type { ToldEndpoint } from './new-deliveries.js'
 import type { WebhookOutcome } from './retry-schedule.js'
+import { IS_AMONG } from './webhook-events.js'
 import { TABLES } from './webhook-tables.js'
 
 /** What is told of one object to one endpoint, in order. */
@@ -121,27 +122,34 @@ export async function promoteAll(knex: Knex): Promise<void> {
   )
 }
 
-/** The endpoints whose owners could not be asked for something. */
-export async function endpointsWithPostponed(knex: Knex, endpoints: string): Promise<readonly ToldEndpoint[]> {
+/** Postponed, and of events that this process tells. Those of others are left for an hour to a process that does, as one of another version. */
+const POSTPONED = `state = 'postponed' and (created_at < now() - interval '1 hour' or ${IS_AMONG})`
+
+/** The endpoints whose owners could not be asked for something. @param events those that this process tells */
+export async function endpointsWithPostponed(
+  knex: Knex,
+  endpoints: string,
+  events: readonly string[],
+): Promise<readonly ToldEndpoint[]> {
   return readRows<ToldEndpoint>(
     knex,
     `select id, owner, to_json(events) as events from ?? as e
-     where exists (select from ${TABLES.deliveries} as d where d.endpoint_id = e.id and d.state = 'postponed') order by id`,
-    [endpoints],
+     where exists (select from ${TABLES.deliveries} as d where d.endpoint_id = e.id and ${POSTPONED}) order by id`,
+    [endpoints, events],
   )
 }
 
-/** What is not known yet of an endpoint, the oldest first. */
+/** What is not known yet of an endpoint, the oldest first. @param events those that this process tells */
 export async function selectPostponed(
   knex: Knex,
   endpointId: string,
-  limit: number,
-): Promise<readonly Omit<NewDelivery, 'event' | 'body'>[]> {
-  return readRows<Omit<NewDelivery, 'event' | 'body'>>(
+  { events, limit }: { readonly events: readonly string[]; readonly limit: number },
+): Promise<readonly Omit<NewDelivery, 'body'>[]> {
+  return readRows<Omit<NewDelivery, 'body'>>(
     knex,
-    `select id, endpoint_id as "endpointId", object, change_id::text as "changeId" from ${TABLES.deliveries}
-     where endpoint_id = ? and state = 'postponed' order by change_id limit ?`,
-    [endpointId, limit],
+    `select id, endpoint_id as "endpointId", object, change_id::text as "changeId", event from ${TABLES.deliveries}
+     where endpoint_id = ? and ${POSTPONED} order by change_id limit ?`,
+    [endpointId, events, limit],
   )
 }
 

@@ -139,8 +139,8 @@ export class FanOut {
     readonly settled: number
     readonly isEnd: boolean
   }> {
-    const { knex, endpoints } = this.#options
-    const postponed = await endpointsWithPostponed(knex, endpoints)
+    const { knex, endpoints, telling } = this.#options
+    const postponed = await endpointsWithPostponed(knex, endpoints, telling.events)
     const asked = postponed.filter(({ id }) => !this.#rests.has(id))
     let settled = 0
     await forEachAtOnce(asked, AT_ONCE, async (endpoint) => {
@@ -154,13 +154,17 @@ export class FanOut {
   /** The oldest of an endpoint. */
   async #settle(endpoint: ToldEndpoint): Promise<number> {
     const { knex, telling } = this.#options
-    const oldest = await selectPostponed(knex, endpoint.id, PAGE)
+    const oldest = await selectPostponed(knex, endpoint.id, { events: telling.events, limit: PAGE })
     const { changes, isAll } = await selectByIds(knex, [...new Set(oldest.map(({ changeId }) => changeId))])
     const last = Number(changes.at(-1)?.id)
     const postponed = isAll ? oldest : oldest.filter(({ changeId }) => Number(changeId) <= last)
-    const told = new Map((await new NewDeliveries(telling).of(changes, [endpoint])).map((one) => [one.id, one]))
-    const known = postponed.flatMap(({ id }) => told.get(id) ?? []).filter(({ body }) => body !== null)
-    const gone = postponed.filter(({ id }) => !told.has(id))
+    // not by their ids, which another version of the API may have given by other view sets
+    const nameOf = ({ changeId, event }: Pick<NewDelivery, 'changeId' | 'event'>) => `${changeId} ${event}`
+    const told = await new NewDeliveries(telling).of(changes, [endpoint])
+    const bodies = new Map(told.map((one) => [nameOf(one), one.body]))
+    const settled = postponed.map((one) => ({ ...one, body: bodies.get(nameOf(one)) }))
+    const known = settled.filter((one): one is NewDelivery => typeof one.body === 'string')
+    const gone = settled.filter(({ body }) => body === undefined)
     if (known.length + gone.length === 0) return 0
     await knex.transaction(async (trx) => {
       await this.#handOver(trx, await settlePostponed(trx, known, gone))

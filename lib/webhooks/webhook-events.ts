@@ -19,6 +19,10 @@ export function isAmong(names: readonly string[], event: string): boolean {
   return names.some((name) => name === event || (name.endsWith('.*') && event.startsWith(name.slice(0, -1))))
 }
 
+/** The same in SQL of a column `event`; binds a list of the names. */
+export const IS_AMONG = `exists (select from unnest(?::text[]) as n(name)
+  where event = n.name or (n.name like '%.*' and starts_with(event, left(n.name, -1))))`
+
 /** The resource of an event, or of a pattern of some. */
 export function resourceOfEvent(name: string): string {
   return name.slice(0, name.lastIndexOf('.'))

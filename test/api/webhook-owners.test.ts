@@ -70,6 +70,9 @@ class HookViewSet extends WebhookEndpointViewSet {
   static override events = ['book.*', 'novel.updated', 'author.*']
   static override receivers = RECEIVERS
 }
+class AuthorHookViewSet extends HookViewSet {
+  static override events = ['author.*']
+}
 class OwnHook extends WebhookEndpoint {
   static override tableName = 'own_hooks'
 }
@@ -213,6 +216,42 @@ describe('an owner who cannot be asked', () => {
     await vi.waitFor(() => expect(jobs).toHaveLength(1), PATIENT)
     expect(await dispatcher.deliver(jobs[0] as string)).toBe(true)
     expect(bad.received).toHaveLength(1)
+  })
+
+  it('is told by a process that knows the events, though others ask before, and number view sets otherwise', async () => {
+    const bad = await receiveWebhooks()
+    await subscribe(bad.url, { user: '6', events: ['book.*', 'author.*'] })
+    trouble = { queryset: true }
+    const { errors, dispatcher } = await dispatch()
+    const id = await post({ title: '1' })
+    await patch(id, { title: '2' })
+    const states = async () => (await database.knex.raw('select state from koa_viewsets_webhook_deliveries')).rows
+    await vi.waitFor(async () => expect(await states()).toHaveLength(2), PATIENT)
+    await dispatcher.stop()
+    expect(errors).not.toEqual([])
+    trouble = {}
+    // an older version, which knows no books
+    const older = new APIRouter().register('authors', AuthorViewSet).register('hooks', AuthorHookViewSet, 'hook')
+    const { dispatcher: old } = await dispatch({ api: older, endpoints: AuthorHookViewSet })
+    await client.send('POST', '/authors', { name: 'Cy' })
+    await bad.receive(1)
+    expect(await states()).toHaveLength(3)
+    // a newer one has another view set of books before them
+    const newer = new APIRouter({ rules: RULES })
+      .register('novels', NovelViewSet, 'novel')
+      .register('books', BookViewSet)
+      .register('authors', AuthorViewSet)
+    await dispatch({ api: newer })
+    await bad.receive(3)
+    expect(bad.received.map(({ body }) => body.type)).toEqual(['author.created', 'book.created', 'book.updated'])
+    // what nobody knows is forgotten
+    await database.knex.raw(
+      `update koa_viewsets_webhook_deliveries set state = 'postponed', event = 'pen.created', created_at = now() - interval '2 hours'
+       where event = 'book.created'`,
+    )
+    await old.stop()
+    await dispatch({ api: older, endpoints: AuthorHookViewSet })
+    await vi.waitFor(async () => expect(await states()).toHaveLength(2), PATIENT)
   })
 
   it('keeps no process from ending', async () => {
