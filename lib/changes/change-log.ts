@@ -3,7 +3,8 @@
 import type { Model } from 'objection'
 import { compositeKey } from '../fields/composite-key.js'
 import type { SerializerContext } from '../fields/field.js'
-import { type ObjectKey, objectKey } from '../fields/object-key.js'
+import { type KeyValues, type ObjectKey, objectKey } from '../fields/object-key.js'
+import type { IDValue } from '../ids/codec.js'
 import { externalIds } from '../ids/external-ids.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert, groupBy } from '../kernel/maps.js'
@@ -259,12 +260,23 @@ export function clientKey(model: ModelClass): ObjectKey | undefined {
 }
 
 /** The object's key as clients see it. */
-export function keyText(row: Model, { ctx, user }: SerializerContext): string {
+export function keyText(row: Model, context: SerializerContext): string {
+  return String(keyOfRow(row, context)[0])
+}
+
+/** And those that changes of it may have been recorded by, while keys that sign ids are replaced. */
+export function keyTexts(row: Model, context: SerializerContext): readonly string[] {
+  const [text, key, values] = keyOfRow(row, context)
+  return [String(text), ...formerTexts(key, values)]
+}
+
+/** The texts of an object's key, besides the one that is written now. */
+export function formerTexts({ ids }: ObjectKey, [value]: KeyValues): readonly string[] {
+  return ids?.former(value as IDValue) ?? []
+}
+
+function keyOfRow(row: Model, { ctx, user }: SerializerContext): readonly [unknown, ObjectKey, KeyValues] {
   const key = clientKey(modelOf(row)) as ObjectKey
-  return String(
-    key.toText(
-      key.columns.map(({ property }) => exactAt(row, property)),
-      { ctx, user },
-    ),
-  )
+  const values = key.columns.map(({ property }) => exactAt(row, property))
+  return [key.toText(values, { ctx, user }), key, values]
 }

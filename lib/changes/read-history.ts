@@ -20,7 +20,7 @@ import { isReadableAt } from '../serializers/readable-at.js'
 import { isBuiltIn } from '../views/built-in.js'
 import type { GenericView } from '../views/generic-view.js'
 import { querysetOf } from '../views/steps/visible-query.js'
-import { keyText } from './change-log.js'
+import { keyTexts } from './change-log.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
 import { type RecordedChange, selectChanges } from './select-changes.js'
 
@@ -47,7 +47,7 @@ export async function readHistory(view: GenericView, object: Model, page: Histor
   const names = await readableNames(view, object, knex)
   const changes = await selectChanges(knex, {
     model: model.tableName,
-    key: keyText(object, view.getSerializerContext()),
+    keys: keyTexts(object, view.getSerializerContext()),
     isSoft: deletionOf(model) !== undefined,
     before: page.before,
     limit: page.limit ?? 25,

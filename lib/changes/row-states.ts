@@ -14,6 +14,8 @@ export type HeardChange = Pick<FoundChange, 'id' | 'model' | 'key' | 'action' | 
 export interface AskedChange<Change> {
   readonly change: Change
   readonly values: KeyValues
+  /** That of the change, or an array of all that changes of the object may have. */
+  readonly key: string
 }
 
 /** Where states of rows are read. */
@@ -65,7 +67,7 @@ export function rowStates(
       ...keys.bindings,
       cells('id'),
       cells('model'),
-      cells('key'),
+      asked.map(({ key }) => key),
       cells('was'),
       asked.map(({ change }) => ends.includes(change.action)),
       `v.${PLACE}`,
@@ -79,9 +81,9 @@ export function rowStates(
 }
 
 /** `was` of the next change, by the same statement: nothing changes between the two. */
-export function laterState(knex: Queryable): SqlPart {
+export function laterState(knex: Queryable, isListed: boolean): SqlPart {
   return {
-    sql: `(${nextState(tableIn(knex))})`,
+    sql: `(${nextState(tableIn(knex), isListed)})`,
     bindings: [],
   }
 }

@@ -34,7 +34,8 @@ const firstOf = (rows: string) => `select ${COLUMNS}, ${BESIDE}, c.id as place, 
 /** Which changes. */
 export interface AskedChanges {
   readonly model: string
-  readonly key: string
+  /** All that they may be recorded by. */
+  readonly keys: readonly string[]
   /** What is deleted may come back. */
   readonly isSoft: boolean
   /** Only those with a smaller id. */
@@ -50,12 +51,14 @@ export function endsOf(isSoft: boolean): readonly string[] {
 /** The changes of the object that is there now, the last first: what had its key before was another one. */
 export async function selectChanges(
   knex: Queryable,
-  { model, key, isSoft, before, limit }: AskedChanges,
+  { model, keys, isSoft, before, limit }: AskedChanges,
 ): Promise<readonly RecordedChange[]> {
   const table = tableIn(knex)
   // looks through what was asked for before, and not through all that there is
-  const sql = `select ${COLUMNS} from ${table} as c where model = ? and key = ? and (?::bigint is null or c.id < ? and not exists (
-      select from ${table} where model = ? and key = ? and id >= ? and action = any(?::text[])
+  const [first] = keys
+  const [same, key] = keys.length === 1 ? ['key = ?', first] : ['key = any(?::text[])', keys]
+  const sql = `select ${COLUMNS} from ${table} as c where model = ? and ${same} and (?::bigint is null or c.id < ? and not exists (
+      select from ${table} where model = ? and ${same} and id >= ? and action = any(?::text[])
     )) order by c.id desc limit ?`
   const name = await nameIn(knex, model)
   const ends = endsOf(isSoft)
@@ -176,17 +179,18 @@ export async function isWithin(knex: Queryable, { last, next }: Position, most: 
   return isKnown && Number(count) <= most
 }
 
-/** What the object of a change `w` was like before its next one. */
-export const nextState = (table: string) => `select n.was::text from ${table} as n
-      where n.model = w.model and n.key = w.key and n.id > w.id and n.was is not null order by n.id limit 1`
+/** What the object of a change `w` was like before its next one. @param isListed `w.key` is an array of keys, as text */
+export const nextState = (table: string, isListed: boolean) => `select n.was::text from ${table} as n
+      where n.model = w.model and n.key = ${isListed ? 'any(w.key::text[])' : 'w.key'} and n.id > w.id and n.was is not null order by n.id limit 1`
 
 /** Of each change what the object was like before its next one; null where there is none yet. */
 export async function laterStates(
   knex: Queryable,
   changes: readonly Pick<FoundChange, 'id' | 'model' | 'key'>[],
+  isListed: boolean,
 ): Promise<readonly (string | null)[]> {
   const cells = (cell: 'id' | 'model' | 'key') => changes.map((change) => change[cell])
-  const sql = `select (${nextState(tableIn(knex))}) as was
+  const sql = `select (${nextState(tableIn(knex), isListed)}) as was
     from unnest(?::bigint[], ?::text[], ?::text[]) with ordinality as w(id, model, key, place) order by w.place`
   const values = [cells('id'), cells('model'), cells('key')]
   const rows = await rowsOf<readonly { readonly was: string | null }[]>(knex, sql, values)

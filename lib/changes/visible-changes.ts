@@ -20,7 +20,7 @@ import type { SqlPart } from '../queryset/sql-part.js'
 import { whereAnyKey } from '../queryset/where-keys.js'
 import type { GenericView } from '../views/generic-view.js'
 import { visibleQuery } from '../views/steps/visible-query.js'
-import { clientKey } from './change-log.js'
+import { clientKey, formerTexts } from './change-log.js'
 import { policyCondition } from './policy-condition.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
 import {
@@ -120,7 +120,12 @@ export class VisibleChanges {
   #askedOf<Change extends HeardChange>(changes: readonly Change[]): readonly AskedChange<Change>[] {
     return changes.flatMap((change) => {
       const values = this.keyOf(change)
-      return values ? [{ change, values }] : []
+      if (!values) return []
+      const former = formerTexts(this.#key, values)
+      // as PostgreSQL writes an array
+      const texts = [String(this.shownKey(change)), ...former].map((text) => JSON.stringify(text))
+      const key = former.length > 0 ? `{${texts.join()}}` : change.key
+      return [{ change, values, key }]
     })
   }
 
@@ -253,8 +258,11 @@ export class VisibleChanges {
     stored: string,
     { policies, only }: StateReading,
   ): Promise<SqlPart> {
-    const changes = asked.map(({ change }) => change)
-    const later = this.#hasPolicies ? givenStates(await laterStates(this.#knex, changes)) : laterState(this.#knex)
+    const changes = asked.map(({ change: { id, model }, key }) => ({ id, model, key }))
+    const isListed = asked.some(({ change, key }) => key !== change.key)
+    const later = this.#hasPolicies
+      ? givenStates(await laterStates(this.#knex, changes, isListed))
+      : laterState(this.#knex, isListed)
     const { columns } = this.#key
     const ends = endsOf(deletionOf(this.#model) !== undefined)
     const { sql, bindings } = rowStates(asked, { columns, stored, later, ends, only })

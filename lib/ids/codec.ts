@@ -27,6 +27,8 @@ export interface IDCodec {
   readonly perUser: boolean
   /** @throws {AuthenticationFailed} ids are per user, and there is none @throws {TypeError} the value has no id */
   encode(value: IDValue, context: EncodeContext): string
+  /** What was written for a value before keys were replaced, and is read still. @default none */
+  former?(value: IDValue): readonly string[]
   /** The value; undefined for every string that `encode` would not write for this caller and now. */
   decode(text: string, context: IDContext): number | string | undefined
 }

@@ -143,6 +143,14 @@ export class SignedCodec implements IDCodec {
     return `${signed}${separator}${this.#signers[0].sign(signed, user)}`
   }
 
+  /** Of ids that are for everybody, and do not expire. */
+  former(value: IDValue): readonly string[] {
+    const number = this.#number.write(value)
+    return this.#signers
+      .slice(1)
+      .map((signer) => `${number}${this.#options.separator}${signer.sign(number, undefined)}`)
+  }
+
   decode(text: string, context: IDContext): number | string | undefined {
     if (text.length > this.#longest) return undefined
     const parts = text.split(this.#options.separator)

@@ -98,6 +98,11 @@ export class ExternalIds {
     return this.#codec.encode(value, context)
   }
 
+  /** The ids that an object had before keys were replaced. Of ids that are for everybody, and do not expire. */
+  former(value: IDValue): readonly string[] {
+    return this.#codec.former?.(value) ?? []
+  }
+
   /**
    * What a column must hold to have this id; undefined for anything that is no id of this model for this caller and now.
    * Tells nothing of whether there is such an object.

@@ -1,12 +1,14 @@
 /** Makes of changes what endpoints are to be told: of what their owners see, and no more of it than they may read. */
 
 import { createHash } from 'node:crypto'
+import { clientKey } from '../changes/change-log.js'
 import { only } from '../changes/read-history.js'
 import type { FoundChange } from '../changes/select-changes.js'
 import type { SeenSides } from '../changes/visible-changes.js'
 import { forEachAtOnce } from '../kernel/at-once.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert } from '../kernel/maps.js'
+import type { GenericAPIView } from '../views/generic-api-view.js'
 import type { NewDelivery } from './delivery-table.js'
 import type { OwnerQuestions } from './owner-questions.js'
 import { type OwnerView, openForOwner, type ToldResource } from './owner-view.js'
@@ -85,7 +87,7 @@ export class NewDeliveries {
       const body = seen === 'unknown' ? null : this.#bodyOf(resource, change, seen)
       if (body === undefined) return []
       const event = eventOf(basename, change.action)
-      const object = digestOf([change.model, change.key])
+      const object = digestOf([change.model, keyOf(resource, change)])
       return {
         id: this.#idOf(resource, change, endpoint),
         endpointId: endpoint.id,
@@ -160,7 +162,13 @@ function writeBody({ endpoint }: ToldResource, change: FoundChange, { view, told
   }) as string
 }
 
+/** The key of a change's object, whichever key has signed it. */
+function keyOf({ operation }: ToldResource, { key }: FoundChange): unknown {
+  const own = clientKey((operation.view as typeof GenericAPIView).modelClass())
+  return own?.ids ? (own.fromText(key, {}) ?? key) : key
+}
+
 /** A name of a fixed length, as keys may be longer than what an index takes. */
-function digestOf(parts: readonly string[]): string {
+function digestOf(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
 }
