@@ -72,8 +72,8 @@ export class ChangeSignal {
   }
 
   async #listen(): Promise<void> {
-    if (this.#channel.isListening || Date.now() < this.#tryAt) return
-    this.#tryAt = Date.now() + RETRY
+    if (this.#channel.isListening || performance.now() < this.#tryAt) return
+    this.#tryAt = performance.now() + RETRY
     await this.#channel.listen().catch((error: unknown) => {
       // behind a pooler nobody is told
       if (error instanceof ConfigurationError) this.#tryAt = Number.POSITIVE_INFINITY

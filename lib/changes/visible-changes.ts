@@ -157,10 +157,10 @@ export class VisibleChanges {
 
   /** The query as SQL. What it says of the time may be a second old. */
   #written(): Knex.Raw {
-    if (this.#text && this.#text.until > Date.now()) return this.#text.raw
+    if (this.#text && this.#text.until > performance.now()) return this.#text.raw
     const { sql, bindings } = this.#query().toKnexQuery().toSQL()
     const raw = this.#knex.raw(sql, bindings as never)
-    this.#text = { raw, until: Date.now() + WRITTEN_ANEW }
+    this.#text = { raw, until: performance.now() + WRITTEN_ANEW }
     return raw
   }
 

@@ -255,6 +255,34 @@ describe('random changes', () => {
 describe('a stream', () => {
   const post = (title: string) => client.send('POST', '/books', { title })
 
+  it('asks conditions of the time anew, though the clock was put back', async () => {
+    const [hour, now] = [3_600_000, Date.now()]
+    class Timed extends BookViewSet {
+      override getQueryset() {
+        return Book.query(this.knex).where('n', '>=', Math.round((Date.now() - now) / hour))
+      }
+    }
+    const timed = new APIRouter().register('books', Timed)
+    await timed.prepare()
+    const served = await serving(timed.routes())
+    onTestFinished(() => served.close())
+    onTestFinished(() => void vi.useRealTimers())
+    vi.useFakeTimers({ now: now + hour, toFake: ['Date'] })
+    const events = await openEvents(served.port, '/books/changes')
+    const { json: later } = await served.send('POST', '/books', { title: 'a', n: 1 })
+    await events.hear(1)
+    vi.setSystemTime(now)
+    const { json: sooner } = await served.send('POST', '/books', { title: 'b', n: 0 })
+    await vi.waitFor(
+      async () => {
+        await served.send('PATCH', `/books/${sooner.id}`, { title: String(performance.now()) })
+        expect(ids(events.events)).toContain(sooner.id)
+      },
+      { timeout: 10_000, interval: 100 },
+    )
+    expect(ids(events.events)[0]).toBe(later.id)
+  })
+
   it('tells of objects that change, one by one and in bulk, and of nothing else', async () => {
     const books = await openEvents(client.port, '/books/changes')
     expect(books.status).toBe(200)
