@@ -10,7 +10,7 @@ import {
   HistoryMixin,
   readChanges,
 } from '../../lib/changes/index.js'
-import { APIRouter, configure, IDMixin, ModelViewSet, modelSerializer } from '../../lib/index.js'
+import { APIRouter, type APIRouterOptions, configure, IDMixin, ModelViewSet, modelSerializer } from '../../lib/index.js'
 import { ensureWebhookTables, WebhookDispatcher, WebhookEndpointViewSet } from '../../lib/webhooks/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -18,6 +18,7 @@ import { openEvents } from '../support/event-source.js'
 import { receiveWebhooks } from '../support/webhook-receiver.js'
 
 const [OLD, NEW] = ['the key until today, long enough', 'the key from today on, long enough']
+const ROLE = `replaced_keys_${Math.random().toString(36).slice(2, 10)}`
 const asUser: Koa.Middleware = (ctx, next) => {
   ctx.state['user'] = { id: Number(ctx.get('X-User')) }
   return next()
@@ -27,8 +28,10 @@ const as = (user: number) => ({ 'X-User': String(user) })
 let database: TestDatabase
 beforeAll(async () => {
   database = await createDatabase({
-    schema:
-      'create table notes (id int generated always as identity primary key, title text not null, owner int not null)',
+    schema: `create table notes (id int generated always as identity primary key, title text not null, owner int not null);
+      create role ${ROLE};
+      grant select, insert, update, delete on notes to ${ROLE};
+      create policy own on notes to ${ROLE} using (current_setting('app.user') in ('0', owner::text))`,
   })
   Model.knex(database.knex)
   configure({ secretKey: 'a secret of the test, long enough' })
@@ -37,11 +40,15 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   configure({})
+  await database.knex.raw(`drop owned by ${ROLE}; drop role ${ROLE}`)
   await database.drop()
 })
 
 /** An API of one version: who owns a note sees it, and user 0 all of them. */
-async function serve(hmacKeys: readonly [string, ...string[]]): Promise<{ api: APIRouter; client: Client }> {
+async function serve(
+  hmacKeys: readonly [string, ...string[]],
+  options: APIRouterOptions,
+): Promise<{ api: APIRouter; client: Client; endpoints: typeof WebhookEndpointViewSet }> {
   class Note extends IDMixin(Model) {
     static override tableName = 'notes'
     static override idConfig = { mode: 'signed', alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8', hmacKeys } as const
@@ -56,25 +63,32 @@ async function serve(hmacKeys: readonly [string, ...string[]]): Promise<{ api: A
     override getQueryset() {
       const { id } = this.ctx.state['user'] as { id: number }
       const all = Note.query(this.knex)
-      return id === 0 ? all : all.where('notes.owner', id)
+      return id === 0 || options.databaseRole ? all : all.where('notes.owner', id)
     }
   }
   class Hooks extends WebhookEndpointViewSet {
     static override events = ['note.*']
     static override receivers = { allowHttp: true, allowedAddresses: ['127.0.0.1'] }
   }
-  const api = new APIRouter().register('notes', Notes, 'note').register('hooks', Hooks, 'hook')
-  await api.prepare()
-  const client = await serving(asUser, api.routes())
+  const api = new APIRouter(options).register('notes', Notes, 'note')
+  const hooks = new APIRouter().register('hooks', Hooks, 'hook')
+  for (const one of [api, hooks]) await one.prepare()
+  const client = await serving(asUser, api.routes(), hooks.routes())
   onTestFinished(() => client.close())
-  return { api, client }
+  return { api, client, endpoints: Hooks }
 }
 
-it('are those of one object in histories, streams and webhooks', async () => {
+const databaseSettings: APIRouterOptions['databaseSettings'] = ({ state }) => ({ 'app.user': state['user'].id })
+it.each<[string, APIRouterOptions]>([
+  ['a queryset', {}],
+  ['policies of the database', { databaseRole: ROLE, databaseSettings }],
+])('are those of one object in histories, streams and webhooks, where %s decides', async (_, options) => {
   const { knex } = database
-  const old = await serve([OLD])
-  const { api, client } = await serve([NEW, OLD])
-  const dispatcher = () => new WebhookDispatcher({ knex, api, findOwner: (id) => ({ id: Number(id) }) })
+  await knex.raw(`truncate koa_viewsets_webhook_endpoints, koa_viewsets_webhook_deliveries;
+    alter table notes ${options.databaseRole ? 'enable' : 'disable'} row level security`)
+  const old = await serve([OLD], options)
+  const { api, client, endpoints } = await serve([NEW, OLD], options)
+  const dispatcher = () => new WebhookDispatcher({ knex, api, endpoints, findOwner: (id) => ({ id: Number(id) }) })
   const begun = dispatcher()
   await begun.start()
   await begun.stop()
