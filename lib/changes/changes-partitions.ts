@@ -1,10 +1,10 @@
 /** The table of changes month by month: created ahead, and dropped when it is over. */
 
 import type { Knex } from 'knex'
-import { setting } from '../kernel/settings.js'
+import { changesTableName, setting } from '../kernel/settings.js'
 import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
-import { changesTable, changesTableName, NUMBER } from './changes-table.js'
+import { changesTable, NUMBER } from './changes-table.js'
 
 /** Days that a change is kept. */
 const DEFAULT_RETENTION = 90

@@ -2,18 +2,13 @@
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
-import { setting } from '../kernel/settings.js'
+import { changesTableName } from '../kernel/settings.js'
 import { toReference } from '../models/table-reference.js'
 import { quotedName } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole, scopeOf, tablePlaceOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
-
-const DEFAULT_TABLE = 'koa_viewsets_changes'
-
-/** Its name, as the setting has it. */
-export const changesTableName = () => setting('changesTable') ?? DEFAULT_TABLE
 
 /** Its name in SQL, with its schema if the setting has one. */
 export function changesTable(): string {
@@ -25,8 +20,7 @@ const found = oncePer<object, Map<string, string>>(() => new Map())
 
 /** The table in a database, with its schema once `findChangesTable()` has found it: a request may have a `search_path` of its own. */
 export function tableIn(knex: Queryable): string {
-  const name = changesTable()
-  return found(knex.client.config).get(name) ?? name
+  return found(knex.client.config).get(changesTableName()) ?? changesTable()
 }
 
 /** Looks for the table. @throws {ConfigurationError} there is none */
@@ -44,7 +38,7 @@ export async function requireChangesTable(knex: Queryable): Promise<void> {
       `changes: the table ${name} is not there; await ensureChangesTable(knex), from 'koa-viewsets/changes', before prepare()`,
     )
   }
-  found(knex.client.config).set(name, table.name)
+  found(knex.client.config).set(changesTableName(), table.name)
 }
 
 /** The transaction as a number: PostgreSQL has no index by blocks for `xid8`. */

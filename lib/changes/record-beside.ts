@@ -2,6 +2,7 @@
 
 import { atResponseEnd } from '../http/response-end.js'
 import { externalIds } from '../ids/external-ids.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
@@ -52,26 +53,24 @@ export function recordBeside(view: GenericView, write: 'create' | 'update'): Sta
   const recording = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules)
   const database = (knex ?? model.knex()) as Queryable
   const table = tableIn(database)
-  const known = statements(recording)
-  const shape = `|${write} ${table}`
-  let statement = known.get(shape)
-  if (!statement) {
-    const recorded = recording.of(model) as Recorded
-    const make = write === 'create' ? insertBeside : updateBeside
-    statement = { shape, ...make(partsOf(model, recorded, table)) }
-    known.set(shape, statement)
-  }
+  const { shape, columns, statement } = getOrInsert(statements(recording)[write], table, () => {
+    const parts = partsOf(model, recording.of(model) as Recorded, table)
+    return { shape: `|${write} ${table}`, ...(write === 'create' ? insertBeside : updateBeside)(parts) }
+  })
   const { caller, requestId } = originOf(ctx)
   const tell = hearerOf(database)
   // by then it is committed, whatever stands around it
   if (tell) atResponseEnd(ctx, tell)
-  return { ...statement, values: [model.tableName, caller, requestId] }
+  return { shape, columns, statement, values: [model.tableName, caller, requestId] }
 }
 
 type Kept = Omit<StatementBeside, 'values'>
 
-/** By write, and the name of the table of changes. */
-const statements = oncePer<object, Map<string, Kept>>(() => new Map())
+/** By the name of the table of changes. */
+const statements = oncePer((_recording: object) => ({
+  create: new Map<string, Kept>(),
+  update: new Map<string, Kept>(),
+}))
 
 /** What statements are made of. */
 interface Parts {

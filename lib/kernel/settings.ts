@@ -177,10 +177,11 @@ const kinds = {
 type Name = keyof typeof kinds
 
 let configured: Settings = {}
-/** Asked for by every list: looking them up in the environment is not free. */
+/** Asked for by every list or write: looking them up in the environment is not free. */
 let prepares: boolean | undefined
 let plain: boolean | undefined
 let prefix: string | undefined
+let changes: string | undefined
 
 /**
  * Sets the settings in code, in place of all that an earlier call has set. What is left out comes from the environment.
@@ -195,6 +196,7 @@ export function configure(settings: Settings): void {
   prepares = undefined
   plain = undefined
   prefix = undefined
+  changes = undefined
 }
 
 /** @throws ConfigurationError there is no such setting */
@@ -256,6 +258,12 @@ export function queriesPlainly(): boolean {
 export function forwardedPrefix(): string {
   prefix ??= setting('forwardedPrefix') ?? ''
   return prefix
+}
+
+/** The name of the table of changes; read as `preparesStatements()` is. @throws ConfigurationError */
+export function changesTableName(): string {
+  changes ??= setting('changesTable') ?? 'koa_viewsets_changes'
+  return changes
 }
 
 /**
