@@ -62,8 +62,8 @@ export class EventStream {
       res.end = end
       const waiting = this.#waiting ?? []
       this.#waiting = undefined
-      // somebody answers something else
-      if (given[0] !== this.body) {
+      // somebody answers something else, or has sent the length of this text already
+      if (given[0] !== this.body || res.headersSent) {
         this.#isEnded = true
         return end(...given)
       }

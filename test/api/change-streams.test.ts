@@ -444,6 +444,22 @@ describe('a stream', () => {
     expect(events.isOpen).toBe(true)
   })
 
+  it('ends, and gives its place back, where middleware has sent its headers', async () => {
+    const own = new APIRouter().register('books', BookViewSet)
+    const hasty: Koa.Middleware = async (ctx, next) => {
+      await next()
+      ctx.flushHeaders()
+    }
+    const { port, reported } = await serveApp(hasty, own.routes())
+    // more than one caller may have at a time
+    for (let index = 0; index < 12; index++) {
+      const answer = await fetch(`http://127.0.0.1:${port}/books/changes`, { headers: { 'X-User': '24' } })
+      expect(answer.status).toBe(200)
+      expect(await answer.text()).toBe('retry: 1000\n\n')
+    }
+    expect(reported).toEqual([])
+  })
+
   it('gives way, and its place, to what middleware answers instead', async () => {
     const own = new APIRouter().register('books', BookViewSet)
     const instead: Koa.Middleware = async (ctx, next) => {
