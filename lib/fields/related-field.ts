@@ -14,7 +14,7 @@ import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
 import { type KeyName, namesOfValues } from '../queryset/same-keys.js'
 import { type Leading, leaveOutUnseen, visibleRowsIn } from '../queryset/visible-rows.js'
-import { whereKeys } from '../queryset/where-keys.js'
+import { whereAnyKey } from '../queryset/where-keys.js'
 import type { CompositeKey } from './composite-key.js'
 import { ExternalIdField } from './external-id-field.js'
 import {
@@ -196,7 +196,14 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const { column } = this.#keyOf(model)
     if (!stored) throw new ConfigurationError(`${modelName(model)}: has no property "${storedProperty}"`)
     const knex = query.knex() as Queryable
-    const rows = await readColumns(whereKeys(query, column, keys), { stored, key: column })
+    const rows = await readColumns(
+      whereAnyKey(
+        query,
+        [column],
+        keys.map((key) => [key]),
+      ),
+      { stored, key: column },
+    )
     const names = await namesOfValues(column, [...keys, ...rows.map(({ key }) => exactValue(key))], knex)
     const values = rows.map((row) => exactValue(row.stored))
     const storedNames = stored === column ? names.slice(keys.length) : await namesOfValues(stored, values, knex)
@@ -224,7 +231,14 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   ): Promise<readonly unknown[]> {
     const query = this.#chosen(context, leading)
     const knex = query.knex() as Queryable
-    const rows = await readColumns(whereKeys(query, column, keys), { key: column })
+    const rows = await readColumns(
+      whereAnyKey(
+        query,
+        [column],
+        keys.map((key) => [key]),
+      ),
+      { key: column },
+    )
     const names = await namesOfValues(column, [...keys, ...rows.map(({ key }) => exactValue(key))], knex)
     const found = new Set(names.slice(keys.length))
     return keys.filter((_, index) => found.has(names[index] as KeyName))

@@ -7,7 +7,13 @@ import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import { shownRows } from '../queryset/shown-rows.js'
 import type { SqlPart } from '../queryset/sql-part.js'
-import { leaveOutUnseen, type RowCondition, seenTable, type VisibleRows } from '../queryset/visible-rows.js'
+import {
+  leaveOutDeleted,
+  leaveOutUnseen,
+  type RowCondition,
+  seenTable,
+  type VisibleRows,
+} from '../queryset/visible-rows.js'
 
 /** A table on the way. */
 interface Source {
@@ -103,7 +109,7 @@ function isWhole({ model, narrowing, deletedBy }: Source): boolean {
 
 /** The related table, or a query for the part of it that the mapping and the model's own `query()` narrow it to. */
 function sourceOf(source: Source, names: SeenNames, alias: string): SqlPart {
-  const { model, narrowing, deletedBy } = source
+  const { model, narrowing } = source
   const { rows, relatedSchema, seen } = names
   // a queryset may be of a schema of its own
   const schema = relatedSchema ? relatedSchema() : rows && schemaOf(rows) !== undefined ? undefined : names.schema()
@@ -120,7 +126,7 @@ function sourceOf(source: Source, names: SeenNames, alias: string): SqlPart {
   const query = shownBy(model, narrowed(rows ?? model.query(), narrowing))
   // what another view set shows is what it sees
   if (!rows) leaveOutUnseen(query, seen)
-  if (deletedBy !== undefined) void query.whereNull(`${query.tableRefFor(query.modelClass())}.${deletedBy}`)
+  leaveOutDeleted(query, source)
   return {
     sql: '? as ??',
     bindings: [schema === undefined ? query : query.withSchema(schema), alias],

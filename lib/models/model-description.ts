@@ -143,6 +143,11 @@ export function tellsApart(model: ModelDescription, properties: readonly string[
   return isPartitioned && isPart && properties.every((property) => columns.get(property)?.hasDefault === true)
 }
 
+/** The columns of the primary key, as far as the table has them. */
+export function keyColumns({ columns, primaryKey }: Pick<ModelDescription, 'columns' | 'primaryKey'>): Column[] {
+  return primaryKey.flatMap((property) => columns.get(property) ?? [])
+}
+
 /** The relation whose foreign key alone is this property. */
 export function relationOfKey(model: ModelDescription, property: string): RelationDescription | undefined {
   for (const relation of model.relations.values()) {

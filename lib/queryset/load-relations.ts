@@ -8,8 +8,8 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { isHeld, noteHeld } from './held-rows.js'
 import { COUNT, isPart, keepBeside, LIST, loadedBeside, narrowList, type RelatedList } from './related-lists.js'
 import { relatedRows } from './related-rows.js'
-import { keyOrder, orderBy } from './total-order.js'
-import type { VisibleRows } from './visible-rows.js'
+import { orderByKey } from './total-order.js'
+import { leaveOutDeleted, type VisibleRows } from './visible-rows.js'
 
 /** Relations to load, by name, and those to load with each. */
 export interface Relations {
@@ -180,15 +180,6 @@ async function loadPart(model: ModelClass, objects: readonly object[], part: Par
     // a join table may link two objects several times, of which the condition finds all
     keepBeside(object, key, (rows[index] ?? []).slice(0, list.limit))
   }
-}
-
-function leaveOutDeleted(query: AnyQueryBuilder, { deletedBy }: RelationDescription): void {
-  if (deletedBy !== undefined) void query.whereNull(`${query.tableRefFor(query.modelClass())}.${deletedBy}`)
-}
-
-function orderByKey(query: AnyQueryBuilder): void {
-  const model = describeModel(query.modelClass() as ModelClass)
-  orderBy(query, model, keyOrder(model))
 }
 
 function partsOf(objects: readonly object[], key: string): object[] {

@@ -9,7 +9,7 @@ import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { copyTexts, exactTypes, keepJsonTexts, RememberingTypes } from '../models/exact-types.js'
-import type { Column } from '../models/model-description.js'
+import { type Column, keyColumns } from '../models/model-description.js'
 import { type ModelClass, modelName, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import {
@@ -193,8 +193,7 @@ export function severalRows(model: ModelClass): ConfigurationError {
 }
 
 function keyOf(model: ModelClass): readonly string[] {
-  const { columns, primaryKey } = describeModel(model)
-  return primaryKey.map((property) => `${model.tableName}.${(columns.get(property) as Column).column}`)
+  return keyColumns(describeModel(model)).map(({ column }) => `${model.tableName}.${column}`)
 }
 
 function keyValues(object: Model): readonly unknown[] {

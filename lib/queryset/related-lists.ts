@@ -6,8 +6,8 @@ import type { RelationDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { encloseAdded } from './group-conditions.js'
 import { type OwnerKeys, relatedTo } from './related-rows.js'
-import { keyOrder, type OrderTerm, orderBy, orderText } from './total-order.js'
-import { leaveOutUnrelated, visibleRowsOf } from './visible-rows.js'
+import { type OrderTerm, orderByKey, orderText } from './total-order.js'
+import { leaveOutDeleted, leaveOutUnrelated, visibleRowsOf } from './visible-rows.js'
 
 /** How the objects of a relation to many are shown. */
 export interface RelatedList {
@@ -68,13 +68,7 @@ export function narrowList(query: AnyQueryBuilder, list: RelatedList, owners: Li
   const { order, limit } = list
   modifyList(query, list)
   if (limit !== undefined) void query.where(amongFirst(query, list, owners) as never)
-  orderList(query, order)
-}
-
-/** Orders by the declared terms, else by the primary key, after any order that the query has. */
-export function orderList(query: AnyQueryBuilder, order: readonly OrderTerm[]): void {
-  const model = describeModel(query.modelClass() as ModelClass)
-  orderBy(query, model, order.length > 0 ? order : keyOrder(model))
+  orderByKey(query, order)
 }
 
 function modifyList(query: AnyQueryBuilder, { modifiers, order }: Pick<RelatedList, 'modifiers' | 'order'>): void {
@@ -97,7 +91,7 @@ function amongFirst(query: AnyQueryBuilder, list: RelatedList, owners: ListOwner
   const key = primaryKey.map((property) => columns.get(property)?.column ?? property)
   const joined = joinColumns(query, owners)
   const inner = listQuery(list, { owner: model, relation, references: own.references, parent: query })
-  orderList(inner, list.order)
+  orderByKey(inner, list.order)
   const keys = key.map((column) => `${table}.${column}`)
   // what a modifier selects besides is of no use here, and might have the same name
   void inner.limit(list.limit as number).select(keys)
@@ -135,9 +129,7 @@ export function listQuery(
   const query = relatedTo(owner, relation, references).childQueryOf(parent, { fork: true })
   leaveOutUnrelated(query, visibleRowsOf(parent), { owner, relation })
   modifyList(query, list)
-  if (relation.deletedBy !== undefined) {
-    void query.whereNull(`${query.tableRefFor(query.modelClass())}.${relation.deletedBy}`)
-  }
+  leaveOutDeleted(query, relation)
   return query
 }
 

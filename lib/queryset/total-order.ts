@@ -5,8 +5,9 @@
 
 import type { RawBuilder } from 'objection'
 import { oncePer } from '../kernel/once-per.js'
+import { describeModel } from '../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../models/model-description.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { POSITION_TAGS } from './position-tags.js'
 import type { SqlPart } from './sql-part.js'
 
@@ -156,6 +157,12 @@ export function orderBy(
     void query.orderBy(related ? rawOf(query, related.value(query)) : `${table}.${column}`, direction)
   }
   return query
+}
+
+/** Orders by declared terms, else by the primary key, after any order that the query has. */
+export function orderByKey(query: AnyQueryBuilder, declared: readonly OrderTerm[] = []): AnyQueryBuilder {
+  const model = describeModel(query.modelClass() as ModelClass)
+  return orderBy(query, model, declared.length > 0 ? declared : keyOrder(model))
 }
 
 /** What a join would be an error in: PostgreSQL locks no rows that may be missing, groups are not by it, and a union has columns of its own. */

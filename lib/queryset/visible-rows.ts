@@ -106,6 +106,11 @@ export function leaveOutUnrelated(query: AnyQueryBuilder, visible: VisibleRows |
   if (links) addCondition(query, links, query.tableRefFor(join as never))
 }
 
+/** Leaves out rows that are marked as deleted. */
+export function leaveOutDeleted(query: AnyQueryBuilder, { deletedBy }: { deletedBy?: string | undefined }): void {
+  if (deletedBy !== undefined) void query.whereNull(`${query.tableRefFor(query.modelClass())}.${deletedBy}`)
+}
+
 /** Says of each row of a query that a relation leads to it whether the caller sees that; undefined where all are seen. */
 export function isSeenRelated(
   query: AnyQueryBuilder,

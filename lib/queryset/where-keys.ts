@@ -3,7 +3,7 @@
 import type { Model } from 'objection'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
-import type { Column } from '../models/model-description.js'
+import { type Column, keyColumns } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { SqlPart } from './sql-part.js'
 
@@ -13,26 +13,23 @@ export function whereKey<Query extends AnyQueryBuilder>(
   columns: readonly Column[],
   values: readonly unknown[],
 ): Query {
-  const table = query.tableRefFor(query.modelClass())
-  for (const [index, { column }] of columns.entries()) void query.where(`${table}.${column}`, values[index] as string)
+  for (const [index, name] of namesIn(query, columns).entries()) void query.where(name, values[index] as string)
   return query
 }
 
-/** Adds the condition that the column has one of the keys: one array parameter, however many they are (promise R3). */
-export function whereKeys<Query extends AnyQueryBuilder>(query: Query, key: Column, keys: readonly unknown[]): Query {
+/** Columns of the query's table, as the query calls them. */
+export function namesIn(query: AnyQueryBuilder, columns: readonly Column[]): string[] {
   const table = query.tableRefFor(query.modelClass())
-  return query.whereRaw(`?? = any(${arrayCast(key)})`, [`${table}.${key.column}`, [...keys]])
+  return columns.map(({ column }) => `${table}.${column}`)
 }
 
-/** Adds the condition that the columns have one of the keys: one array parameter for each column, however many they are. */
+/** Adds the condition that the columns have one of the keys: one array parameter for each column, however many they are (promise R3). */
 export function whereAnyKey<Query extends AnyQueryBuilder>(
   query: Query,
   columns: readonly Column[],
   keys: readonly (readonly unknown[])[],
 ): Query {
-  const table = query.tableRefFor(query.modelClass())
-  const references = columns.map(({ column }) => `${table}.${column}`)
-  const { sql, bindings } = isOneOf(columns, references, keys)
+  const { sql, bindings } = isOneOf(columns, namesIn(query, columns), keys)
   return query.whereRaw(sql, bindings)
 }
 
@@ -68,8 +65,7 @@ export function whereRows<Query extends AnyQueryBuilder>(query: Query, rows: rea
 
 /** The primary keys of rows, and their columns. */
 export function keysOfRows(model: ModelClass, rows: readonly object[]): RowKeys {
-  const { columns: all, primaryKey } = describeModel(model)
-  const columns = primaryKey.map((property) => all.get(property) as Column)
+  const columns = keyColumns(describeModel(model))
   return { columns, keys: rows.map((row) => columns.map(({ property }) => exactAt(row, property))) }
 }
 

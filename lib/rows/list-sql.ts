@@ -5,8 +5,9 @@
 
 import { describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import { listQuery, orderList } from '../queryset/related-lists.js'
+import { listQuery } from '../queryset/related-lists.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
+import { orderByKey } from '../queryset/total-order.js'
 import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { cellText, objectText, referenceOf } from './json-text.js'
 import type { InnerCount, InnerList, InnerRows, ListCell, RowPlan } from './row-shape.js'
@@ -141,7 +142,7 @@ function rowsOf(list: InnerList, outside: Outside): SqlPart {
   const declared = { relation: relation.name, modifiers: shown?.modifiers ?? [], order: shown?.order ?? [] }
   const query = listQuery(declared, { owner, relation, references, parent: outside.parent })
   const limit = shown?.limit
-  if (limit !== undefined || !order) orderList(query, declared.order)
+  if (limit !== undefined || !order) orderByKey(query, declared.order)
   const table = query.tableRefFor(query.modelClass())
   const model = describeModel(relation.model)
   const columns = [...innerColumns({ plan, model, order: order ?? [] }, true)]

@@ -2,6 +2,7 @@
 
 import type { SerializerContext } from '../fields/field.js'
 import { describeModel } from '../models/describe-model.js'
+import { keyColumns } from '../models/model-description.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement } from '../postgres/run-statement.js'
@@ -84,14 +85,14 @@ export async function whichHold(
   { objects, properties, use, context }: Question,
 ): Promise<readonly ReadonlySet<string>[]> {
   const visible = visibleRowsIn(context)
-  const { columns, primaryKey } = describeModel(model)
+  const description = describeModel(model)
   const knex = (context.knex ?? model.knex()) as Queryable
   const conditions = properties.map((property) => visible?.ofField(model, property, use))
-  const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
+  const key = keyColumns(description)
   if (objects.length === 0 || properties.length === 0 || key.length === 0) return objects.map(() => new Set<string>())
   const rows = keyRows({
     columns: key,
-    values: objects.map((object) => valuesOf(object, primaryKey)),
+    values: objects.map((object) => valuesOf(object, description.primaryKey)),
     table: KEYS,
     names: key.map(({ column }) => column),
   })

@@ -5,7 +5,7 @@ import { type ApiError, Conflict, PermissionDenied } from '../kernel/errors.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { isHeld } from '../queryset/held-rows.js'
@@ -14,7 +14,7 @@ import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { relatedRows } from '../queryset/related-rows.js'
 import { namesOfKeys } from '../queryset/same-keys.js'
-import { keyOrder, orderBy } from '../queryset/total-order.js'
+import { orderByKey } from '../queryset/total-order.js'
 import type { VisibleRows } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { findSame, namesOfRows } from './row-keys.js'
@@ -31,7 +31,7 @@ export async function lockRows(
   if (!first) return []
   const model = modelOf(first)
   const query = whereRows(ownRows(model, knex), rows)
-  const found = (await readExactly(inKeyOrder(query).forNoKeyUpdate())) as Model[]
+  const found = (await readExactly(orderByKey(query).forNoKeyUpdate())) as Model[]
   return findSame(model, rows, { found, knex: knex ?? boundKnex(model) })
 }
 
@@ -77,7 +77,7 @@ export async function lockTargets(
   const targets = links.map(({ target }) => target)
   const isPlain = traitsOf(relation.model).plainQueries
   const narrow = (query: AnyQueryBuilder) =>
-    inKeyOrder(whereRows(isPlain ? query : groupConditions(query), targets)).forNoKeyUpdate()
+    orderByKey(whereRows(isPlain ? query : groupConditions(query), targets)).forNoKeyUpdate()
   const owners = links.map(({ owner }) => owner)
   const related = await relatedTo(owners, { relation, knex, narrow })
   const { model } = relation
@@ -140,9 +140,4 @@ interface Reading extends Partial<Omit<RelatedKeys, 'relation' | 'knex'>> {
 function relatedTo(owners: readonly Model[], { relation, ...reading }: Reading): Promise<readonly Model[][]> | [] {
   const [first] = owners
   return first ? relatedRows({ model: modelOf(first), relation, objects: owners }, reading) : []
-}
-
-function inKeyOrder(query: AnyQueryBuilder): AnyQueryBuilder {
-  const model = describeModel(query.modelClass() as ModelClass)
-  return orderBy(query, model, keyOrder(model))
 }

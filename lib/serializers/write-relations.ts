@@ -13,6 +13,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { modelOf } from '../models/objection.js'
 import { forgetAnswers } from '../queryset/row-answers.js'
 import { areSame } from '../queryset/same-keys.js'
+import { leaveOutDeleted } from '../queryset/visible-rows.js'
 import { allAtOnce } from './all-at-once.js'
 import { checkRelated, checkRows } from './check-written.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
@@ -225,7 +226,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
   const [first] = items
   if (!first) return
   const { relation, bound, field } = first
-  const { relatedProperties, deletedBy } = relation
+  const { relatedProperties } = relation
   const key = { properties: relatedProperties, related: modelOf(first.item.row as Model) }
   const cleared = relation.through ? relatedProperties : clearedColumns(child, key)
   if (cleared.length === 0) {
@@ -250,7 +251,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
       const query = relation.through
         ? related.unrelate()
         : related.patch(buildModel(relation.model, nulls, { patch: true }) as never)
-      if (deletedBy !== undefined) void query.whereNull(`${relation.model.tableName}.${deletedBy}`)
+      leaveOutDeleted(query, relation)
       await query
     },
   })

@@ -7,7 +7,7 @@ import { buildModel, databaseValues } from '../models/build-model.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import { exactAt, exactTypes, keepJsonTexts, RememberingTypes } from '../models/exact-types.js'
 import { showKept } from '../models/kept-values.js'
-import type { Column } from '../models/model-description.js'
+import { type Column, keyColumns } from '../models/model-description.js'
 import { mayKeep, traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
@@ -177,8 +177,9 @@ async function updatePart(
   changes: readonly RowChange[],
   knex: Queryable,
 ): Promise<(readonly [change: RowChange, row: Model])[]> {
-  const { columns, primaryKey } = describeModel(model)
-  const keys = primaryKey.map((property) => columns.get(property) as Column)
+  const description = describeModel(model)
+  const { columns } = description
+  const keys = keyColumns(description)
   const changing = [...columns.values()].filter(({ column }) => changes.some(({ values }) => values.has(column)))
   const sparse = new Set(changing.filter(({ column }) => !changes.every(({ values }) => values.has(column))))
   const sets = changing.map((column, index) =>

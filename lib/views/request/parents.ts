@@ -9,15 +9,15 @@ import { every } from '../../filters/filter.js'
 import { isSafeMethod, withMethod } from '../../http/context.js'
 import { ConfigurationError, NotFound } from '../../kernel/errors.js'
 import { oncePer } from '../../kernel/once-per.js'
-import { describeModel } from '../../models/describe-model.js'
 import { exactAt } from '../../models/exact-types.js'
-import type { Column } from '../../models/model-description.js'
-import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
+import { type Column, keyColumns } from '../../models/model-description.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import type { SqlPart } from '../../queryset/sql-part.js'
-import { keyOrder, orderBy } from '../../queryset/total-order.js'
+import { orderByKey } from '../../queryset/total-order.js'
 import { mayAsk } from '../../queryset/visible-fields.js'
+import { namesIn } from '../../queryset/where-keys.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import type { ForcedValues } from '../../serializers/contract.js'
 import { isDetail } from '../actions.js'
@@ -150,15 +150,15 @@ function foundRow(parent: GenericView, lookup: ObjectLookup, asked: readonly Col
   const { key, values } = lookup
   if (!parent.plan.isPlain) {
     const query = lookup.query()
-    return { sql: '?', bindings: [asked ? first(key, query.clearSelect().select(references(query, asked))) : query] }
+    return { sql: '?', bindings: [asked ? first(key, query.clearSelect().select(namesIn(query, asked))) : query] }
   }
-  const { model, columns, primaryKey } = parent.plan.resource.model
-  const start = new PathStart(model.tableName)
+  const { model } = parent.plan.resource
+  const start = new PathStart(model.model.tableName)
   const scope = parent.scope()
   const conditions = every([...(scope ? [scope(start)] : []), keyIs(start, key.columns, values)])
   const names = (of: readonly Column[]) => of.map(({ column }) => `${start.table}.${column}`)
   const shown = names(asked ?? [])
-  const order = asked && !key.unique ? names(primaryKey.map((property) => columns.get(property) as Column)) : []
+  const order = asked && !key.unique ? names(keyColumns(model)) : []
   const last = order.length === 0 ? '' : ` order by ${order.map(() => '??').join(', ')} limit 1`
   return {
     sql: `(select ${shown.map(() => '??').join(', ') || '1'} from ?? where ${conditions.sql}${last})`,
@@ -172,9 +172,7 @@ function namesOf(columns: readonly Column[]): string {
 
 /** A name that is unique only among the objects of one parent may be found more than once where there is no parent. */
 function first({ unique }: ObjectLookup['key'], query: AnyQueryBuilder): AnyQueryBuilder {
-  if (unique) return query
-  const model = describeModel(query.modelClass() as ModelClass)
-  return orderBy(query, model, keyOrder(model)).limit(1)
+  return unique ? query : orderByKey(query).limit(1)
 }
 
 /** The foreign key that the path decides, with its value; undefined for a view that is not nested. */
@@ -244,7 +242,7 @@ async function find(parent: GenericView, related: readonly Column[] | undefined)
   const lookup = lookupOf(parent)
   const query = lookup.query()
   if (!query.hasSelects() && parent.plan.isPlain) {
-    void query.select(references(query, related ?? lookup.key.columns))
+    void query.select(namesIn(query, related ?? lookup.key.columns))
   }
   const [object] = (await lookedUp(Promise.resolve(readExactly(first(lookup.key, query))))) as object[]
   if (!object) throw new NotFound()
@@ -253,9 +251,4 @@ async function find(parent: GenericView, related: readonly Column[] | undefined)
     await parent.checkObjectPermissions(object)
   }
   return object
-}
-
-function references(query: AnyQueryBuilder, columns: readonly Column[]): string[] {
-  const table = query.tableRefFor(query.modelClass())
-  return columns.map(({ column }) => `${table}.${column}`)
 }

@@ -9,7 +9,7 @@ import { getSecretKey } from '../../kernel/settings.js'
 import { mac } from '../../kernel/signing.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactAt } from '../../models/exact-types.js'
-import type { Column } from '../../models/model-description.js'
+import { type Column, keyColumns } from '../../models/model-description.js'
 import { nativeSql } from '../../postgres/pg-types.js'
 import { type RawRow, runStatement, statementOf } from '../../postgres/run-statement.js'
 import { positionColumn } from '../../queryset/keyset.js'
@@ -90,10 +90,10 @@ export async function readNewVersion(view: GenericView, object: unknown): Promis
     ROW_VERSION.set(view.ctx, versionOf(view, texts))
     return
   }
-  const { columns, primaryKey } = describeModel(view.plan.viewClass.modelClass())
-  const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
-  const values = primaryKey.map((property) => exactAt(object, property))
-  if (key.length < primaryKey.length || values.includes(undefined)) return
+  const description = describeModel(view.plan.viewClass.modelClass())
+  const key = keyColumns(description)
+  const values = key.map(({ property }) => exactAt(object, property))
+  if (key.length < description.primaryKey.length || values.includes(undefined)) return
   ROW_VERSION.set(view.ctx, await readVersion(view, key, values))
 }
 

@@ -14,7 +14,7 @@ import { PathStart } from '../../filters/field-path.js'
 import { isDescribing } from '../../http/context.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { Column } from '../../models/model-description.js'
-import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { type RawRow, readsRawRows } from '../../postgres/run-statement.js'
 import { conditionKey, type KeyedCondition, readsOwnRow } from '../../queryset/condition-key.js'
@@ -26,8 +26,8 @@ import { type HeldKey, holdOne, severalRows } from '../../queryset/one-row.js'
 import { ownCondition } from '../../queryset/own-condition.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { askedOf, askOnChange, type ToTell } from '../../queryset/row-answers.js'
-import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
-import { isOneOf } from '../../queryset/where-keys.js'
+import { type OrderTerm, orderByKey } from '../../queryset/total-order.js'
+import { isOneOf, namesIn } from '../../queryset/where-keys.js'
 import { allowsRows } from '../../serializers/check-written.js'
 import { type GenericView, knexOf } from '../generic-view.js'
 import { confirmParentsAgain } from '../request/parents.js'
@@ -93,7 +93,7 @@ async function holdFound(view: GenericView, wanted: WantedRows): Promise<HeldRow
   }
   const query = own ?? visibleQuery(view)
   const conditions = watchConditions(query)
-  narrow(query, referencesIn(query, wanted), wanted)
+  narrow(query, namesIn(query, wanted.key.columns), wanted)
   if (!wanted.terms?.length && isLockable(query)) {
     const objects = await readAll(lock(view, orderByKey(query.clone().clearOrder())))
     const isSettled = conditions.readOwnRow && !secured && !isView
@@ -189,7 +189,7 @@ async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]
   narrow(rows, names, wanted)
   if (!view.plan.resource.isWholeTable || view.scope()) {
     const visible = visibleQuery(view)
-    const references = referencesIn(visible, wanted)
+    const references = namesIn(visible, key.columns)
     narrow(visible, references, wanted)
     // DISTINCT ON chooses by the order
     const unordered = visible.has('distinctOn') ? visible : visible.clearOrder()
@@ -214,11 +214,6 @@ export async function holdRow(
   values: readonly unknown[],
 ): Promise<RawRow | undefined> {
   return (await runRows(view, lock(view, versionRow(view, key, values))))[0]
-}
-
-function referencesIn(query: AnyQueryBuilder, { key }: WantedRows): string[] {
-  const table = query.tableRefFor(query.modelClass())
-  return key.columns.map(({ column }) => `${table}.${column}`)
 }
 
 function narrow(
@@ -249,15 +244,6 @@ function lock<Query extends Lockable | Knex.QueryBuilder>(view: GenericView, que
   const lockable = query as Lockable
   void (view.ctx.method === 'DELETE' ? lockable.forUpdate() : lockable.forNoKeyUpdate())
   return query
-}
-
-function orderByKey(query: AnyQueryBuilder): AnyQueryBuilder {
-  const model = describeModel(query.modelClass() as ModelClass)
-  return orderBy(
-    query,
-    model,
-    model.primaryKey.map((property) => ({ property, descending: false })),
-  )
 }
 
 async function readAll(query: AnyQueryBuilder): Promise<Model[]> {

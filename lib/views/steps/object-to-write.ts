@@ -7,7 +7,7 @@ import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError, Conflict, NotFound } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
-import type { Column } from '../../models/model-description.js'
+import { keyColumns } from '../../models/model-description.js'
 import { isModelClass, modelOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { isHeld } from '../../queryset/held-rows.js'
@@ -97,8 +97,8 @@ export async function isFound(view: GenericView): Promise<boolean> {
  */
 async function holdChosen(view: GenericView, chosen: object): Promise<object> {
   const model = view.plan.viewClass.modelClass()
-  const { columns, primaryKey, lockable } = describeModel(model)
-  const key = primaryKey.map((property) => columns.get(property))
+  const description = describeModel(model)
+  const key = keyColumns(description)
   let object = chosen
   let held: string | undefined
   for (let choice = 0; choice < MOST_CHOICES; choice++) {
@@ -106,8 +106,9 @@ async function holdChosen(view: GenericView, chosen: object): Promise<object> {
     const chosenModel: unknown = modelOf(object)
     if (!isModelClass(chosenModel) || chosenModel.tableName !== model.tableName) return object
     const own = object as Model
-    if (isHeld(own, transactionOf(view)) || held === keyOf(own) || refusesLocks(view) || !lockable) return object
-    if (!key.every((column): column is Column => column !== undefined) || exactKey(own) == null) return object
+    if (isHeld(own, transactionOf(view)) || held === keyOf(own) || refusesLocks(view) || !description.lockable)
+      return object
+    if (key.length < description.primaryKey.length || exactKey(own) == null) return object
     const texts = await holdRow(view, key, [exactKey(own)].flat())
     if (!texts) throw new NotFound()
     ROW_VERSION.set(view.ctx, versionOf(view, texts))

@@ -6,15 +6,14 @@ import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { PermissionDenied } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
-import { exactKey } from '../../models/exact-key.js'
 import { copyTexts } from '../../models/exact-types.js'
-import type { Column, ModelDescription } from '../../models/model-description.js'
+import { keyColumns, type ModelDescription } from '../../models/model-description.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import { whereKeys, whereRows } from '../../queryset/where-keys.js'
+import { whereRows } from '../../queryset/where-keys.js'
 import { findSame } from '../../serializers/row-keys.js'
 import type { GenericView } from '../generic-view.js'
 
@@ -31,13 +30,13 @@ export async function readAgain(
   isStale = false,
 ): Promise<void> {
   const description = describeModel(view.plan.viewClass.modelClass())
-  const key = description.primaryKey.flatMap((property) => description.columns.get(property) ?? [])
+  const key = keyColumns(description)
   const saved = (objects as readonly Loose[]).filter((object) => key.every(({ property }) => object[property] != null))
   if (saved.length === 0 || key.length === 0) return
   const knex = view.trx ?? view.knex
   // an application's own queryset may have forgotten it
   if (knex) void query.transacting(knex as Knex.Transaction)
-  const found = (await readExactly(byKeys(query.clone(), key, saved))) as readonly Loose[]
+  const found = (await readExactly(whereRows(groupConditions(query.clone()), saved))) as readonly Loose[]
   const database = query.knex() as Queryable
   const same = await findSame(description.model, saved, { found, knex: database })
   const replaceBy = (rows: readonly (Loose | undefined)[]) => (object: Loose, index: number) => {
@@ -55,16 +54,6 @@ export async function readAgain(
 }
 
 type Loose = Model & Record<string, unknown>
-
-function byKeys(query: AnyQueryBuilder, key: readonly Column[], objects: readonly Loose[]): AnyQueryBuilder {
-  const named = groupConditions(query)
-  const keys = objects.map(exactKey)
-  const [column, ...others] = key as readonly [Column]
-  if (others.length === 0) return whereKeys(named, column, keys)
-  const table = named.tableRefFor(named.modelClass())
-  const names = key.map((part) => `${table}.${part.column}`)
-  return named.whereInComposite(names as never, keys as never)
-}
 
 /** Columns that the query leaves out are not shown either. */
 function replace(object: Loose, seen: Model, { columns }: ModelDescription): void {
