@@ -102,6 +102,10 @@ const TABLES = `
     r.relkind not in ('r', 'p') or r.relhasrules or met.foreign as indirect, met.before, met.after, met.deferred
   from named join met using (ordinal) join pg_class r on r.oid = named.table`
 
+/** What a column is filled with that an INSERT leaves out: its own default, else that of its type, a domain's. */
+const defaultOf = (column: string, own: string) =>
+  `coalesce(pg_get_expr(${own}.adbin, ${own}.adrelid), (select y.typdefault from pg_type y where y.oid = ${column}.atttypid))`
+
 const COLUMNS = `
   with w as materialized (
     select w.ordinal, to_regclass(w.name)::oid as table from unnest(?::text[]) with ordinality as w(name, ordinal)
@@ -166,21 +170,21 @@ const COLUMNS = `
     ) e on true
   )
   select w.ordinal, a.attname as name, a.attnotnull or t.strict as notnull, a.attidentity as identity,
-    a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
+    a.attgenerated as generated, ${defaultOf('a', 'd')} as default,
     -- of a view: what is computed, and a key that the table below it makes
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k where k.cascades) as cascades,
     t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, t.labels, t.domain, t.ordered, t.equated,
     -- heirs that have the default of a column count on together
-    r.relkind <> 'p' and pg_get_expr(d.adbin, d.adrelid) like 'nextval(%' and not exists (
+    r.relkind <> 'p' and ${defaultOf('a', 'd')} like 'nextval(%' and not exists (
       with recursive heirs as (
         select h.inhrelid as oid from pg_inherits h where h.inhparent = r.oid
         union select h.inhrelid from heirs join pg_inherits h on h.inhparent = heirs.oid
       )
       select from heirs join pg_attribute own on own.attrelid = heirs.oid and own.attname = a.attname
       left join pg_attrdef other on other.adrelid = own.attrelid and other.adnum = own.attnum
-      where pg_get_expr(other.adbin, other.adrelid) is distinct from pg_get_expr(d.adbin, d.adrelid)
+      where ${defaultOf('own', 'other')} is distinct from ${defaultOf('a', 'd')}
     ) as counted,
     (select quote_ident(n.nspname) || '.' || quote_ident(c.collname) from pg_collation c join pg_namespace n on n.oid = c.collnamespace
       where c.oid = a.attcollation and not c.collisdeterministic) as collation,
@@ -192,7 +196,7 @@ const COLUMNS = `
   join types t on t.declared = a.atttypid
   left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
   cross join lateral (
-    select coalesce(bool_or(key.attidentity <> '' or pg_get_expr(filled.adbin, filled.adrelid) like 'nextval(%'), false) as key
+    select coalesce(bool_or(key.attidentity <> '' or ${defaultOf('key', 'filled')} like 'nextval(%'), false) as key
     from pg_rewrite w join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
     join pg_attribute key on key.attrelid = d.refobjid and key.attnum = d.refobjsubid and key.attname = a.attname
     left join pg_attrdef filled on filled.adrelid = key.attrelid and filled.adnum = key.attnum

@@ -33,6 +33,8 @@ export interface CatalogueColumn {
   readonly cascades: boolean
   /** Filled by the database and not to be written: an identity, a serial or a generated column. */
   readonly generated: boolean
+  /** GENERATED ALWAYS AS an expression, of other columns of its row. */
+  readonly isComputed: boolean
   readonly maxLength: number | undefined
   /** All digits of a numeric; digits after the point of a time's or an interval's seconds. */
   readonly precision: number | undefined
@@ -260,11 +262,13 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     oid: Number(row.oid),
     collation: row.collation ?? undefined,
     notNull: row.notnull,
-    hasDefault: row.default !== null,
+    // PostgreSQL keeps DEFAULT NULL of a column whose domain has a default
+    hasDefault: row.default !== null && !row.default.startsWith('NULL::'),
     referenced: row.referenced,
     cascades: row.cascades,
     generated:
       row.readonly || row.identity !== '' || row.generated !== '' || (row.default?.startsWith('nextval(') ?? false),
+    isComputed: row.generated !== '',
     maxLength: base === 'name' ? NAME_LENGTH : limited && TEXTS.has(base) ? row.mod - 4 : undefined,
     precision: limited && base === 'numeric' ? ((row.mod - 4) >> 16) & 0xffff : secondsPlaces(base, row.mod),
     // eleven bits, signed (PostgreSQL 15 allows a negative scale)

@@ -48,6 +48,7 @@ function describeColumn(from: ColumnSources): Column {
     required,
     hasDefault,
     auto,
+    isComputed: stored?.isComputed ?? false,
     primary: from.primary,
     unique: from.unique || (from.primary && !from.composite),
     maxLength: smaller(stored?.maxLength, schema.maxLength),

@@ -30,7 +30,9 @@ export function constraintSubject(
         : undefined,
     isMade: (table, constraint) => {
       const properties = (isOwn(table) && model?.constraints.get(constraint)) || []
-      return properties.length > 0 && properties.every((name) => model?.columns.get(name)?.auto === true)
+      const columns = properties.map((name) => model?.columns.get(name))
+      // what PostgreSQL computes of other columns a client can mend
+      return columns.length > 0 && columns.every((column) => column?.auto === true && !column.isComputed)
     },
     fieldOf: (table, column) => (isOwn(table) ? fieldAmong(columnNamed(column)) : undefined),
     valueOf: (name) => {

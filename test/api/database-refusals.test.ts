@@ -1,6 +1,7 @@
 /** What only the database refuses: values, triggers, sequences and constraints, as a client sees it. */
 import { setImmediate } from 'node:timers/promises'
 import {
+  bulkModelViewSet,
   FieldFilter,
   ModelSerializer,
   NestedRouter,
@@ -53,6 +54,11 @@ const SCHEMA = `
   create table bookings (id serial primary key, room int, starts int, ends int, note text,
     constraint free exclude using gist (int4range(room, room, '[]') with &&, int4range(starts, ends) with &&));
   create table shelves (id serial primary key, code text, constraint one_code unique (code));
+
+  create table pages (
+    site int not null default 1, title text not null, slug text generated always as (lower(title)) stored primary key,
+    code int generated always as (site * 100) stored unique
+  );
 
   create table typed (id serial primary key, bits bit(3), span int4range, page xml, address macaddr, counts int[]);
 `
@@ -366,6 +372,25 @@ describe('RAISE EXCEPTION in a trigger', () => {
     const client = await serveViews({ sundays: view })
     expect(await client.send('POST', '/sundays', { title: 'x' })).toMatchObject(NO_FIELD('Nothing on Sundays'))
     expect((await client.get('/sundays')).json).toEqual([])
+  })
+})
+
+describe('a unique column that PostgreSQL computes of others', () => {
+  it('is 400 where it is taken, under its own name where it is shown', async () => {
+    const Page = tableOf('pages', { idColumn: 'slug' })
+    const client = await serveViews({
+      pages: viewOf(Page, serializerOf(Page, ['slug', 'title', 'site'])),
+      lists: bulkModelViewSet(Page, { serializerClass: serializerOf(Page, ['slug', 'title', 'site']) }),
+    })
+    const created = await client.send('POST', '/pages', { title: 'One' })
+    expect(created).toMatchObject({ status: 201, json: { slug: 'one' } })
+    expect((await client.send('POST', '/pages', { title: 'Two', site: 2 })).status).toBe(201)
+    const taken = { status: 400, json: { errors: { slug: ['This field must be unique.'] } } }
+    expect(await client.send('POST', '/pages', { title: 'ONE', site: 3 })).toMatchObject(taken)
+    expect(await client.send('PATCH', '/pages/two', { title: 'one' })).toMatchObject(taken)
+    expect(await client.send('POST', '/lists/bulk', [{ title: 'oNe', site: 3 }])).toMatchObject({ status: 400 })
+    expect(await client.send('PATCH', '/pages/two', { site: 1 })).toMatchObject(NO_FIELD('This field must be unique.'))
+    expect(client.reported).toEqual([])
   })
 })
 

@@ -85,6 +85,16 @@ const SCHEMA = `
   create table told_inserts (id int primary key, note text);
   create rule logged as on insert to told_inserts do instead insert into log values (new.id, new.note) returning log.*;
 
+  create domain token as uuid default gen_random_uuid();
+  create domain rank as int not null default 7;
+  create domain high_rank as rank check (value > 5);
+  create sequence numbers;
+  create domain number as bigint default nextval('numbers');
+  create table ranked (
+    id token primary key, number number not null, rank high_rank, own high_rank default 9, none rank not null default null,
+    note text
+  );
+
   create table tagged (id int primary key, tags int[]);
   insert into tagged values (1, '{1,2}'), (2, '{1,null}');
 `
@@ -98,6 +108,28 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 const idsOf = ({ json }: { json: any }) => (json.results ?? json).map(({ id }: { id: unknown }) => id)
+
+describe('a column whose domain has a default', () => {
+  it('may be left out, a key too, and is told as one that may', async () => {
+    const Ranked = tableOf('ranked')
+    const shown = serializerOf(Ranked, ['id', 'number', 'rank', 'own', 'none', 'note'])
+    const api = routerOf({ ranked: viewOf(Ranked, shown) })
+    await api.prepare()
+    const client = await serving(api.routes())
+    onTestFinished(() => client.close())
+    const { status, headers, json } = await client.send('POST', '/ranked', { none: 1, note: 'a' })
+    expect([status, json]).toEqual([201, { id: json.id, number: 1, rank: 7, own: 9, none: 1, note: 'a' }])
+    expect((await client.get(String(headers['location']))).json).toEqual(json)
+    const many = await client.send('POST', '/ranked', { rank: 8, own: 6, none: 2, number: 50 })
+    expect(many.json).toMatchObject({ number: 2, rank: 8, own: 6, none: 2, note: null })
+    const { components } = api.getSchema({ title: 'Ranks', version: '1' })
+    expect(components.schemas[`${shown.schemaName}Input`]).toMatchObject({ required: ['none'] })
+    expect((await client.send('POST', '/ranked', {})).json.errors).toEqual({ none: ['This field is required.'] })
+    expect((await client.send('POST', '/ranked', { none: 3, rank: null })).json.errors).toEqual({
+      rank: ['This field may not be null.'],
+    })
+  })
+})
 
 describe('a domain over an enum', () => {
   const Bug = tableOf('bugs')

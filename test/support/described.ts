@@ -90,6 +90,7 @@ function columnOf(column: string, described: DescribedType, isKey: boolean): Cat
     isEquated: true,
     isDeterministic: true,
     isCounted: isKey,
+    isComputed: false,
     checks: [],
   }
 }
