@@ -1,6 +1,7 @@
 /** Heeds `Prefer` on hand-written routes. */
 import { isSafeMethod, type Middleware } from '../lib/http/context.js'
 import { type Preferences, preferencesOf } from '../lib/http/prefer.js'
+import { isStreamed } from '../lib/http/response-body.js'
 
 /**
  * Reads `Prefer` (RFC 7240) into `ctx.state.preferences`: `{ returns: 'minimal' | 'representation' | undefined, strict: boolean }`.
@@ -17,7 +18,7 @@ export function prefer(): Middleware {
     const { returns } = preferences
     const { status, body } = ctx
     if (!returns || isSafeMethod(ctx.method) || ctx.headerSent || ctx.respond === false) return
-    if (status >= 300 || body === null || body === undefined || isStreamed(body)) return
+    if (!(status === 200 || status === 201) || body === null || body === undefined || isStreamed(body)) return
     ctx.vary('Prefer')
     ctx.append('Preference-Applied', `return=${returns}`)
     if (returns === 'representation') return
@@ -26,10 +27,4 @@ export function prefer(): Middleware {
     ctx.body = null
     if (status === 201) ctx.status = status
   }
-}
-
-/** What is read elsewhere may have begun. */
-function isStreamed(body: unknown): boolean {
-  if (typeof body !== 'object' || body === null || body instanceof Uint8Array) return false
-  return 'pipe' in body || body instanceof ReadableStream || body instanceof Blob || body instanceof Response
 }

@@ -20,12 +20,12 @@ export class UnknownAppVersion extends ApiError {
  * @throws UnknownAppVersion
  */
 export function routeVersion(ctx: Context, { backends, defaultVersion, versions }: VersionTable): void {
+  ctx.vary('X-App-Requested-Version, Cookie')
   const requested = requestedVersion(ctx) || defaultVersion
   if (requested === undefined) return
   const backend = backends.get(requested)
   if (backend === undefined) throw new UnknownAppVersion(versions)
   ctx.set('x-backend-target', backend)
-  ctx.vary('X-App-Requested-Version, Cookie')
 }
 
 /** What the header asks for, else the cookie; a cookie that cannot be decoded asks for what there is not. */

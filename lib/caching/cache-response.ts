@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import { type Context, isAnonymous, isSafeMethod, RequestSlot } from '../http/context.js'
 import { matchesWeakly, namesTag } from '../http/entity-tags.js'
+import { isStreamed } from '../http/response-body.js'
 import { renderPending } from '../http/response-end.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { frame } from '../kernel/signing.js'
@@ -150,11 +151,6 @@ function bytesOf(ctx: Context): string | Uint8Array | undefined {
   if (text === undefined) return undefined
   ctx.body = text
   return text
-}
-
-function isStreamed(body: object): boolean {
-  if ('pipe' in body && typeof body.pipe === 'function') return true
-  return body instanceof ReadableStream || body instanceof Blob || body instanceof Response
 }
 
 /** A cookie is its caller's, whoever sets it: the session's middleware does so when the handler has long returned. */

@@ -56,7 +56,8 @@ const ENTITY_HEADERS = [
  * a problem (RFC 9457) where `problemDetails` is set and the client asks for one. Headers set by earlier middleware stay.
  *
  * - An `ApiError` is shown as it is.
- * - An error of other middleware with a `status` of 4xx keeps it, and its message if `expose` is true (as http-errors has it).
+ * - An error of other middleware with a `status` of 4xx keeps it, and its message if `expose` is true (as http-errors has it),
+ *   but for one of the operating system.
  * - What Koa throws since the request's target is no URL is a 404.
  * - Anything else is a 500 that says nothing.
  * - A `ClientGone` is answered by nothing: the status of 499 is for the application's log only.
@@ -135,14 +136,15 @@ function answerFor(error: unknown): Answer {
     return answers ? error : UNHANDLED
   }
   if (typeof error !== 'object' || error === null) return UNHANDLED
-  const { status, statusCode, expose, message, headers } = error as Record<string, unknown>
+  const { status, statusCode, expose, message, headers, syscall } = error as Record<string, unknown>
   const code = status ?? statusCode
   if (typeof code !== 'number' || code < 400 || code > 499) return UNHANDLED
   const reason = STATUS_CODES[code]
   if (reason === undefined) return UNHANDLED
   return {
     status: code,
-    detail: expose === true && typeof message === 'string' ? message : reason,
+    // that of the system names files: koa-send throws it with a 404
+    detail: expose === true && typeof message === 'string' && syscall === undefined ? message : reason,
     headers: typeof headers === 'object' && headers !== null ? { ...headers } : {},
   }
 }

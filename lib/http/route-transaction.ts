@@ -8,6 +8,7 @@ import { noteDatabase } from '../postgres/watch-statements.js'
 import { reportError } from './answer-error.js'
 import type { Context } from './context.js'
 import { type DatabaseOptions, type DatabaseScope, databaseScope, knexInScope, roleRefusal } from './database-role.js'
+import { mayFailUnsent } from './response-body.js'
 
 export class RouteDatabase {
   /** Whose it is, for messages: `transaction()`. */
@@ -43,6 +44,7 @@ export class RouteDatabase {
       state['trx'] = trx
       ctx['afterCommit'] = (waiting: AfterCommitWork) => afterCommit(trx, waiting)
       await work(trx)
+      mayFailUnsent(ctx)
     }
     try {
       const report = (error: unknown) => reportError(ctx, error)

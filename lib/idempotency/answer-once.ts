@@ -2,6 +2,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { type Context, splitTarget } from '../http/context.js'
+import { mayFailUnsent } from '../http/response-body.js'
 import { hasRefused } from '../http/route-transaction.js'
 import { ApiError, BadRequest } from '../kernel/errors.js'
 import { isContainer, Numeral, numeralAt } from '../kernel/json-numerals.js'
@@ -80,6 +81,7 @@ export async function answerOnce(
   }
   if (settings) await applySettings(trx, settings)
   await perform()
+  mayFailUnsent(ctx)
   if (hasRefused(ctx)) return false
   const role = settings && (await leaveRole(trx))
   const answer = await bounded(ctx, keptAnswer(ctx), { table, trx, caller })

@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
+import { isStreamed } from '../http/response-body.js'
 import { renderPending } from '../http/response-end.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
@@ -284,13 +285,6 @@ function bodyOf(ctx: Context): Buffer | null | undefined {
   if (Buffer.isBuffer(body)) return Buffer.from(body)
   // as Koa writes it
   return isStreamed(body) ? undefined : Buffer.from(JSON.stringify(body))
-}
-
-function isStreamed(body: unknown): boolean {
-  const { pipe } = Object(body) as { readonly pipe?: unknown }
-  return (
-    typeof pipe === 'function' || body instanceof Blob || body instanceof ReadableStream || body instanceof Response
-  )
 }
 
 /** Gives a kept answer. */

@@ -8,6 +8,7 @@ import type { Knex } from 'knex'
 import { reportError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { isAskedInProcess } from '../http/in-process.js'
+import { mayFailUnsent } from '../http/response-body.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
@@ -127,7 +128,10 @@ export class ReplicaSet {
   /** Lets the client remember how far its write has come. Called after the commit, before the answer is sent. */
   async wrote(ctx: Context): Promise<void> {
     const { cookie = 'consistency_token', header = 'Consistency-Token', maxAge } = this.#options
+    mayFailUnsent(ctx)
     const token = writeToken(await this.#written())
+    // by the action itself, which still may be at it
+    if (ctx.headerSent) return
     if (header !== null) ctx.set(header, token)
     if (cookie === null) return
     ctx.cookies.set(cookie, token, {

@@ -1,4 +1,6 @@
+import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
@@ -46,6 +48,13 @@ describe('errors()', () => {
     })
     expect(await send({ path: '/mine' })).toMatchObject({ status: 404, text: 'mine' })
     expect(await send({ path: '/' })).toMatchObject({ status: 200, text: 'mine' })
+  })
+
+  it('shows no path of an error of the operating system, as koa-send throws it', async () => {
+    const { send } = await serving(async (ctx) => {
+      await stat(join(tmpdir(), 'nothing.txt')).catch((error: Error) => ctx.throw(404, error))
+    })
+    expect((await send({ path: '/' })).text).toBe('{"detail":"Not Found","status":404}')
   })
 
   it('answers errors of the database', async () => {

@@ -46,11 +46,13 @@ describe('prefer() before a hand-written route', () => {
     expect(answer.headers).not.toHaveProperty('preference-applied')
   })
 
-  it('leaves redirects, empty answers and streams as they are', async () => {
+  it('leaves redirects, empty answers, streams and what is neither done nor made as they are', async () => {
     const answers: [(ctx: Context) => void, number, string][] = [
       [(ctx) => Object.assign(ctx, { status: 303, body: 'see' }), 303, 'see'],
       [(ctx) => ctx.redirect('/elsewhere'), 302, expect.stringContaining('elsewhere')],
       [(ctx) => Object.assign(ctx, { status: 202, body: null }), 204, ''],
+      [(ctx) => Object.assign(ctx, { status: 202, body: 'to come' }), 202, 'to come'],
+      [(ctx) => Object.assign(ctx, { status: 207, body: 'several' }), 207, 'several'],
       [(ctx) => Object.assign(ctx, { body: Readable.from(['a']) }), 200, 'a'],
     ]
     for (const [handler, status, text] of answers) {

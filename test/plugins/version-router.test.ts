@@ -54,12 +54,12 @@ describe('versionRouter()', () => {
     expect([answer.status, asked, answer.headers['set-cookie']]).toEqual([200, 1, undefined])
   })
 
-  it('sets nothing without a default', async () => {
+  it('sets no backend without a default, and says what else would set one', async () => {
     const ask = await serving({ versionMap })
     expect(versionRouter({ versionMap }).name).toBe('routeByVersion')
     for (const headers of [{}, { 'X-App-Requested-Version': '' }, { Cookie: 'app_version=' }]) {
       const answer = await ask({ ...headers, 'x-backend-target': 'evil' })
-      expect(answer).toMatchObject({ status: 200, headers: { vary: 'Accept' } })
+      expect(answer).toMatchObject({ status: 200, headers: { vary: 'X-App-Requested-Version, Cookie, Accept' } })
       expect(answer.headers).not.toHaveProperty('x-backend-target')
     }
   })

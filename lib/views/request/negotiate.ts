@@ -1,6 +1,7 @@
 /** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views. */
 
 import { type Context, requestedFormat, WITH_CONTENT } from '../../http/context.js'
+import { isStreamed } from '../../http/response-body.js'
 import { atResponseEnd } from '../../http/response-end.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { type Policies, resolvePolicies } from '../../kernel/policy.js'
@@ -84,15 +85,5 @@ export function renderAnswer(ctx: Context, { renderers, formats, basename }: Neg
 
 /** What Koa would write as JSON. */
 function isData(body: unknown): body is object {
-  return (
-    typeof body === 'object' &&
-    body !== null &&
-    !(
-      body instanceof Uint8Array ||
-      body instanceof Blob ||
-      body instanceof ReadableStream ||
-      body instanceof Response
-    ) &&
-    !('pipe' in body && typeof body.pipe === 'function')
-  )
+  return typeof body === 'object' && body !== null && !(body instanceof Uint8Array) && !isStreamed(body)
 }

@@ -1,9 +1,10 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
-import { FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
+import { type Context, FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
 import { knexInScope } from '../../http/database-role.js'
 import type { Preferences } from '../../http/prefer.js'
+import { mayFail, mayFailUnsent } from '../../http/response-body.js'
 import { callersKey } from '../../idempotency/rule.js'
 import { NotFound } from '../../kernel/errors.js'
 import { type ParsedBody, parseBody } from '../../parsers/parser.js'
@@ -11,7 +12,7 @@ import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { declaredParameters } from '../action-parameters.js'
-import type { GenericPlan } from '../action-plan.js'
+import type { ActionPlan, GenericPlan } from '../action-plan.js'
 import type { GenericView } from '../generic-view.js'
 import type { Replicas } from '../replicas.js'
 import { resourceOf } from '../resource.js'
@@ -104,7 +105,7 @@ function call(view: View): unknown {
   const takes = inputSerializer ?? querySerializer
   if (takes || resource?.asks || mayBeKey || parents.length > 0 || answerSchema || preferences || isStrict)
     return callChecked(view, preferences)
-  return methodOf(view).call(view)
+  return runMethod(view)
 }
 
 async function callChecked(view: View, preferences: Preferences | undefined): Promise<unknown> {
@@ -116,10 +117,9 @@ async function callChecked(view: View, preferences: Preferences | undefined): Pr
   }
   if (action === 'retrieve' && resource) await readWholeKey(view as GenericView)
   if (preferences?.strict || isStrict) handleStrictly(view as GenericView, preferences?.strict === true)
-  const method = methodOf(view)
   const asked = querySerializer ? [await readQuery(view, querySerializer)] : []
   const taken = inputSerializer ? [await readInput(view, inputSerializer)] : []
-  const result = method.call(view, ...taken, ...asked)
+  const result = runMethod(view, ...taken, ...asked)
   const own = answerSchema ? checkedAnswer(view, answerSchema, await result) : result
   const checked = resource?.asks ? enclose(view as GenericView, await own) : own
   return preferences?.returns ? preferredAnswer(view, preferences.returns, await checked) : checked
@@ -148,8 +148,19 @@ async function readWholeKey(view: GenericView): Promise<void> {
 
 type Method = (...given: unknown[]) => unknown
 
-function methodOf(view: View): Method {
-  return (view as unknown as Record<string, Method>)[view.plan.action] as Method
+function runMethod(view: View, ...given: unknown[]): unknown {
+  const plan: Partial<Pick<GenericPlan, 'isOurs'>> & ActionPlan = view.plan
+  const method = (view as unknown as Record<string, Method>)[plan.action] as Method
+  const result = method.call(view, ...given)
+  return plan.isOurs ? result : withStream(view.ctx, result)
+}
+
+/** What code of the application has answered, which may be a stream. */
+async function withStream(ctx: Context, answer: unknown): Promise<unknown> {
+  const data = await answer
+  mayFail(data)
+  mayFailUnsent(ctx)
+  return data
 }
 
 /** The body, validated for the action. @throws ValidationError */

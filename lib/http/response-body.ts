@@ -1,0 +1,24 @@
+/** Bodies of answers that are streams, or are read as such. */
+import { Stream } from 'node:stream'
+import type { Context } from './context.js'
+
+/** True for a body that can be read only once, as it is sent. */
+export function isStreamed(body: unknown): boolean {
+  const { pipe } = Object(body) as { readonly pipe?: unknown }
+  return (
+    typeof pipe === 'function' || body instanceof Blob || body instanceof ReadableStream || body instanceof Response
+  )
+}
+
+/**
+ * Lets a stream fail before it is sent, as while a transaction is committed: Koa 3 hears of that only as it sends, and not
+ * at all for HEAD, and an `error` event that nobody hears ends the process.
+ */
+export function mayFail(body: unknown): void {
+  if (body instanceof Stream) body.on('error', () => {})
+}
+
+/** The same of the body of an answer that is not sent at once. */
+export function mayFailUnsent({ body }: Context): void {
+  mayFail(body)
+}
