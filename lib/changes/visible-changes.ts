@@ -21,6 +21,7 @@ import { whereAnyKey } from '../queryset/where-keys.js'
 import type { GenericView } from '../views/generic-view.js'
 import { visibleQuery } from '../views/steps/visible-query.js'
 import { clientKey, formerTexts } from './change-log.js'
+import { namesColumn, timesRead } from './named-columns.js'
 import { policyCondition } from './policy-condition.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
 import {
@@ -68,7 +69,7 @@ export class VisibleChanges {
     const { text, values } = nativeSql(query.toKnexQuery())
     const { settings } = scopeOf(this.#knex) ?? {}
     this.#isWhole = plan.resource.isWholeTable && view.scope() === undefined
-    this.#asksEach = readsWholeRows(query) && [...text.matchAll(named(this.#table, '(?!\\s*\\.)'))].length === 1
+    this.#asksEach = readsWholeRows(query) && timesRead(text, this.#table) === 1
     this.group = writeJson([
       plan.viewClass.name,
       plan.basename,
@@ -302,7 +303,7 @@ export class VisibleChanges {
   }
 
   #namedBy(text: string, tables: readonly string[]): readonly Column[] {
-    const asks = ({ column }: Column) => asksFor(text, tables, writtenName(this.#knex, column))
+    const asks = ({ column }: Column) => namesColumn(text, tables, writtenName(this.#knex, column))
     return [...describeModel(this.#model).columns.values()].filter(asks)
   }
 
@@ -344,19 +345,4 @@ interface SeenPlace {
 /** True where PostgreSQL refuses a value: by its type (SQLSTATE class 22; 426 of some extensions'), or by the CHECK of a domain (23). */
 function isOfValue(error: unknown): boolean {
   return /^(?:22|23|426)/.test(sqlStateOf(error) ?? '')
-}
-
-/** True for SQL that names a column, by itself or behind a name of its table. */
-function asksFor(text: string, tables: readonly string[], column: string): boolean {
-  for (const { groups } of text.matchAll(named(column))) {
-    const { table } = groups ?? {}
-    if (table === undefined || tables.includes(table)) return true
-  }
-  return false
-}
-
-/** Finds a name in SQL, with quotes or without, and what stands before its dot. */
-function named(name: string, behind = ''): RegExp {
-  const own = name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`(?:"?(?<table>[\\w$]+)"?\\s*\\.\\s*)?(?<![\\w$"])"?${own}"?(?![\\w$"])${behind}`, 'g')
 }

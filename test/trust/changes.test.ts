@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Postgres, startPostgres } from '../../examples/support/postgres.js'
 import { ensureChangesTable, type ReadChange, readChanges, recordChange } from '../../lib/changes/index.js'
 import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
 import { toUrl } from '../support/program.js'
@@ -12,7 +11,18 @@ import { type Failover, killServer, startFailover } from './support/failover.js'
 import { type App, type Bundle, bundle, startApps } from './support/killed-apps.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
-import { type Change, committed, killing, recorded, SCHEMA, type Told, WRITERS, write } from './support/writers.js'
+import {
+  type Change,
+  committed,
+  killing,
+  type RecordingPostgres,
+  recorded,
+  SCHEMA,
+  startRecording,
+  type Told,
+  WRITERS,
+  write,
+} from './support/writers.js'
 
 let program: Bundle
 beforeAll(async () => {
@@ -112,30 +122,17 @@ function expectSame(expected: readonly Change[], found: readonly Change[], { rea
 describe('recorded changes are the committed ones', () => {
   const decoder = findDecoder()
   if (decoder.plugin !== 'wal2json') console.warn('wal2json is not installed: test_decoding is the record')
-  let postgres: Postgres
+  let postgres: RecordingPostgres
   let knex: Knex
   beforeEach(async () => {
-    const given = process.env['POSTGRES_BINARIES']
-    if (decoder.binaries !== undefined) process.env['POSTGRES_BINARIES'] = decoder.binaries
-    try {
-      postgres = await startPostgres({ settings: { wal_level: 'logical' } })
-    } finally {
-      if (given === undefined) delete process.env['POSTGRES_BINARIES']
-      else process.env['POSTGRES_BINARIES'] = given
-    }
-    knex = knexLibrary({ client: 'pg', connection: { ...postgres.connection } })
-    await knex.raw(SCHEMA)
-    await ensureChangesTable(knex)
-    await knex.raw(createSlot(decoder))
+    postgres = await startRecording(decoder, ensureChangesTable)
+    knex = postgres.knex
   })
-  afterEach(async () => {
-    await knex.destroy()
-    await postgres.stop()
-  })
+  afterEach(async () => postgres.stop())
 
   const kills = size(2, 200)
   it(`though processes are killed ${kills} times`, { timeout: 3_600_000 }, async () => {
-    const survived = await underFire({ knex, url: toUrl(postgres.connection) }, killing(kills))
+    const survived = await underFire({ knex, url: postgres.url }, killing(kills))
     const found = await recorded(knex)
     expectSame(await committed(knex, decoder), found, survived)
     const { answered } = survived

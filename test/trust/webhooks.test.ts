@@ -1,9 +1,8 @@
 /** Committed changes are recorded ones, and those are delivered: at least once, in order, whatever ends the processes that do so. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import knexLibrary, { type Knex } from 'knex'
+import type { Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Postgres, startPostgres } from '../../examples/support/postgres.js'
 import { ensureChangesTable } from '../../lib/changes/index.js'
 import { claimDeliveries } from '../../lib/webhooks/delivery-table.js'
 import { ensureWebhookTables } from '../../lib/webhooks/index.js'
@@ -19,12 +18,22 @@ import {
   receiveWebhooks,
   type WebhookReceiver,
 } from '../support/webhook-receiver.js'
-import { createSlot, findDecoder } from './support/committed-rows.js'
+import { findDecoder } from './support/committed-rows.js'
 import { startFailover } from './support/failover.js'
 import { type App, type Bundle, bundle, startApps } from './support/killed-apps.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
-import { committed, killing, recorded, SCHEMA, type Told, WRITERS, write } from './support/writers.js'
+import {
+  committed,
+  killing,
+  type RecordingPostgres,
+  recorded,
+  SCHEMA,
+  startRecording,
+  type Told,
+  WRITERS,
+  write,
+} from './support/writers.js'
 
 let program: Bundle
 beforeAll(async () => {
@@ -33,27 +42,16 @@ beforeAll(async () => {
 afterAll(() => program.remove())
 
 const decoder = findDecoder()
-let postgres: Postgres
+let postgres: RecordingPostgres
 let knex: Knex
 beforeEach(async () => {
-  const given = process.env['POSTGRES_BINARIES']
-  if (decoder.binaries !== undefined) process.env['POSTGRES_BINARIES'] = decoder.binaries
-  try {
-    postgres = await startPostgres({ settings: { wal_level: 'logical' } })
-  } finally {
-    if (given === undefined) delete process.env['POSTGRES_BINARIES']
-    else process.env['POSTGRES_BINARIES'] = given
-  }
-  knex = knexLibrary({ client: 'pg', connection: { ...postgres.connection } })
-  await knex.raw(SCHEMA)
-  await ensureChangesTable(knex)
-  await ensureWebhookTables(knex)
-  await knex.raw(createSlot(decoder))
+  postgres = await startRecording(decoder, async (one) => {
+    await ensureChangesTable(one)
+    await ensureWebhookTables(one)
+  })
+  knex = postgres.knex
 })
-afterEach(async () => {
-  await knex.destroy()
-  await postgres.stop()
-})
+afterEach(async () => postgres.stop())
 
 interface Subscribed {
   readonly id: string
@@ -202,7 +200,7 @@ async function underFire(fire: Fire): Promise<void> {
 
 describe('each committed change is delivered', () => {
   it('though servers and dispatchers are killed', { timeout: 3_600_000 }, () =>
-    underFire({ name: 'webhooks', url: toUrl(postgres.connection) }),
+    underFire({ name: 'webhooks', url: postgres.url }),
   )
 
   it('though the database is away for seconds', { timeout: 3_600_000 }, async () => {
@@ -315,7 +313,7 @@ function delaysOf({ receiver }: Subscribed, since: number): number[] {
 describe('receivers that hang, fail, redirect or are slow', () => {
   it('cost others nothing, and hold no connection', { timeout: 600_000 }, async () => {
     const good = await Promise.all(Array.from({ length: 5 }, () => subscribe(() => 204)))
-    const { apps, stop } = await startApps(program.file, toUrl(postgres.connection), 1, { TIMEOUT_SECONDS: '30' })
+    const { apps, stop } = await startApps(program.file, postgres.url, 1, { TIMEOUT_SECONDS: '30' })
     const changes = size(40, 1_000)
     const round = async () => {
       const since = good.map(({ receiver }) => receiver.received.length)

@@ -1,9 +1,11 @@
 /** Many writers of books and reviews, and what PostgreSQL's own log says of them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Knex } from 'knex'
+import knexLibrary, { type Knex } from 'knex'
 import { expect } from 'vitest'
+import { type Postgres, startPostgres } from '../../../examples/support/postgres.js'
 import { LIBRARY } from '../../support/library.js'
-import { committedRows, type Decoder, type Row, readSlot } from './committed-rows.js'
+import { toUrl } from '../../support/program.js'
+import { committedRows, createSlot, type Decoder, type Row, readSlot } from './committed-rows.js'
 import type { App } from './killed-apps.js'
 import type { Random } from './random.js'
 import { seed } from './size.js'
@@ -13,6 +15,41 @@ export const SCHEMA = `
   ${LIBRARY}
   alter table books add check (title <> 'refused');
   alter table books replica identity full; alter table reviews replica identity full;`
+
+/** A PostgreSQL that keeps a record of what is committed. */
+export interface RecordingPostgres {
+  readonly knex: Knex
+  readonly connection: Postgres['connection']
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** @param prepare makes the tables that stand beside the books */
+export async function startRecording(
+  decoder: Decoder,
+  prepare: (knex: Knex) => Promise<void>,
+): Promise<RecordingPostgres> {
+  const given = process.env['POSTGRES_BINARIES']
+  if (decoder.binaries !== undefined) process.env['POSTGRES_BINARIES'] = decoder.binaries
+  const started = startPostgres({ settings: { wal_level: 'logical' } })
+  const { connection, stop } = await started.finally(() => {
+    if (given === undefined) delete process.env['POSTGRES_BINARIES']
+    else process.env['POSTGRES_BINARIES'] = given
+  })
+  const knex = knexLibrary({ client: 'pg', connection: { ...connection } })
+  await knex.raw(SCHEMA)
+  await prepare(knex)
+  await knex.raw(createSlot(decoder))
+  return {
+    knex,
+    connection,
+    url: toUrl(connection),
+    stop: async () => {
+      await knex.destroy()
+      await stop()
+    },
+  }
+}
 
 /** A change of an object: what was shown of it, and what is. */
 export interface Change {
