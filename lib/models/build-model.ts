@@ -60,6 +60,9 @@ export function propertyProblem(column: string): string | undefined {
     : undefined
 }
 
+/** What makes a row of an instance. */
+export const FORMATTING = ['$formatDatabaseJson', '$toDatabaseJson'] as const
+
 const JSON_TYPES = new Set(['json', 'jsonb'])
 
 /**
@@ -84,8 +87,7 @@ export function buildModel(
   const given = { ...json }
   const instance = model.fromJson(json, options) as Model & Record<string, unknown>
   if (options.patch) leaveOutInitial(instance, given)
-  const texts = jsonColumns(model)
-  let isExact = true
+  const texts = jsonTexts(model)
   for (const property of Object.keys(instance)) {
     if (Object.hasOwn(given, property) && instance[property] === given[property]) instance[property] = values[property]
     const value = instance[property]
@@ -93,10 +95,11 @@ export function buildModel(
     if (typeof value !== 'object' || value === null) continue
     // a schema with defaults copies what it checks
     copyNumerals(values[property], value)
-    if (isInexact(value)) isExact = false
   }
-  if (texts.length > 0) keepStrings(instance, texts)
-  if (texts.length > 0 || !isExact) formatLast(instance)
+  if (texts.length > 0) {
+    keepStrings(instance, texts)
+    formatLast(instance)
+  }
   return instance
 }
 
@@ -178,7 +181,7 @@ export class PlainColumn {
 function sentValue(model: ModelClass, column: Column, value: unknown, instance?: object): unknown {
   if (value === null) return value
   if (isJsonAttribute(model, column)) return writeJson(value)
-  if (!jsonColumns(model).includes(column)) return value
+  if (!holdsJson(column)) return value
   return instance ? jsonText(column, value, (text) => isJsonString(instance, text)) : jsonText(column, value)
 }
 
@@ -197,23 +200,26 @@ function forSchema(column: Column | undefined, value: unknown): unknown {
   return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value
 }
 
-/** The columns whose JSON Objection does not write itself: pg would make a PostgreSQL array of a list. */
-const jsonColumns = oncePerCatalogue((model: ModelClass): readonly Column[] =>
-  [...describeModel(model).columns.values()].filter((column) => {
-    if (JSON_TYPES.has(column.type)) return !isJsonAttribute(model, column)
-    return column.type === 'array' && JSON_TYPES.has(column.element ?? '')
-  }),
+/** The columns that are sent as JSON, or as lists of it. */
+const jsonTexts = oncePerCatalogue((model: ModelClass): readonly Column[] =>
+  [...describeModel(model).columns.values()].filter((column) => isJsonAttribute(model, column) || holdsJson(column)),
 )
+
+/** True for a column whose JSON Objection does not write itself, but by `jsonAttributes`: pg would make a PostgreSQL array of a list. */
+function holdsJson({ type, element }: Column): boolean {
+  return JSON_TYPES.has(type === 'array' ? (element ?? '') : type)
+}
 
 /** Strings that are JSON values, by instance: any other is text that the application itself has made, as for Objection alone. */
 const jsonStrings = new WeakMap<object, ReadonlySet<unknown>>()
 
 function keepStrings(instance: Model & Record<string, unknown>, columns: readonly Column[]): void {
-  const strings = columns.flatMap(({ property }) => instance[property]).filter((value) => typeof value === 'string')
+  const values = columns.flatMap(({ property, type }) => (type === 'array' ? instance[property] : [instance[property]]))
+  const strings = values.filter((value) => typeof value === 'string')
   if (strings.length > 0) jsonStrings.set(instance, new Set(strings))
 }
 
-/** JSON as text, for a column of `jsonColumns()`. */
+/** JSON as text, for a column that holds it. */
 function jsonText(column: Column, value: unknown, isValue: (text: string) => boolean = () => true): unknown {
   const textOf = (one: unknown) =>
     one === null || one === undefined || isExpression(one) || (typeof one === 'string' && !isValue(one))
@@ -230,33 +236,54 @@ function isInexact(value: unknown): boolean {
 
 /**
  * Has Objection send JSON as text, once all hooks have seen the values themselves, and with all the digits that its own
- * `JSON.stringify` would leave out.
+ * `JSON.stringify` would leave out. It copies what it sends: of JSON, however large, only where the application formats it.
  */
 function formatLast(instance: Model & Record<string, unknown>): void {
-  const model = modelOf(instance)
-  const { columns } = describeModel(model)
-  Object.defineProperty(instance, '$formatDatabaseJson', {
-    configurable: true,
-    value(this: typeof instance, json: Record<string, unknown>) {
-      const prototype = Object.getPrototypeOf(this) as Model
-      const formatted: Record<string, unknown> = prototype.$formatDatabaseJson.call(this, json)
-      for (const column of jsonColumns(model)) {
-        if (!Object.hasOwn(formatted, column.column)) continue
-        const value = formatted[column.column]
-        const own = this[column.property]
-        // what Objection has copied has lost the digits of the numbers inside its items
-        const whole = Array.isArray(own) && own.some(isInexact) && JSON.stringify(own) === JSON.stringify(value)
-        formatted[column.column] = jsonText(column, whole ? own : value, (text) => isJsonString(instance, text))
-      }
-      for (const [property, value] of Object.entries(this)) {
-        const column = columns.get(property)
-        if (column && isInexact(value) && typeof formatted[column.column] === 'string') {
-          formatted[column.column] = writeJson(value)
-        }
-      }
-      return formatted
-    },
+  const isOurs = FORMATTING.every((name) => Object.is(instance[name], Model.prototype[name]))
+  const [name, value] = isOurs ? ['$toDatabaseJson', toSentRow] : ['$formatDatabaseJson', formatRow]
+  Object.defineProperty(instance, name, { configurable: true, value })
+}
+
+/** Objection's own way to make a row of an instance; a query builder is not in its types. */
+interface RowMaker {
+  $toDatabaseJson(this: Model, builder?: unknown): Record<string, unknown>
+}
+
+/** JSON is left out while Objection makes the row. */
+function toSentRow(this: Model & Record<string, unknown>, builder?: unknown): Record<string, unknown> {
+  const model = modelOf(this)
+  const sent = jsonTexts(model).flatMap((column) => {
+    const value = Object.hasOwn(this, column.property) ? this[column.property] : undefined
+    return value === undefined || value === null || isExpression(value) ? [] : [{ column, value }]
   })
+  try {
+    for (const { column } of sent) this[column.property] = null
+    const row = (Model.prototype as RowMaker).$toDatabaseJson.call(this, builder)
+    for (const { column, value } of sent)
+      if (Object.hasOwn(row, column.column)) row[column.column] = sentValue(model, column, value, this)
+    return row
+  } finally {
+    for (const { column, value } of sent) this[column.property] = value
+  }
+}
+
+function formatRow(this: Model & Record<string, unknown>, json: Record<string, unknown>): Record<string, unknown> {
+  const model = modelOf(this)
+  const prototype = Object.getPrototypeOf(this) as Model
+  const formatted: Record<string, unknown> = prototype.$formatDatabaseJson.call(this, json)
+  for (const column of jsonTexts(model)) {
+    if (!Object.hasOwn(formatted, column.column)) continue
+    const value = formatted[column.column]
+    const own = this[column.property]
+    if (isJsonAttribute(model, column)) {
+      if (isInexact(own) && typeof value === 'string') formatted[column.column] = writeJson(own)
+      continue
+    }
+    // what Objection has copied has lost the digits of the numbers inside its items
+    const whole = Array.isArray(own) && own.some(isInexact) && JSON.stringify(own) === JSON.stringify(value)
+    formatted[column.column] = jsonText(column, whole ? own : value, (text) => isJsonString(this, text))
+  }
+  return formatted
 }
 
 function isJsonString(instance: object, text: string): boolean {

@@ -20,10 +20,10 @@ export function showKept(patch: Model, kept: Values): () => readonly string[] {
   const before = new Map(properties.map((property) => [property, ownCopy(shown[property])]))
   for (const property of properties) row[property] = shown[property]
   const left = () => properties.filter((property) => isDeepStrictEqual(row[property], before.get(property)))
-  const format = patch.$formatDatabaseJson.bind(patch)
-  Object.defineProperty(patch, '$formatDatabaseJson', {
-    value(json: Record<string, unknown>) {
-      const sent: Record<string, unknown> = format(json)
+  const send: (builder?: unknown) => Record<string, unknown> = patch.$toDatabaseJson.bind(patch)
+  Object.defineProperty(patch, '$toDatabaseJson', {
+    value(builder?: unknown) {
+      const sent = send(builder)
       for (const property of left()) delete sent[model.propertyNameToColumnName(property)]
       return sent
     },

@@ -3,7 +3,7 @@
  * statement of ours does what Objection's own would.
  */
 import type { Model } from 'objection'
-import { isJsonAttribute } from './build-model.js'
+import { FORMATTING, isJsonAttribute } from './build-model.js'
 import { describeModel, oncePerCatalogue } from './describe-model.js'
 import type { ModelDescription } from './model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from './objection.js'
@@ -59,8 +59,6 @@ export interface ModelTraits {
   /** Why rows are deleted one by one, where a request deletes several. */
   readonly bulkDeleteObstacle: string | null
 }
-
-const FORMATTING = ['$formatDatabaseJson', '$toDatabaseJson'] as const
 
 /** The traits of a model, until the catalogue is read again. */
 export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((model): ModelTraits => {
