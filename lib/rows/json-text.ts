@@ -63,10 +63,21 @@ const AS_IT_IS = "coalesce(??::text, 'null')"
 const IN_QUOTES = `coalesce('"' || ??::text || '"', 'null')`
 const AS_JSON = "coalesce(to_json(??)::text, 'null')"
 const BIGINT = `case when ?? between -${SAFE} and ${SAFE} then ??::text else ${IN_QUOTES} end`
+/** A number of so many digits; twice, as a number that is rounded up to ten has a digit too many before its point. */
+function digits(count: number): string {
+  const form = `'9.${'9'.repeat(count - 1)}EEEE'`
+  return `regexp_replace(trim(to_char(to_char(??::text::numeric, ${form})::numeric, ${form})), '([.]0+|0+)e', 'e')`
+}
+
+/** PostgreSQL takes a digit more where a shorter number lies just between two values, and is read as this one. */
+const LARGE_FLOAT =
+  '(select case when abs(text::float8) >= 1e21 then text else text::numeric::text end from ' +
+  '(select case value when short::float8 then short when long::float8 then long else whole end as text from ' +
+  `(select ??::text as whole, ??::text::float8 as value, ${digits(15)} as short, ${digits(16)} as long) as n) as s)`
 /** As JavaScript spells them, so that all answers, and their tags, are the same; `to_json` writes NaN and the infinities as strings. */
 const FLOAT =
   `case when abs(??) between 0.0001 and 999999 then ??::text when ?? = 0 then '0' ` +
-  `when ?? between '-${LARGEST}'::float8 and '${LARGEST}'::float8 then case when abs(??::text::float8) >= 1e21 then ??::text ` +
+  `when ?? between '-${LARGEST}'::float8 and '${LARGEST}'::float8 then case when abs(??::text::float8) > ${SAFE} then ${LARGE_FLOAT} ` +
   `when abs(??::text::float8) < 1e-6 then replace(??::text, 'e-0', 'e-') else ??::text::numeric::text end else ${AS_JSON} end`
 /** UTC with `Z` in place of the last quote; beyond the years 1 to 9999 as PostgreSQL writes it. */
 const TIMESTAMPTZ =
