@@ -2,7 +2,7 @@
 
 import { uploadField } from '../fields/file-upload-field.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { ModelSerializer } from '../serializers/model-serializer.js'
+import { overrideOf } from '../serializers/model-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { writesByPlan } from '../serializers/writes-by-plan.js'
 import { decideRows } from './row-plan.js'
@@ -31,11 +31,9 @@ export function lookingCode(serializer: SerializerClass, writes: keyof typeof ME
 
 /** The first of what runs between what is sent and what is stored. */
 export function writingCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
-  const { name, prototype } = serializer
-  const own = prototype as Record<string, unknown>
-  const ours = ModelSerializer.prototype as unknown as Record<string, unknown>
-  const overridden = METHODS[writes].find((method) => own[method] !== ours[method])
-  if (overridden !== undefined) return `${name} overrides ${overridden}()`
+  const { name } = serializer
+  const overridden = overrideOf(serializer, METHODS[writes])
+  if (overridden !== null) return overridden
   const { model, writable, validators } = serializerPlan(serializer)
   if (validators.length > 0) return `${name} has validators of whole objects`
   if (!model) return `${name} has no model`

@@ -57,13 +57,11 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   /** @internal */
   static override describeFields(): FieldsDescription {
     const model = describeModel(this.modelClass())
-    const overrides =
-      this.validators.length > 0 ||
-      WRITING.some((method) => this.prototype[method] !== ModelSerializer.prototype[method])
+    const isOurs = this.validators.length === 0 && overrideOf(this, WRITING) === null
     this.checkFields()
     const nest = (relation: RelationDescription) => nestedField(this, relation)
     const fields = generateFields(this, { model, declared: declaredFieldsOf(this), nest })
-    return { fields, model, writesRows: !overrides }
+    return { fields, model, writesRows: isOurs }
   }
 
   /** @internal */
@@ -137,8 +135,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
 
   /** The class creates or updates objects by code of its own. */
   #inOwnWay({ instance }: WriteEntry): boolean {
-    const own = ModelSerializer.prototype
-    return instance ? this.update !== own.update : this.create !== own.create
+    return overrideOf(this.constructor, [instance ? 'update' : 'create']) !== null
   }
 
   /** @internal Writes objects together, but for those that the class creates or updates in its own way. */
@@ -209,6 +206,16 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     if (knex.isTransaction || !isSeveral) return work()
     return knex.transaction((trx) => this.withContext({ ...this.context, knex: trx } satisfies SerializerContext, work))
   }
+}
+
+/** That a class has one of these methods in its own way, as a sentence; null where it has none. */
+export function overrideOf(
+  serializer: { readonly name: string; readonly prototype: object },
+  methods: readonly string[],
+) {
+  const [own, ours] = [serializer.prototype, ModelSerializer.prototype] as unknown as Record<string, unknown>[]
+  const method = methods.find((one) => own?.[one] !== ours?.[one])
+  return method === undefined ? null : `${serializer.name} overrides ${method}()`
 }
 
 /** True for a serializer in which objects of a model are written, however deep. */

@@ -9,7 +9,7 @@ import type { ModelDescription, RelationDescription } from '../models/model-desc
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { SerializerClass, SerializerPlan } from './contract.js'
-import { ModelSerializer } from './model-serializer.js'
+import { overrideOf } from './model-serializer.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 
@@ -56,12 +56,8 @@ function* reasonsOfOwn(
   { writes, isList }: Writing,
 ): Generator<string> {
   const { tableName } = model
-  const { prototype, name } = serializer as { prototype: Partial<ModelSerializer>; name: string }
-  const own = ModelSerializer.prototype
-  const method = (['save', writes === 'insert' ? 'create' : 'update'] as const).find(
-    (one) => prototype[one] !== own[one],
-  )
-  if (method !== undefined) yield `${name} overrides ${method}()`
+  const overridden = overrideOf(serializer, ['save', writes === 'insert' ? 'create' : 'update'])
+  if (overridden !== null) yield overridden
   if (isIndirect) yield `"${tableName}" is a view or a foreign table, or has rules`
   if (writes === 'update' && hasHeirs) yield `other tables inherit from "${tableName}"`
   if (triggers.after[writes]) yield `a trigger runs after each ${writes} of "${tableName}"`
@@ -87,10 +83,8 @@ function* reasonsOfNested(plan: SerializerPlan, tables: Set<ModelDescription>): 
     if (!relation) continue
     yield* reasonsOfLinks(relation, tables)
     if (!(field instanceof NestedSerializer)) continue
-    const { name, prototype } = field.serializerClass as { name: string; prototype: Partial<ModelSerializer> }
-    const own = ModelSerializer.prototype
-    const method = (['create', 'update'] as const).find((one) => prototype[one] !== own[one])
-    if (method !== undefined) yield `${name} overrides ${method}()`
+    const overridden = overrideOf(field.serializerClass, ['create', 'update'])
+    if (overridden !== null) yield overridden
     const inner = serializerPlan(field.serializerClass)
     if (!inner.model) continue
     tables.add(inner.model)

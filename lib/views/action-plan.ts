@@ -201,7 +201,7 @@ export class GenericPlan extends ActionPlan {
       // code of the application's may look at what it gets; a stream is one whatever the form, and whoever asks for it
       const isOther = answer !== 'stream' && this.action !== answer
       const own = isOther ? `${this.action}() is the application's own` : null
-      const because = this.#overridden(rowMethods(answer)) ?? own
+      const because = this.resource.overrides.why(rowMethods(answer)) ?? own
       const of = oncePer((shown: SerializerClass): ReadingWay => {
         return because === null ? this.#decideReading(answer, shown) : { way: 'instances', because }
       })
@@ -261,7 +261,8 @@ export class GenericPlan extends ActionPlan {
     if (action !== 'create' && action !== 'bulkCreate') return `${action}() is the application's own`
     if (this.refusesRows && (action !== 'create' || !resource.lookup.unique))
       return 'rules, or querysets, say which of the rows may be written'
-    const overridden = this.#overridden([action]) ?? resource.ownHook(action) ?? this.#overridden(INPUT)
+    const { overrides } = resource
+    const overridden = overrides.why([action]) ?? resource.ownHook(action) ?? overrides.why(INPUT)
     if (overridden !== null) return overridden
     if (!serializerClass) return `${name} has no serializerClass`
     const stored = insertObstacle(serializerClass) ?? resource.stored(action, serializerClass).because
@@ -274,11 +275,6 @@ export class GenericPlan extends ActionPlan {
     const isAlone = !resource.needsObject && resource.isWholeTable && traitsOf(viewClass.modelClass()).plainRows
     const isPlain = isAlone && (!parent || (viewClass.parentLookupField !== undefined && parent.isPlain))
     return decided(this, 'isPlain', isPlain)
-  }
-
-  #overridden(methods: readonly string[]): string | null {
-    const method = this.resource.overrides.first(methods)
-    return method === undefined ? null : `${this.viewClass.name} overrides ${method}()`
   }
 }
 

@@ -41,10 +41,12 @@ export class Overrides {
   readonly loading: boolean
   /** `getSerializerClass()` */
   readonly serializerClass: boolean
+  readonly #name: string
   readonly #builtIn: ReadonlySet<string>
 
-  /** @param sample an instance of the class, whose fields count as its methods do */
-  constructor(sample: object) {
+  /** @param name that of the class @param sample an instance of it, whose fields count as its methods do */
+  constructor(name: string, sample: object) {
+    this.#name = name
     // an action that a class takes away has nothing in its place
     const missing = ACTIONS.filter(({ name }) => (sample as Readonly<Record<string, unknown>>)[name] === undefined)
     this.#builtIn = new Set([...builtInMethods(sample), ...missing.map(({ name }) => name)])
@@ -65,6 +67,12 @@ export class Overrides {
   /** The first of these methods that is not ours. */
   first(methods: readonly string[]): string | undefined {
     return methods.find((method) => this.has(method))
+  }
+
+  /** That the application has overridden one of these methods, as a sentence; null where it has not. */
+  why(methods: readonly string[]): string | null {
+    const method = this.first(methods)
+    return method === undefined ? null : `${this.#name} overrides ${method}()`
   }
 
   /** True for an action that does not come with the package, or that the application has overridden in whole or in part. */

@@ -223,7 +223,7 @@ export class Resource {
 
   /** What the application does in its own way. */
   get overrides(): Overrides {
-    return decided(this, 'overrides', new Overrides(this.#sample))
+    return decided(this, 'overrides', new Overrides(this.view.name, this.#sample))
   }
 
   /**
@@ -251,7 +251,7 @@ export class Resource {
     const model = this.view.modelClass()
     const isPlain = traitsOf(model).plainQueries
     const obstacle =
-      this.#overridden(['getQueryset']) ?? own ?? (isPlain ? null : `${modelName(model)} has queries of its own`)
+      this.overrides.why(['getQueryset']) ?? own ?? (isPlain ? null : `${modelName(model)} has queries of its own`)
     return decided(this, 'queryObstacle', obstacle)
   }
 
@@ -275,7 +275,7 @@ export class Resource {
   get objectObstacle(): string | null {
     const guard = this.#guard
     const obstacle =
-      this.#overridden(['getObject', 'checkObjectPermissions']) ??
+      this.overrides.why(['getObject', 'checkObjectPermissions']) ??
       (guard ? `${permissionName(guard)} is asked about each object` : null)
     return decided(this, 'objectObstacle', obstacle)
   }
@@ -300,7 +300,7 @@ export class Resource {
   /** The hook by which the application writes in its own way, as a sentence; null where it has none for the action. */
   ownHook(action: string): string | null {
     const { hooks = [] } = actionNamed(action) ?? {}
-    return this.#overridden(hooks.filter((hook) => hook in this.#sample))
+    return this.overrides.why(hooks.filter((hook) => hook in this.#sample))
   }
 
   /**
@@ -323,11 +323,6 @@ export class Resource {
 
   get #sample(): object {
     return sampleOf(this.view)
-  }
-
-  #overridden(methods: readonly string[]): string | null {
-    const method = this.overrides.first(methods)
-    return method === undefined ? null : `${this.view.name} overrides ${method}()`
   }
 }
 

@@ -95,29 +95,24 @@ function whyAsked(resource: Resource, action: string): string | null {
   const { view, overrides } = resource
   const { runs = action } = actionNamed(action) ?? {}
   if (runs !== 'update' || overrides.hasPartOf(action)) return `${action}() is no update that comes with the package`
-  const method = overrides.first(INPUT)
-  if (method !== undefined) return `${view.name} overrides ${method}()`
+  const overridden = overrides.why(INPUT)
+  if (overridden !== null) return overridden
   const serializerClass = declaredInput(view)
   return serializerClass ? resource.stored(runs, serializerClass).because : `${view.name} has no serializerClass`
 }
 
 /** The code of the application that looks at an object before it is written, as a sentence; null where there is none. */
-function lookedAt({ view, overrides, objectObstacle }: Resource): string | null {
-  const method = overrides.first(LOOKING)
-  return method === undefined ? objectObstacle : `${view.name} overrides ${method}()`
+function lookedAt({ overrides, objectObstacle }: Resource): string | null {
+  return overrides.why(LOOKING) ?? objectObstacle
 }
 
 /** Why what is related is loaded before an object is written, and once it is saved; null where nobody looks at it. */
 function whyLoaded(resource: Resource, action: string): Readonly<Record<'before' | 'saved', string | null>> {
   const { view, overrides } = resource
   const { writes } = actionNamed(action) ?? {}
-  const overridden = (methods: readonly string[]) => {
-    const method = overrides.first(methods)
-    return method === undefined ? null : `${view.name} overrides ${method}()`
-  }
   const always = (because: string) => ({ before: because, saved: because })
   if (!writes || overrides.hasPartOf(action)) return always(`${action}() is the application's own`)
-  const seen = resource.ownHook(action) ?? overridden(SHOWING)
+  const seen = resource.ownHook(action) ?? overrides.why(SHOWING)
   if (seen !== null) return always(seen)
   const looks = lookedAt(resource)
   const { plainUpdates, plainDeletes } = traitsOf(resource.model.model)
@@ -164,8 +159,8 @@ function writeObstacles(plan: GenericPlan, writing: Omit<WritingPlan, 'way' | 'b
 type Obstacles = readonly (string | null)[]
 
 function updateObstacles({ viewClass, resource }: GenericPlan, { changing }: Pick<WritingPlan, 'changing'>): Obstacles {
-  const method = resource.overrides.first(INPUT)
-  if (method !== undefined) return [`${viewClass.name} overrides ${method}()`]
+  const overridden = resource.overrides.why(INPUT)
+  if (overridden !== null) return [overridden]
   const serializerClass = declaredInput(viewClass)
   if (!serializerClass) return [`${viewClass.name} has no serializerClass`]
   return [changing.because, updateObstacle(serializerClass) ?? resource.stored('update', serializerClass).because]

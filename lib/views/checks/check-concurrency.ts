@@ -9,7 +9,7 @@ import { type ModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { positionTag } from '../../queryset/keyset.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import { ModelSerializer } from '../../serializers/model-serializer.js'
+import { overrideOf } from '../../serializers/model-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -76,9 +76,8 @@ function checkWritable(view: GenericViewClass, serializer: SerializerClass, prop
 
 /** True when the serializer has an update of the application's. */
 function writesItself(view: GenericViewClass): boolean {
-  const prototype: Partial<ModelSerializer> = declaredInput(view)?.prototype ?? {}
-  const own = ModelSerializer.prototype
-  return prototype.update !== own.update || prototype.save !== own.save || prototype.validate !== own.validate
+  const taking = declaredInput(view)
+  return !taking || overrideOf(taking, ['update', 'save', 'validate']) !== null
 }
 
 /** A trigger, or a rule, that runs when a row is updated. */

@@ -5,7 +5,7 @@ import { didYouMean } from '../../kernel/near-miss.js'
 import { describeModel } from '../../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
-import { ModelSerializer } from '../../serializers/model-serializer.js'
+import { overrideOf } from '../../serializers/model-serializer.js'
 import { type Action, actionNamed } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -74,8 +74,8 @@ function writesItself(view: GenericViewClass, { hooks, serializerMethod }: Actio
   if (!isBuiltIn(prototype, ...hooks.filter((name) => name in prototype))) return true
   if (serializerMethod === undefined) return false
   if (!isBuiltIn(prototype, 'getSerializerClass')) return true
-  const serializer: Partial<ModelSerializer> = declaredInput(view)?.prototype ?? {}
-  return serializer[serializerMethod] !== ModelSerializer.prototype[serializerMethod]
+  const taking = declaredInput(view)
+  return !taking || overrideOf(taking, [serializerMethod]) !== null
 }
 
 /** The error of a column that instances cannot hold, whatever the fields are: they are made of the whole row. */
