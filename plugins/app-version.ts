@@ -3,6 +3,7 @@ import { announceVersion } from '../lib/assets/announce-version.js'
 import { checkVersionSettings, getAppVersion } from '../lib/assets/app-version.js'
 import { VersionScript, type VersionScriptOptions } from '../lib/assets/version-script.js'
 import type { Middleware } from '../lib/http/context.js'
+import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { setting } from '../lib/kernel/settings.js'
 
 /** Options of `appVersion()`. */
@@ -18,10 +19,11 @@ export interface AppVersionOptions extends VersionScriptOptions {
  * pages alone. Before that it fires `koa-viewsets:version-mismatch` on `document`, which a page may cancel.
  *
  * Mount it right after `errors()`; mount what compresses before it.
- * @throws ConfigurationError a setting has a value that it cannot have
+ * @throws ConfigurationError an option is wrong, or a setting has a value that it cannot have
  * @example app.use(appVersion({ mismatch: 'warn', nonce: (ctx) => ctx.state.nonce }))
  */
 export function appVersion(options: AppVersionOptions = {}): Middleware {
+  checkKinds('appVersion()', options, { kinds: { header: 'boolean', mismatch: 'any', nonce: 'function' } })
   const header = options.header ?? setting('appVersionHeader') ?? true
   const script = new VersionScript(options)
   checkVersionSettings()

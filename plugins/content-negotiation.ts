@@ -13,7 +13,7 @@ import {
 /**
  * Parses the body of POST, PUT and PATCH into `ctx.request.body`, files into `ctx.request.files`, and writes a plain
  * object or list in `ctx.body` by the renderer that suffix or `Accept` ask for. Files are removed after the response.
- * @throws ConfigurationError a list holds something else
+ * @throws ConfigurationError an option is wrong
  * @example router.post('/import', contentNegotiation({ parsers: [MultiPartParser], renderers: [JSONRenderer, CSVRenderer] }), handler)
  */
 export function contentNegotiation(options: NegotiationOptions = {}): Middleware {

@@ -15,7 +15,7 @@ import { answerResource, type DocsOptions, type DocumentSource, docsSite } from 
  * found by the router's `prepare()`, or here where the router is prepared. Where `swagger-ui-dist` is not installed, the page
  * leads to the document and says how to get it.
  * @param source the router, or a document
- * @throws {ConfigurationError} a path is none, or a prepared router cannot be described
+ * @throws {ConfigurationError} an option is wrong, or a prepared router cannot be described
  * @example app.use(docs(api, { title: 'Books', version: '1.2.0' }))
  */
 export function docs(source: DocumentSource, options: DocsOptions = {}): Middleware {

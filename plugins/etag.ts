@@ -6,7 +6,7 @@ import type { Context, Middleware } from '../lib/http/context.js'
 /**
  * Adds `ETag` and `Cache-Control` to 200 answers of GET, HEAD and QUERY, and answers 304 to a client that has the
  * representation: strings, buffers and objects, not streams. A `Cache-Control` or an `ETag` of the handler's own stays.
- * @throws {ConfigurationError} maxAge is no whole number of at least 0
+ * @throws {ConfigurationError} an option is wrong
  * @example router.get('/report', etag({ maxAge: 60 }), handler)
  */
 export function etag(options: CacheOptions = {}): Middleware {

@@ -14,7 +14,7 @@ export type StaticAssetsOptions = StaticFilesOptions
  * of `dirs` are served under their own names. Everything else is left to the app.
  *
  * `staticPath()`, `staticUrl()` and the application version go by the files mounted last.
- * @throws ConfigurationError the prefix is no path, or a setting has a value that it cannot have
+ * @throws ConfigurationError an option is wrong, or a setting has a value that it cannot have
  * @example app.use(staticAssets({ root: 'staticfiles', prefix: '/static', dirs: ['public'] }))
  */
 export function staticAssets(options: StaticAssetsOptions = {}): Middleware {

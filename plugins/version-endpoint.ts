@@ -3,6 +3,7 @@ import { checkVersionSettings, describeAppVersion } from '../lib/assets/app-vers
 import { acceptsMethod, answerJson, isPath } from '../lib/assets/own-route.js'
 import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
+import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { setting } from '../lib/kernel/settings.js'
 
 /** Options of `versionEndpoint()`. */
@@ -14,10 +15,12 @@ export interface VersionEndpointOptions {
 /**
  * Answers `GET /version` with the application's version, where it comes from, and how many files its components have.
  * With the setting `versionEndpoint` false the path is left to the app.
- * @throws ConfigurationError a setting has a value that it cannot have
+ * @throws ConfigurationError the path is none, or a setting has a value that it cannot have
  * @example app.use(versionEndpoint())
  */
-export function versionEndpoint({ path = '/version' }: VersionEndpointOptions = {}): Middleware {
+export function versionEndpoint(options: VersionEndpointOptions = {}): Middleware {
+  checkKinds('versionEndpoint()', options, { kinds: { path: 'path' } })
+  const { path = '/version' } = options
   const enabled = setting('versionEndpoint') ?? true
   checkVersionSettings()
   return async function showVersion(ctx, next) {

@@ -4,6 +4,7 @@ import { realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { publicPath } from '../http/public-url.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { oneLine } from '../kernel/quote.js'
 import { currentSettings, type Settings, setting } from '../kernel/settings.js'
 import { encodeAssetName, encodeSuffix, isAssetName, isHidden } from './asset-name.js'
@@ -74,8 +75,9 @@ export class StaticFiles {
   readonly #hashes = new Map<string, { readonly modified: number; readonly size: number; readonly hash: string }>()
   #loaded: Loaded | undefined
 
-  /** @throws ConfigurationError the prefix is no path, or a setting has a value that it cannot have */
+  /** @throws ConfigurationError an option is wrong, or a setting has a value that it cannot have */
   constructor(options: StaticFilesOptions = {}) {
+    checkKinds('staticAssets()', options, { kinds: { root: 'name', prefix: 'text', dirs: 'names' } })
     checkStaticSettings()
     if (options.prefix !== undefined && !PREFIX.test(options.prefix)) {
       throw new ConfigurationError(

@@ -1,6 +1,7 @@
 /** Options of `versionRouter()`: the backends by version (wire format, section 8). */
 
 import { ConfigurationError } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 
 /** Options of `versionRouter()`. */
 export interface VersionRoutes {
@@ -21,8 +22,10 @@ export interface VersionTable {
 const VISIBLE = /^[!-~]+$/
 
 /** Checks the routes. @throws ConfigurationError */
-export function checkVersionRoutes({ versionMap, defaultVersion }: VersionRoutes): VersionTable {
-  const backends = new Map(Object.entries(versionMap))
+export function checkVersionRoutes(routes: VersionRoutes): VersionTable {
+  checkKinds('versionRouter()', routes, { kinds: { versionMap: 'record', defaultVersion: 'text' } })
+  const { versionMap, defaultVersion }: Partial<VersionRoutes> = routes
+  const backends = new Map(Object.entries(versionMap ?? {}))
   if (backends.size === 0) throw new ConfigurationError('versionRouter(): versionMap has no version; add one')
   for (const [version, backend] of backends) {
     if (VISIBLE.test(version) && typeof backend === 'string' && VISIBLE.test(backend)) continue

@@ -1,5 +1,5 @@
 /** `Cache-Control`: its options, and the values they stand for. */
-import { ConfigurationError } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 
 /** What caches may do with an answer (RFC 9111). */
 export interface CacheOptions {
@@ -22,13 +22,11 @@ export interface CachePolicy {
 /**
  * Settles the options.
  * @param where what a mistake is reported for
- * @throws {ConfigurationError} maxAge is no whole number of at least 0
+ * @throws {ConfigurationError} an option is wrong
  */
 export function cachePolicy(where: string, options: CacheOptions = {}): CachePolicy {
+  checkKinds(where, options, { kinds: { maxAge: 'count', private: 'boolean', noCache: 'boolean' } })
   const { maxAge = 0, private: isPrivate = true, noCache = false } = options
-  if (!Number.isSafeInteger(maxAge) || maxAge < 0) {
-    throw new ConfigurationError(`${where}: the max-age is ${maxAge}; give a whole number of seconds, 0 for none`)
-  }
   const write = (scope: string) => `${noCache ? 'no-cache, ' : ''}${scope}${maxAge > 0 ? `, max-age=${maxAge}` : ''}`
   return { control: write(isPrivate ? 'private' : 'public'), privateControl: write('private') }
 }

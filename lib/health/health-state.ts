@@ -35,7 +35,7 @@ export class HealthState {
   /** What the options stand for. @throws {ConfigurationError} one is wrong */
   static of(options: HealthOptions): { readonly live: string; readonly ready: string; readonly state: HealthState } {
     checkKinds('health()', options, {
-      kinds: { api: 'any', databases: 'list', timeout: 'size', live: 'name', ready: 'name' },
+      kinds: { api: 'any', databases: 'list', timeout: 'size', live: 'path', ready: 'path' },
     })
     const { api = [], databases = [], timeout = 800, live = '/livez', ready = '/readyz' } = options
     const apis = [api].flat() as readonly ProbedAPI[]
@@ -46,9 +46,6 @@ export class HealthState {
     for (const one of databases) {
       if (isKnex(one)) continue
       throw new ConfigurationError('health(): databases holds something that is no knex instance')
-    }
-    for (const [name, path] of Object.entries({ live, ready })) {
-      if (!path.startsWith('/')) throw new ConfigurationError(`health(): ${name} is "${path}"; begin it with a slash`)
     }
     return { live, ready, state: new HealthState({ apis, databases, timeout }) }
   }

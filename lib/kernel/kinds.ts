@@ -32,6 +32,10 @@ const TESTS = {
   'number or text': { is: (value) => isNumber(value) || isText(value), wanted: 'a number, or its digits as a text' },
   text: { is: isText, wanted: 'a text' },
   name: { is: isName, wanted: 'a name' },
+  path: {
+    is: (value) => typeof value === 'string' && value.startsWith('/'),
+    wanted: 'a path that begins with a slash',
+  },
   'name or null': { is: (value) => value === null || isName(value), wanted: 'a name, or null' },
   names: { is: isListOf(isName), wanted: 'a list of names' },
   'name or names': { is: (value) => isName(value) || isListOf(isName)(value), wanted: 'a name, or a list of names' },

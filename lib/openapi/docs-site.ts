@@ -5,9 +5,10 @@ import { acceptsMethod } from '../assets/own-route.js'
 import { addETag, contentDigest, weakTag } from '../caching/cache-response.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { isRecord } from '../kernel/records.js'
 import { inTurns, type Steps } from '../kernel/turns.js'
-import type { SchemaOptions } from './document.js'
+import { SCHEMA_KINDS, type SchemaOptions } from './document.js'
 
 /** An API that describes itself, or a document that is there already. */
 export type DocumentSource = DescribedAPI | { readonly openapi: string }
@@ -85,9 +86,11 @@ SwaggerUIBundle({
 
 /**
  * @param readAsset undefined where the page's files are not installed
- * @throws {ConfigurationError} a path is none, both are the same, or the source is prepared and cannot be described
+ * @throws {ConfigurationError} an option is wrong, both paths are the same, or the source is prepared and cannot be described
  */
 export function docsSite(source: DocumentSource, options: DocsOptions, readAsset: ReadAsset | undefined): DocsSite {
+  checkKinds('docs()', options, { kinds: { ...SCHEMA_KINDS, path: 'any', schemaPath: 'any' } })
+  if (!isSource(source)) throw new ConfigurationError('docs(): give the router that is mounted, or a document')
   const { path = '/docs', schemaPath = '/openapi.json', ...info } = options
   for (const [name, value] of Object.entries({ path, schemaPath })) {
     if (PATH.test(value)) continue
@@ -118,6 +121,10 @@ export function docsSite(source: DocumentSource, options: DocsOptions, readAsset
     `${path}/${START}`,
     once(async () => resource(START_SCRIPT, SCRIPT)),
   )
+}
+
+function isSource(given: unknown): boolean {
+  return isRecord(given) && ('getSchema' in given || typeof given['openapi'] === 'string')
 }
 
 const PATH = /^(?:\/[\w.~-]+)+$/

@@ -2,6 +2,7 @@
 
 import { publicPath } from '../http/public-url.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import type { Kind } from '../kernel/kinds.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { atOnce, type Steps } from '../kernel/turns.js'
 import type { RuleSet } from '../rules/rule-set.js'
@@ -48,6 +49,19 @@ export interface SchemaOptions {
   /** The version of OpenAPI: only 3.2 has words for the method QUERY, which 3.1 leaves out. @default '3.1' */
   readonly openapi?: '3.1' | '3.2'
 }
+
+export const SCHEMA_KINDS = {
+  title: 'text',
+  version: 'text',
+  description: 'text',
+  summary: 'text',
+  termsOfService: 'text',
+  contact: 'record',
+  license: 'record',
+  servers: 'list',
+  apiVersion: 'text',
+  openapi: 'text',
+} as const satisfies Record<keyof SchemaOptions, Kind>
 
 const VERSIONS = { '3.1': '3.1.0', '3.2': '3.2.0' } as const
 

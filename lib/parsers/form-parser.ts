@@ -2,8 +2,9 @@
 
 import { isUtf8 } from 'node:buffer'
 import type { Context } from '../http/context.js'
-import { ApiError, BadRequest, ConfigurationError } from '../kernel/errors.js'
+import { ApiError, BadRequest } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { lengthOfExponents } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
 import { isPlain, isRecord } from '../kernel/records.js'
@@ -154,14 +155,6 @@ class JsonTexts {
   }
 }
 
-/** @throws ConfigurationError unless each is a whole number of at least 1 */
-export function checkLimits(parser: object, limits: Readonly<Record<string, number>>): void {
-  for (const [name, value] of Object.entries(limits)) {
-    if (Number.isSafeInteger(value) && value >= 1) continue
-    throw new ConfigurationError(`${parser.constructor.name}: ${name} must be a whole number of at least 1`)
-  }
-}
-
 function tooManyFields(fields: number): ApiError {
   return new ApiError(413, `More than ${fields} fields`)
 }
@@ -203,13 +196,15 @@ export class FormParser implements Parser {
   readonly depth: number
   readonly nodes: number
 
-  constructor({ limit = 1024 * 1024, ratio = 100, fields = 1000, depth = 5, nodes = 100_000 }: FormParserOptions = {}) {
+  /** @throws {ConfigurationError} an option is wrong */
+  constructor(options: FormParserOptions = {}) {
+    takeOptions(this, options)
+    const { limit = 1024 * 1024, ratio = 100, fields = 1000, depth = 5, nodes = 100_000 } = options
     this.limit = limit
     this.ratio = ratio
     this.fields = fields
     this.depth = depth
     this.nodes = nodes
-    checkLimits(this, { limit, ratio, fields, depth, nodes })
   }
 
   async parse(ctx: Context, _mediaType?: MediaType, asked?: AskedForm): Promise<ParsedBody> {
@@ -231,6 +226,14 @@ export class FormParser implements Parser {
     return { data: acceptFields([body], this, asked), textual: true }
   }
 }
+
+takesOptions<FormParserOptions>(FormParser, {
+  limit: 'size',
+  ratio: 'size',
+  fields: 'size',
+  depth: 'size',
+  nodes: 'size',
+})
 
 /** @throws BadRequest a percent sign stands for nothing, or for what is not UTF-8 */
 function decode(text: string): string {

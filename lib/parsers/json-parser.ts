@@ -4,6 +4,7 @@ import { parse, scan } from 'secure-json-parse'
 import type { Context } from '../http/context.js'
 import { BadRequest } from '../kernel/errors.js'
 import { MESSAGES } from '../kernel/messages.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import {
   keepNumerals,
   keepNumeralsInTurns,
@@ -12,7 +13,6 @@ import {
   mayLoseDigits,
 } from '../kernel/parse-json.js'
 import { nextTurn } from '../kernel/turns.js'
-import { checkLimits } from './form-parser.js'
 import { type JsonLimits, type ParsedBody, type Parser, passedByText, passedByValue } from './parser.js'
 import { readBody, tooLarge } from './read-body.js'
 
@@ -48,12 +48,14 @@ export class JSONParser implements Parser {
   readonly depth: number
   readonly nodes: number
 
-  constructor({ limit = 1024 * 1024, ratio = 100, depth = 64, nodes = 100_000 }: JSONParserOptions = {}) {
+  /** @throws {ConfigurationError} an option is wrong */
+  constructor(options: JSONParserOptions = {}) {
+    takeOptions(this, options)
+    const { limit = 1024 * 1024, ratio = 100, depth = 64, nodes = 100_000 } = options
     this.limit = limit
     this.ratio = ratio
     this.depth = depth
     this.nodes = nodes
-    checkLimits(this, { limit, ratio, depth, nodes })
   }
 
   async parse(ctx: Context): Promise<ParsedBody> {
@@ -96,6 +98,8 @@ export class JSONParser implements Parser {
     return new ForbiddenKey(cause, this.constructor === JSONParser ? data : undefined)
   }
 }
+
+takesOptions<JSONParserOptions>(JSONParser, { limit: 'size', ratio: 'size', depth: 'size', nodes: 'size' })
 
 /** A body with a key that reaches for a prototype. */
 export class ForbiddenKey extends BadRequest {

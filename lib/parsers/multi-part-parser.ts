@@ -3,9 +3,10 @@ import { isUtf8 } from 'node:buffer'
 import { tmpdir } from 'node:os'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { isRecord } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
-import { acceptFields, checkLimits, FormFields, stepsOf } from './form-parser.js'
+import { acceptFields, FormFields, stepsOf } from './form-parser.js'
 import { isBoundary, MultipartReader, malformed, type PartHeader } from './multipart-reader.js'
 import type { AskedForm, MediaType, ParsedBody, Parser } from './parser.js'
 import { GrowingBuffer, openBody, toReadError } from './read-body.js'
@@ -72,7 +73,9 @@ export class MultiPartParser implements Parser {
   readonly headerLimit: number
   readonly directory: string
 
+  /** @throws {ConfigurationError} an option is wrong */
   constructor(options: MultiPartParserOptions = {}) {
+    takeOptions(this, options)
     this.fileLimit = options.fileLimit
     this.files = options.files ?? 10
     this.totalLimit = options.totalLimit
@@ -84,12 +87,9 @@ export class MultiPartParser implements Parser {
     this.nodes = options.nodes ?? 100_000
     this.headerLimit = options.headerLimit ?? 16 * 1024
     this.directory = options.directory ?? tmpdir()
-    const { files, limit, ratio, fields, depth, nodes, headerLimit } = this
-    const { fileLimit = 1, totalLimit = 1 } = options
     if (this.keptFiles !== 'all' && !Array.isArray(this.keptFiles)) {
       throw new ConfigurationError(`${this.constructor.name}: keptFiles must be a list of names, or 'all'`)
     }
-    checkLimits(this, { fileLimit, files, totalLimit, limit, ratio, fields, depth, nodes, headerLimit })
   }
 
   reads({ parameters }: MediaType): boolean {
@@ -136,6 +136,20 @@ export class MultiPartParser implements Parser {
     return parsed(acceptFields([texts ?? {}, taken], this, asked), uploads)
   }
 }
+
+takesOptions<MultiPartParserOptions>(MultiPartParser, {
+  fileLimit: 'size',
+  files: 'size',
+  totalLimit: 'size',
+  keptFiles: 'any',
+  ratio: 'size',
+  limit: 'size',
+  fields: 'size',
+  depth: 'size',
+  nodes: 'size',
+  headerLimit: 'size',
+  directory: 'name',
+})
 
 function uploadLimits(parser: MultiPartParser, asked?: AskedForm): UploadLimits {
   const { directory, files, keptFiles } = parser

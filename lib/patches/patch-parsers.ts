@@ -1,6 +1,6 @@
 /** Parsers of patches: `application/json-patch+json` (RFC 6902) and `application/merge-patch+json` (RFC 7396). */
 import type { Context } from '../http/context.js'
-import { checkLimits } from '../parsers/form-parser.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { JSONParser, type JSONParserOptions } from '../parsers/json-parser.js'
 import type { ParsedBody } from '../parsers/parser.js'
 import { readOperations } from './read-operations.js'
@@ -24,10 +24,10 @@ export class JsonPatchParser extends JSONParser {
   readonly patch = 'operations'
   readonly operations: number
 
-  constructor({ operations = 100, ...options }: JsonPatchParserOptions = {}) {
+  constructor(options: JsonPatchParserOptions = {}) {
     super(options)
+    const { operations = 100 } = options
     this.operations = operations
-    checkLimits(this, { operations })
   }
 
   override async parse(ctx: Context): Promise<ParsedBody> {
@@ -44,6 +44,8 @@ export class JsonPatchParser extends JSONParser {
     return { ...body, patch: this.patch }
   }
 }
+
+takesOptions<JsonPatchParserOptions, JSONParserOptions>(JsonPatchParser, { operations: 'size' })
 
 /**
  * Lets PATCH take JSON merge patches: `null` removes a member inside of a JSON column, and objects there are merged with what
@@ -65,3 +67,5 @@ export class MergePatchParser extends JSONParser {
     return { ...super.accept(ctx, body), patch: this.patch }
   }
 }
+
+takesOptions(MergePatchParser, {})

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
 import type { StoredFile } from '../http/send-file.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { isKey, newKey, urlOf } from './keys.js'
 
 /** Options of `FileSystemStorage`. */
@@ -33,7 +34,10 @@ export class FileSystemStorage implements UploadStorage {
   readonly #baseUrl: string
   readonly #mode: number
 
-  constructor({ root, baseUrl, mode = 0o644 }: FileSystemStorageOptions) {
+  /** @throws {ConfigurationError} an option is missing or wrong */
+  constructor(options: FileSystemStorageOptions) {
+    checkKinds('FileSystemStorage', options, { kinds: { root: 'any', baseUrl: 'any', mode: 'count' } })
+    const { root, baseUrl, mode = 0o644 } = options
     if (typeof root !== 'string' || root === '') throw new ConfigurationError('FileSystemStorage: set root to a folder')
     if (typeof baseUrl !== 'string')
       throw new ConfigurationError('FileSystemStorage: set baseUrl to what URLs begin with')

@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { isKey, newKey, urlOf } from './keys.js'
 
 /** The part of flydrive's `Disk` that is used; any object with these methods will do. */
@@ -35,9 +36,14 @@ export class FlydriveStorage implements UploadStorage {
   readonly #baseUrl: string
   readonly #prefix: string
 
-  constructor(disk: FlydriveDisk, { baseUrl, prefix = '' }: FlydriveStorageOptions) {
+  /** @throws {ConfigurationError} it is no disk, or an option is missing or wrong */
+  constructor(disk: FlydriveDisk, options: FlydriveStorageOptions) {
+    checkKinds('FlydriveStorage', options, { kinds: { baseUrl: 'any', prefix: 'text' } })
+    const { baseUrl, prefix = '' } = options
     if (typeof disk?.putStream !== 'function')
       throw new ConfigurationError('FlydriveStorage: give it a Disk of flydrive')
+    if (typeof baseUrl !== 'string')
+      throw new ConfigurationError('FlydriveStorage: set baseUrl to what URLs begin with')
     this.#disk = disk
     this.#baseUrl = baseUrl
     this.#prefix = prefix

@@ -3,6 +3,7 @@
  * with a timer, and reads a clock that can be set back.
  */
 import { getOrInsert } from '../kernel/maps.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { BoundedMap } from './bounded-map.js'
 import type { Rate, ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
 
@@ -24,7 +25,10 @@ export class MemoryStore implements ThrottleStore {
   readonly #options: Required<MemoryStoreOptions>
   readonly #limiters = new Map<string, MemoryLimiter>()
 
-  constructor({ maxKeys = 50_000, now = () => performance.now() }: MemoryStoreOptions = {}) {
+  /** @throws {ConfigurationError} an option is wrong */
+  constructor(options: MemoryStoreOptions = {}) {
+    checkKinds('MemoryStore', options, { kinds: { maxKeys: 'size', now: 'function' } })
+    const { maxKeys = 50_000, now = () => performance.now() } = options
     this.#options = { maxKeys, now }
   }
 

@@ -110,9 +110,9 @@ export abstract class BaseVersioning {
     const allowed = new Set(allowedVersions)
     const lifecycles = readLifecycles(where, versions)
     for (const version of [defaultVersion, ...allowed, ...lifecycles.keys()]) {
-      if (VERSION.test(version)) continue
+      if (typeof version === 'string' && VERSION.test(version)) continue
       throw new ConfigurationError(
-        `${where}: ${JSON.stringify(version)} is no version; write 1 to 32 of letters, digits, ".", "_" and "-"`,
+        `${where}: ${JSON.stringify(version)} is no version; write a text of 1 to 32 letters, digits, ".", "_" and "-"`,
       )
     }
     for (const version of lifecycles.keys()) {

@@ -142,7 +142,7 @@ describe('health()', () => {
   it.each<[string, Partial<HealthOptions> | Record<string, unknown>, string]>([
     ['no router', { api: {} }, 'health(): api is no APIRouter; give health({ api }) the router that is mounted'],
     ['no knex', { databases: [{}] }, 'health(): databases holds something that is no knex instance'],
-    ['a path without slash', { ready: 'readyz' }, 'health(): ready is "readyz"; begin it with a slash'],
+    ['a path without slash', { ready: 'readyz' }, 'health(): ready is "readyz"; give a path that begins with a slash'],
     ['no time', { timeout: 0 }, 'health(): timeout is 0; give a whole number of at least 1'],
     [
       'an option that there is not',

@@ -4,6 +4,7 @@ import { type Context, requestedFormat, WITH_CONTENT } from '../../http/context.
 import { isStreamed } from '../../http/response-body.js'
 import { atResponseEnd } from '../../http/response-end.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { checkKinds } from '../../kernel/option-kinds.js'
 import { type Policies, resolvePolicies } from '../../kernel/policy.js'
 import { FormParser } from '../../parsers/form-parser.js'
 import { JSONParser } from '../../parsers/json-parser.js'
@@ -38,8 +39,11 @@ export interface Negotiation extends Pick<ViewPolicies, 'parsers' | 'renderers' 
 const PARSERS: Policies<Parser> = [JSONParser, FormParser, MultiPartParser]
 const RENDERERS: Policies<BaseRenderer> = [JSONRenderer]
 
-/** @throws {ConfigurationError} a list holds something else, or no renderer */
+/** @throws {ConfigurationError} an option is wrong, or there is no renderer */
 export function settleNegotiation(options: NegotiationOptions): Negotiation {
+  checkKinds('contentNegotiation()', options, {
+    kinds: { parsers: 'any', renderers: 'any', methods: 'names', strictAccept: 'boolean', basename: 'text' },
+  })
   const {
     parsers = PARSERS,
     renderers = RENDERERS,

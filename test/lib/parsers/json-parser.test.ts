@@ -347,7 +347,7 @@ describe('the limit', () => {
     [{ ratio: 0.5 }, 'ratio'],
   ])('[I23] %o is a mistake', (options, name) => {
     expect(() => new JSONParser(options)).toThrow(ConfigurationError)
-    expect(() => new JSONParser(options)).toThrow(`JSONParser: ${name} must be`)
+    expect(() => new JSONParser(options)).toThrow(`JSONParser: ${name} is `)
   })
 })
 
