@@ -1,5 +1,6 @@
 /** Asks permissions on any route. */
 
+import { keepPrivate } from '../lib/caching/cache-response.js'
 import type { Context, Middleware } from '../lib/http/context.js'
 import { passOn, runTraced } from '../lib/http/request-trace.js'
 import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'
@@ -8,7 +9,7 @@ import type { BasePermission } from '../lib/permissions/permission.js'
 
 /**
  * Lets a request pass when all rules do; else 401 for an anonymous caller, with the challenges of `authentication()` before
- * it, and 403 for a known one.
+ * it, and 403 for a known one. What a known caller gets is stored nowhere (`no-store`), as behind `authentication()`.
  * @throws {ConfigurationError} an entry is no permission, or needs a model that it was not given
  * @example router.delete('/books/:id', authentication(TokenAuth), permissions(or(IsAdminUser, ObjectPermission)), handler)
  */
@@ -17,7 +18,9 @@ export function permissions(...rules: Policies<BasePermission>): Middleware {
   for (const rule of settled) rule.check({ name: 'permissions()' })
   return async function askPermissions(ctx, next) {
     const step = { phase: 'permissions', policies: settled, run: () => checkRoute(ctx, settled) } as const
-    if (await runTraced(ctx, step)) await passOn(ctx, next)
+    if (!(await runTraced(ctx, step))) return
+    await passOn(ctx, next)
+    keepPrivate(ctx)
   }
 }
 

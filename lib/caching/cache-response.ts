@@ -1,5 +1,6 @@
 /** Caching of an answer: its `ETag`, who may keep it (`Cache-Control`), and 304 for who has it already; lists of entity tags in conditions. */
 import { hash } from 'node:crypto'
+import { finderOf } from '../http/challenges.js'
 import { type Context, isAnonymous, isSafeMethod, RequestSlot } from '../http/context.js'
 import { matchesWeakly, namesTag } from '../http/entity-tags.js'
 import { isStreamed } from '../http/response-body.js'
@@ -124,13 +125,13 @@ export function addETag(ctx: Context, row?: string): void {
  * Keeps the answers of several callers apart: `Vary` names the headers that the schemes read, and what
  * a known caller gets is stored nowhere, unless the answer says otherwise itself.
  */
-export function keepPrivate(ctx: Context, schemes: readonly VaryingScheme[]): void {
+export function keepPrivate(ctx: Context, schemes: readonly VaryingScheme[] = []): void {
   if (isSent(ctx)) return
   for (const { vary } of schemes) if (vary !== undefined) ctx.vary(vary)
   if (isAnonymous(ctx.state['user'])) return
   if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-store')
-  // the user was found before us: by which of the two headers, we cannot know
-  else if (schemes.length === 0) ctx.vary('Authorization, Cookie')
+  // the application itself has found the user: by which of the two headers, we cannot know
+  else if (finderOf(ctx) === undefined) ctx.vary('Authorization, Cookie')
 }
 
 /** True when the handler has written the response itself. */

@@ -1,8 +1,14 @@
 import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
 import { APIKeyAuthentication } from '../../lib/api-keys/index.js'
-import { HeaderVersioning, IsAuthenticated, SessionAuthentication, TokenAuthentication } from '../../lib/index.js'
-import { authentication, errors, permissions, versioning } from '../../plugins/index.js'
+import {
+  HeaderVersioning,
+  IsAuthenticated,
+  IsAuthenticatedOrReadOnly,
+  SessionAuthentication,
+  TokenAuthentication,
+} from '../../lib/index.js'
+import { authentication, errors, etag, permissions, versioning } from '../../plugins/index.js'
 import { serveApp } from '../support/client.js'
 
 const token = new TokenAuthentication({ getUserForToken: (text) => (text === 'alice' ? { id: 1 } : null) })
@@ -91,5 +97,29 @@ describe('what is refused', () => {
     const client = await serveApp(authentication(token), permissions(IsAuthenticated))
     for (const Authorization of ['Token x', '', 'Token \xff']) await client.get('/', { Authorization })
     expect(client.reported).toEqual([])
+  })
+})
+
+describe('permissions()', () => {
+  const passport: Koa.Middleware = (ctx, next) => {
+    if (ctx.headers.cookie !== undefined) ctx.state['user'] = { id: 1 }
+    return next()
+  }
+  const shown: Koa.Middleware = (ctx) => {
+    ctx.body = { user: ctx.state['user'] ?? null }
+  }
+
+  it('[G10] keeps what a caller gets whom the application knows from shared caches, as view sets do', async () => {
+    const client = await serveApp(errors(), passport, permissions(IsAuthenticatedOrReadOnly), shown)
+    const known = await client.get('/', { Cookie: 'a=1' })
+    expect([known.json, known.headers['cache-control']]).toEqual([{ user: { id: 1 } }, 'no-store'])
+    expect((await client.get('/')).headers).not.toHaveProperty('cache-control')
+  })
+
+  it('[G10] says that what caches may keep depends on who asks', async () => {
+    const cached = etag({ private: false, maxAge: 60 })
+    const client = await serveApp(passport, permissions(IsAuthenticatedOrReadOnly), cached, shown)
+    const { headers } = await client.get('/', { Cookie: 'a=1' })
+    expect([headers['cache-control'], headers['vary']]).toEqual(['public, max-age=60', 'Authorization, Cookie'])
   })
 })
