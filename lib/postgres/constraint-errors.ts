@@ -3,7 +3,7 @@
 import { ApiError, Conflict, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import type { ConstraintSubject } from './failed-statement.js'
-import { type NativeError, nativeMessage } from './native-error.js'
+import { mentionsOf, type NativeError, nativeMessage } from './native-error.js'
 
 /** The answer for an error of PostgreSQL; null where it is not the client's. */
 export type Answer = (error: NativeError, subject: ConstraintSubject) => ApiError | null
@@ -83,11 +83,23 @@ export const raised: Answer = (cause, subject) => {
 export const referenced: Answer = (cause) => new Conflict('Object is referenced by other objects.', { cause })
 /** A delete, or a change of a key that others refer to. */
 export const reference: Answer = (cause, subject) =>
-  (subject.operation === 'delete' || isStillReferenced(cause) ? referenced : missingTarget)(cause, subject)
+  (subject.operation === 'delete' || isStillReferenced(cause, subject) ? referenced : missingTarget)(cause, subject)
 
-/** Only the detail distinguishes it from a key that leads nowhere: the table and the constraint are the same. */
-function isStillReferenced({ detail }: NativeError): boolean {
-  return typeof detail === 'string' && / is still referenced from table "[^"]*"\.$/.test(detail)
+/**
+ * Only the detail distinguishes it from a key that leads nowhere: the table and the constraint are the same. In whichever
+ * language it names the table that refers, and the key that is referred to.
+ */
+function isStillReferenced({ detail, table, constraint }: NativeError, subject: ConstraintSubject): boolean {
+  if (typeof detail !== 'string' || typeof table !== 'string') return false
+  // a value of the key may hold anything
+  const isNamed = mentionsOf(detail, table).some((at) => {
+    return !detail.slice(0, at).includes('(') || !detail.slice(at + table.length).includes(')')
+  })
+  if (!isNamed) return false
+  // of a table that refers to itself; who may not read it is not told the key
+  if (!detail.includes('(')) return !detail.startsWith('Key is not present ')
+  const columns = typeof constraint === 'string' ? subject.columnsOf(table, constraint) : undefined
+  return columns === undefined || !detail.includes(`(${columns.join(', ')})=`)
 }
 
 /** The columns that the violated constraint covers, and the client's fields among them. */

@@ -72,3 +72,15 @@ export function nativeMessage(error: NativeError): string {
   const end = message.lastIndexOf(SQL_END)
   return end === -1 ? message : message.slice(end + SQL_END.length)
 }
+
+const BEFORE = /(?:["„“»«.]|«\s)$/u
+const AFTER = /^(?:["“”«»\s]|\P{ASCII}|$)/u
+
+/** Where a text of PostgreSQL has the name behind a dot or in quotation marks, in whichever language. */
+export function mentionsOf(text: string, name: string): number[] {
+  const found: number[] = []
+  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1)) {
+    if (BEFORE.test(text.slice(0, at)) && AFTER.test(text.slice(at + name.length))) found.push(at)
+  }
+  return found
+}

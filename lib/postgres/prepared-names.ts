@@ -4,7 +4,7 @@
  */
 
 import { firstTime, oncePer } from '../kernel/once-per.js'
-import { type NativeError, nativeMessage } from './native-error.js'
+import { mentionsOf, type NativeError, nativeMessage } from './native-error.js'
 import { clientOf, type Queryable } from './pg-types.js'
 
 /** Columns by table, both without schema. */
@@ -43,13 +43,13 @@ function namesFor(error: NativeError): Names {
 /** True for a missing column that was there. */
 export function isColumnGone(error: NativeError): boolean {
   const message = nativeMessage(error)
-  return [...namesFor(error).values()].some((columns) => [...columns].some((column) => names(message, column)))
+  return [...namesFor(error).values()].some((columns) => [...columns].some((column) => mentionsOf(message, column).length > 0))
 }
 
 /** True for a missing table that was there; not where a statement refers to one that it does not select from. */
 export function isTableGone(error: NativeError): boolean {
   const message = nativeMessage(error)
-  return error.routine === 'parserOpenTable' && [...namesFor(error).keys()].some((table) => names(message, table))
+  return error.routine === 'parserOpenTable' && [...namesFor(error).keys()].some((table) => mentionsOf(message, table).length > 0)
 }
 
 /** True for a column that must have a value, and that is newer than what is known. */
@@ -57,15 +57,4 @@ export function isColumnNew(error: NativeError): boolean {
   const { table, column } = error
   const columns = typeof table === 'string' ? namesFor(error).get(table) : undefined
   return columns !== undefined && typeof column === 'string' && !columns.has(column)
-}
-
-const BEFORE = /["„“»«.]$/u
-const AFTER = /^(?:["“”«»\s]|$)/u
-
-/** True for a message that has the name behind a dot or in quotation marks, in whichever language. */
-function names(message: string, name: string): boolean {
-  for (let at = message.indexOf(name); at !== -1; at = message.indexOf(name, at + 1)) {
-    if (BEFORE.test(message.slice(0, at)) && AFTER.test(message.slice(at + name.length))) return true
-  }
-  return false
 }

@@ -211,6 +211,30 @@ describe('[I23] a column whose name nothing can carry', () => {
   })
 })
 
+it('named as a method that all instances have is refused, though nobody shows it, unless objects are only read', async () => {
+  await database.knex.raw(`
+    create table marked (id int primary key, "$set" text, note text); insert into marked values (1, 'a', 'b')`)
+  class Marked extends Model {
+    static override tableName = 'marked'
+  }
+  Marked.knex(database.knex)
+  class Shown extends ModelSerializer {
+    static override model = Marked
+    static override fields = ['id', 'note']
+  }
+  const statics = { model: Marked, serializerClass: Shown }
+  const Writing = Object.assign(class Writing extends BulkModelViewSet {}, statics as object)
+  await expect(new APIRouter().register('marked', Writing as never).prepare()).rejects.toThrow(
+    'those cannot hold the column "$set"; give the column another property by columnNameMappers of Marked',
+  )
+  const Reading = Object.assign(class extends ReadOnlyModelViewSet {}, statics as object)
+  const api = new APIRouter().register('marked', Reading as never)
+  await api.prepare()
+  const own = await serving(api.routes())
+  expect((await own.get('/marked/1')).json).toEqual({ id: 1, note: 'b' })
+  await own.close()
+})
+
 it('named as a member of all objects are shown of related objects, by rows and by instances', async () => {
   await database.knex.raw(`
     create table files (id int primary key, "constructor" text, "hasOwnProperty" text);

@@ -17,6 +17,8 @@ it.each([
   ['Spalte papers.title existiert nicht', true],
   ['Spalte »added_on« existiert nicht', true],
   ['столбец "title" не существует', true],
+  ["la colonne «\u00a0title\u00a0» n'existe pas", true],
+  ['列papers.titleは存在しません', true],
   ['select "title" from papers - column papers.titel does not exist', false],
   ['column "titel" does not exist', false],
   ['column papers.title_2 does not exist', false],
@@ -32,6 +34,8 @@ it.each([
 it.each([
   ['relation "papers" does not exist', 'parserOpenTable', true],
   ['relation "public.papers" does not exist', 'parserOpenTable', true],
+  ["la relation «\u00a0papers\u00a0» n'existe pas", 'parserOpenTable', true],
+  ['リレーション"papers"は存在しません', 'parserOpenTable', true],
   ['relation "papers_2" does not exist', 'parserOpenTable', false],
   ['missing FROM-clause entry for table "papers"', 'errorMissingRTE', false],
 ])('%s by %s: gone %j', (message, routine, isGone) => {
