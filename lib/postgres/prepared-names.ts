@@ -43,13 +43,18 @@ function namesFor(error: NativeError): Names {
 /** True for a missing column that was there. */
 export function isColumnGone(error: NativeError): boolean {
   const message = nativeMessage(error)
-  return [...namesFor(error).values()].some((columns) => [...columns].some((column) => mentionsOf(message, column).length > 0))
+  return [...namesFor(error).values()].some((columns) =>
+    [...columns].some((column) => mentionsOf(message, column).length > 0),
+  )
 }
 
 /** True for a missing table that was there; not where a statement refers to one that it does not select from. */
 export function isTableGone(error: NativeError): boolean {
   const message = nativeMessage(error)
-  return error.routine === 'parserOpenTable' && [...namesFor(error).keys()].some((table) => mentionsOf(message, table).length > 0)
+  return (
+    error.routine === 'parserOpenTable' &&
+    [...namesFor(error).keys()].some((table) => mentionsOf(message, table).length > 0)
+  )
 }
 
 /** True for a column that must have a value, and that is newer than what is known. */

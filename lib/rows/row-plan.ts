@@ -48,10 +48,20 @@ function compile(serializer: SerializerClass, graph = serializerPlan(serializer)
   return compilePlan(model, (collector) => compileObject(serializer, { table: 0, graph, collector }))
 }
 
+/**
+ * The most columns of a row. PostgreSQL selects 1,664, of which a page has some for its order and its count; a table alone
+ * has 1,600 at most.
+ */
+const MOST_COLUMNS = 1_600
+
 function compilePlan({ model }: ModelDescription, compileMembers: (collector: Collector) => RowMember[]): RowPlan {
   const collector = new Collector(model)
   const object = { members: compileMembers(collector), key: undefined }
   const { columns, joins, lists } = collector
+  if (joins.length > 0 && columns.length + lists.length > MOST_COLUMNS)
+    throw new NeedsInstances(
+      `it shows more than ${MOST_COLUMNS} columns, its own and those of related objects together`,
+    )
   const runsFields = hasMember(object, isMadeByField)
   return {
     model,

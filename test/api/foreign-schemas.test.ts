@@ -131,6 +131,33 @@ describe('a column whose domain has a default', () => {
   })
 })
 
+describe('more columns than one statement selects, those of related objects included', () => {
+  it('are shown of lists, objects and answers to writes', async () => {
+    const names = Array.from({ length: 850 }, (_, index) => `c${index}`)
+    const columns = names.map((name) => `${name} int default 1`).join()
+    await database.knex.raw(`
+      create table halls (id int primary key, ${columns}); insert into halls values (1);
+      create table shows (id int primary key, hall_id int references halls, ${columns}); insert into shows values (1, 1)`)
+    const Hall = tableOf('halls')
+    const Show = class extends tableOf('shows') {
+      static override relationMappings = {
+        hall: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Hall,
+          join: { from: 'shows.hall_id', to: 'halls.id' },
+        },
+      }
+    }
+    const hall = new NestedSerializer(serializerOf(Hall, names), { readOnly: true })
+    const client = await serveViews({ shows: viewOf(Show, serializerOf(Show, [...names, 'hall'], { hall })) })
+    const [listed] = (await client.get('/shows')).json
+    expect([listed.c849, listed.hall.c849]).toEqual([1, 1])
+    expect((await client.get('/shows/1')).json).toEqual(listed)
+    expect((await client.send('PATCH', '/shows/1', { c0: 2 })).json).toEqual({ ...listed, c0: 2 })
+    expect(client.reported).toEqual([])
+  })
+})
+
 describe('a domain over an enum', () => {
   const Bug = tableOf('bugs')
   const shown = () => serializerOf(Bug, ['id', 'severity', 'urgency', 'all_of'])
