@@ -1,5 +1,6 @@
 /** Serves actions of an API as tools for agents, by the Model Context Protocol: docs/reference/mcp.md. */
-import { answerError } from '../http/answer-error.js'
+import { acceptsMethod } from '../assets/own-route.js'
+import { answerError, runStep } from '../http/answer-error.js'
 import { type Context, type Middleware, pathOf } from '../http/context.js'
 import type { MCPOptions } from './options.js'
 import { settleOptions } from './options.js'
@@ -23,7 +24,10 @@ export function mcp(api: ToolAPI, options: MCPOptions): Middleware {
   const { path: own, resource } = settled
   return async function serveTools(ctx, next) {
     const path = pathOf(ctx)
-    if (path !== undefined && resource?.paths.has(path) === true) return answerDocument(ctx, resource.document)
+    if (path !== undefined && resource?.paths.has(path) === true) {
+      await runStep(ctx, () => answerDocument(ctx, resource.document))
+      return
+    }
     if (own !== null && path !== own) return next()
     try {
       await server.serve(ctx)
@@ -38,11 +42,7 @@ const KEPT = 300
 
 /** Clients in browsers read it from whatever page they are. */
 function answerDocument(ctx: Context, document: string): void {
-  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
-    ctx.status = 405
-    ctx.set('Allow', 'GET, HEAD')
-    return
-  }
+  if (!acceptsMethod(ctx, ['GET', 'HEAD'])) return
   ctx.set({
     'Access-Control-Allow-Origin': '*',
     'Cache-Control': `max-age=${KEPT}`,

@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import type { Explanation } from '../explain/explanation.js'
 import type { Readiness } from '../health/readiness.js'
 import { answerError } from '../http/answer-error.js'
-import { type Context, guardSuffix, type Middleware, pathOf } from '../http/context.js'
+import { type Context, guardSuffix, isUnanswered, type Middleware, pathOf } from '../http/context.js'
 import { publicPath } from '../http/public-url.js'
 import { stopSweeping } from '../idempotency/table.js'
 import { ConfigurationError, MethodNotAllowed } from '../kernel/errors.js'
@@ -226,7 +226,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     const router = this
     return async function apiAllowedMethods(ctx, next) {
       await next()
-      if (ctx.status !== 404 || (ctx.body !== undefined && ctx.body !== null)) return
+      if (!isUnanswered(ctx)) return
       // what it is mounted on may have a prefix: then our paths by themselves are the application's
       const path = router.#mounted ? undefined : pathOf(ctx)
       const endpoint =

@@ -200,7 +200,11 @@ describe('a protected resource', () => {
         scopes_supported: ['read:books'],
         resource_name: 'Books',
       })
-      expect((await server.send({ path, method: 'POST' })).status).toBe(405)
+      expect(await server.send({ path, method: 'POST' })).toMatchObject({
+        status: 405,
+        headers: { allow: 'GET, HEAD, OPTIONS' },
+        text: '{"detail":"Method POST not allowed","status":405}',
+      })
     },
   )
 

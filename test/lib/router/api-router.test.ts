@@ -476,6 +476,20 @@ describe('allowedMethods()', () => {
     expect((await send('DELETE', '/api/nothing')).status).toBe(404)
   })
 
+  it('leaves alone what a handler answers by itself', async () => {
+    const router = new Router()
+    const api = library('/api')
+    api.mount(router)
+    const reported: unknown[] = []
+    const { app, send } = await serve(router.routes(), api.allowedMethods(), (ctx: Koa.Context) => {
+      ctx.respond = false
+      ctx.res.writeHead(404, { 'Content-Type': 'text/plain; charset=utf-8' }).end('upstream has none')
+    })
+    app.on('error', (error) => reported.push(error))
+    expect(await send('TRACE', '/api/books')).toMatchObject({ status: 404, text: 'upstream has none' })
+    expect(reported).toEqual([])
+  })
+
   it("knows the paths under a router's own prefix, and those of a router nested in another", async () => {
     const api = library('/api')
     await api.prepare()
