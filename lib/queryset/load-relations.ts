@@ -7,7 +7,7 @@ import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/obje
 import type { Queryable } from '../postgres/pg-types.js'
 import { isHeld, noteHeld } from './held-rows.js'
 import { COUNT, isPart, keepBeside, LIST, loadedBeside, narrowList, type RelatedList } from './related-lists.js'
-import { relatedRows } from './related-rows.js'
+import { type OwnerKeys, relatedRows } from './related-rows.js'
 import { orderByKey } from './total-order.js'
 import { leaveOutDeleted, type VisibleRows } from './visible-rows.js'
 
@@ -40,11 +40,11 @@ export interface Loading {
    * The query of the objects, whose schema and context hold for the related ones. What a graph of its own has loaded,
    * narrowed perhaps, stays.
    */
-  readonly parent?: AnyQueryBuilder
+  readonly parent?: AnyQueryBuilder | undefined
   /** Whose related objects are loaded. @default those of whom that query is for */
   readonly visible?: VisibleRows | undefined
   /** Counts related objects, where the graph asks for that. */
-  readonly count?: Counter
+  readonly count?: Counter | undefined
 }
 
 /**
@@ -52,39 +52,19 @@ export interface Loading {
  * at once, which a transaction's only connection cannot take. Lists come in the order that is declared for them, else in
  * that of their primary key, after any order that the relation itself has, so that the same rows give the same answer.
  */
-export async function loadRelations(
-  model: ModelClass,
-  objects: readonly object[],
-  { relations, knex, parent, visible, count }: Loading,
-): Promise<void> {
-  const own = new Set(Object.keys((parent?.graphExpressionObject() ?? {}) as object))
-  await loadBesides(model, objects, {
-    relations,
-    knex,
-    parent,
-    visible,
-    count,
-    path: [],
-    isOwn: (name) => own.has(name),
-  })
+export async function loadRelations(model: ModelClass, objects: readonly object[], loading: Loading): Promise<void> {
+  const own = new Set(Object.keys((loading.parent?.graphExpressionObject() ?? {}) as object))
+  await loadBesides(model, objects, { ...loading, path: [], isOwn: (name) => own.has(name) })
 }
 
-interface Besides {
-  readonly relations: Relations
-  readonly knex: Queryable | undefined
-  readonly parent: AnyQueryBuilder | undefined
-  readonly visible: VisibleRows | undefined
-  readonly count: Counter | undefined
+interface Besides extends Loading {
   readonly path: readonly string[]
   /** True for a relation that the application's own graph may have loaded. */
   readonly isOwn: (name: string) => boolean
 }
 
-async function loadBesides(
-  model: ModelClass,
-  objects: readonly object[],
-  { relations, knex, parent, visible, count, path, isOwn }: Besides,
-): Promise<void> {
+async function loadBesides(model: ModelClass, objects: readonly object[], besides: Besides): Promise<void> {
+  const { relations, knex, count, path, isOwn } = besides
   if (objects.length === 0) return
   const descriptions = describeModel(model).relations
   for (const [key, inner] of Object.entries(relations)) {
@@ -98,15 +78,14 @@ async function loadBesides(
     const name = list?.relation ?? key
     const relation = descriptions.get(name)
     const isLoaded = isOwn(name) && objects.every((object) => (object as Record<string, unknown>)[name] !== undefined)
-    if (list && relation && isPart(list)) {
-      if (isLoaded) throw loadedOtherwise(model, name)
-      await loadPart(model, objects, { key, list, relation, knex, parent, visible })
-    } else if (!isLoaded && relation)
-      await loadRelation(model, objects, { name, relation, list, knex, parent, visible })
-    if (relation && Object.keys(inner).length > 0) {
+    const isPartial = list !== undefined && isPart(list)
+    if (isPartial && isLoaded) throw loadedOtherwise(model, name)
+    if (!relation) continue
+    if (!isLoaded) await loadRelation(model, objects, { ...besides, key, relation, list })
+    if (Object.keys(inner).length > 0) {
       // objects of one foreign key share what it leads to
-      const related = [...new Set(list && isPart(list) ? partsOf(objects, key) : relatedOf(objects, name))]
-      const further = { relations: inner, knex, parent, visible, count, path: [...path, name], isOwn: () => isLoaded }
+      const related = [...new Set(isPartial ? partsOf(objects, key) : relatedOf(objects, name))]
+      const further = { ...besides, relations: inner, path: [...path, name], isOwn: () => isLoaded }
       await loadBesides(relation.model, related, further)
     }
   }
@@ -121,31 +100,29 @@ function loadedOtherwise(model: ModelClass, name: string): ConfigurationError {
 }
 
 interface Related extends Pick<Besides, 'knex' | 'parent' | 'visible'> {
-  readonly name: string
+  /** The name under which it is loaded. */
+  readonly key: string
   readonly relation: RelationDescription
   readonly list: RelatedList | undefined
 }
 
 async function loadRelation(model: ModelClass, objects: readonly object[], related: Related): Promise<void> {
-  const { name, relation, list, ...reading } = related
-  const rows = await relatedRows(
-    { model, relation, objects },
-    {
-      ...reading,
-      narrow(query, keys) {
-        // what a foreign key of the object's own points to is shown as long as it does
-        if (relation.kind !== 'belongs-to-one') leaveOutDeleted(query, relation)
-        if (relation.single && leadsToOne(relation)) return
-        if (list) narrowList(query, list, { model, relation, keys })
-        else orderByKey(query)
-      },
-    },
-  )
+  const { key, relation, list, knex, parent, visible } = related
+  const narrow = (query: AnyQueryBuilder, keys: OwnerKeys) => {
+    // what a foreign key of the object's own points to is shown as long as it does
+    if (relation.kind !== 'belongs-to-one') leaveOutDeleted(query, relation)
+    if (relation.single && leadsToOne(relation)) return
+    if (list) narrowList(query, list, { model, relation, keys })
+    else orderByKey(query)
+  }
+  const rows = await relatedRows({ model, relation, objects }, { knex, parent, visible, narrow })
   for (const [index, object] of (objects as readonly Record<string, unknown>[]).entries()) {
-    object[name] = relation.single ? (rows[index]?.[0] ?? null) : rows[index]
+    const own = rows[index] ?? []
+    // a join table may link two objects several times, of which the condition finds all
+    if (list && isPart(list)) keepBeside(object, key, own.slice(0, list.limit))
+    else object[relation.name] = relation.single ? (own[0] ?? null) : own
   }
   // a list of all that is related
-  const { knex } = related
   if (!knex || relation.single || list || relation.deletedBy !== undefined) return
   noteHeld(
     objects.flatMap((object, index) => (isHeld(object, knex) ? [rows[index] as object] : [])),
@@ -156,30 +133,6 @@ async function loadRelation(model: ModelClass, objects: readonly object[], relat
 /** False where the first of several rows is shown, as nothing says that there is one. */
 function leadsToOne({ model, through, relatedProperties }: RelationDescription): boolean {
   return through === undefined && tellsApart(describeModel(model), relatedProperties)
-}
-
-interface Part extends Pick<Besides, 'knex' | 'parent' | 'visible'> {
-  readonly key: string
-  readonly list: RelatedList
-  readonly relation: RelationDescription
-}
-
-async function loadPart(model: ModelClass, objects: readonly object[], part: Part): Promise<void> {
-  const { key, list, relation, ...reading } = part
-  const rows = await relatedRows(
-    { model, relation, objects },
-    {
-      ...reading,
-      narrow(query, keys) {
-        leaveOutDeleted(query, relation)
-        narrowList(query, list, { model, relation, keys })
-      },
-    },
-  )
-  for (const [index, object] of objects.entries()) {
-    // a join table may link two objects several times, of which the condition finds all
-    keepBeside(object, key, (rows[index] ?? []).slice(0, list.limit))
-  }
 }
 
 function partsOf(objects: readonly object[], key: string): object[] {
