@@ -1,6 +1,5 @@
 /** What the operations of a JSON patch have made of an object, as a plain PATCH: the members that are others, and no more. */
 
-import { ExternalIdField } from '../fields/external-id-field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { ValidationError } from '../kernel/errors.js'
 import { ownMember } from '../kernel/records.js'
@@ -13,6 +12,7 @@ import { type Merging, relatedObject, storedValue } from './merged-input.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { prefixErrors } from './prefix-errors.js'
+import { forcedWithin, keysOf } from './validate-nested.js'
 
 /** What a client reads of an object, and what its operations have made of that; working copies. */
 export interface Change {
@@ -42,7 +42,9 @@ async function changedMember(change: Change, bound: BoundField, merging: Merging
     const child = serializer.child(bound, field.serializerClass)
     if (Array.isArray(before) && Array.isArray(after)) {
       const objects = ((object as JsonObject | undefined)?.[bound.relation?.name ?? name] ?? []) as readonly object[]
-      return changedList({ before, after, name }, child, objects)
+      const { fields, areWhole } = keysOf(child.plan, forcedWithin(serializer.plan, bound))
+      const keys = areWhole ? fields.map((key) => key.name) : []
+      return changedList({ before, after, name, keys, objects }, child)
     }
     return prefixErrors([name], () =>
       changedInput(change, { serializer: child, object: relatedObject(object, bound), isHeld: false }),
@@ -73,6 +75,9 @@ interface ListChange {
   readonly name: string
   readonly before: readonly unknown[]
   readonly after: readonly unknown[]
+  /** The fields by which nested data names an object; none where they are not shown. */
+  readonly keys: readonly string[]
+  readonly objects: readonly object[]
 }
 
 /**
@@ -80,11 +85,9 @@ interface ListChange {
  * @throws ValidationError one is not among them any more, which a list cannot say: it only adds and changes
  */
 async function changedList(
-  { name, before, after }: ListChange,
+  { name, before, after, keys, objects }: ListChange,
   serializer: AnySerializer,
-  objects: readonly object[],
 ): Promise<unknown[]> {
-  const keys = keyNames(serializer.plan)
   const known = new Map(before.map((element, position) => [keyOf(element, keys), position]))
   const input: unknown[] = []
   for (const [position, element] of after.entries()) {
@@ -104,13 +107,6 @@ async function changedList(
   }
   if (known.size > 0) throw new ValidationError({ [name]: ['An object of this list cannot be removed.'] })
   return input
-}
-
-/** The fields by which nested data names an object; none where they are not shown. */
-function keyNames({ readable }: SerializerPlan): readonly string[] {
-  const own = readable.filter(({ source, column }) => source.length === 1 && column !== undefined)
-  const external = own.filter(({ field }) => field instanceof ExternalIdField).slice(0, 1)
-  return (external.length > 0 ? external : own.filter(({ column }) => column?.primary)).map(({ name }) => name)
 }
 
 /** The key of an element as one string; without a key all of the element. */

@@ -61,7 +61,12 @@ type Step = (serializer: AnySerializer, items: readonly Item[], scope: Validatio
 
 /** What objects are checked for, in this order. */
 const STEPS: readonly Step[] = [
-  (serializer, items, scope) => validateFields(serializer, items, scope),
+  (serializer, items, scope) => {
+    const forced = forcedBy(serializer, scope)
+    return inTurn(serializer.plan.writable, (bound) =>
+      isForced(forced, bound) ? undefined : validateField(serializer, bound, items, scope),
+    )
+  },
   checkRivals,
   (serializer, items, scope) => (scope.nested ? undefined : checkShared(serializer, items)),
   checkReferences,
@@ -69,57 +74,37 @@ const STEPS: readonly Step[] = [
     const isRefused = scope.trustKeys === true && items.some(({ errors }) => errors !== undefined)
     return isRefused ? checkTrusted(serializer, items, scope) : undefined
   },
-  (serializer, items) => runAllHooks(serializer, items),
+  (serializer, items) => inTurn(items, (item) => runForcedHooks(serializer, item)),
 ]
 
-/** Takes the steps from `start` on. Waits only where one does. */
+/** Does the work for each item from `start` on, one after the other. Waits only where one does. */
+function inTurn<T>(
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<void> | undefined,
+  start = 0,
+): Promise<void> | undefined {
+  for (let index = start; index < items.length; index++) {
+    const waiting = work(items[index] as T, index)
+    if (waiting) return waiting.then(() => inTurn(items, work, index + 1))
+  }
+  return undefined
+}
+
 function takeSteps(
   serializer: AnySerializer,
   items: readonly Item[],
   scope: ValidationScope,
-  start = 0,
 ): Promise<void> | undefined {
-  for (let index = start; index < STEPS.length; index++) {
-    const waiting = (STEPS[index] as Step)(serializer, items, scope)
-    if (waiting) return waiting.then(() => takeSteps(serializer, items, scope, index + 1))
-  }
-  return undefined
+  return inTurn(STEPS, (step) => step(serializer, items, scope))
 }
 
-/** The hooks of all items from `start` on, one after the other. Waits only where one does. */
-function runAllHooks(serializer: AnySerializer, items: readonly Item[], start = 0): Promise<void> | undefined {
-  for (let index = start; index < items.length; index++) {
-    const item = items[index] as Item
-    const forced = serializer.forced && item.current === undefined
-    if (forced) force(serializer, item)
-    const waiting = runHooks(serializer, item)
-    // a hook may have returned data without them
-    if (waiting) {
-      return waiting.then(() => {
-        if (forced) force(serializer, item)
-        return runAllHooks(serializer, items, index + 1)
-      })
-    }
-    if (forced) force(serializer, item)
-  }
-  return undefined
-}
-
-/** All fields from `start` on, one after the other. Waits only where one does. */
-function validateFields(
-  serializer: AnySerializer,
-  items: readonly Item[],
-  scope: ValidationScope,
-  start = 0,
-): Promise<void> | undefined {
-  const { writable } = serializer.plan
-  const forced = scope.forced ?? serializer.forced
-  for (let index = start; index < writable.length; index++) {
-    const bound = writable[index] as BoundField
-    const waiting =
-      forced !== undefined && isForced(forced, bound) ? undefined : validateField(serializer, bound, items, scope)
-    if (waiting) return waiting.then(() => validateFields(serializer, items, scope, index + 1))
-  }
+/** The hooks of an item, which get the values that the input cannot set, and may return data without them. */
+function runForcedHooks(serializer: AnySerializer, item: Item): Promise<void> | undefined {
+  if (!serializer.forced || item.current !== undefined) return runHooks(serializer, item)
+  force(serializer, item)
+  const waiting = runHooks(serializer, item)
+  if (waiting) return waiting.then(() => force(serializer, item))
+  force(serializer, item)
   return undefined
 }
 
@@ -147,20 +132,17 @@ function force({ forced = NOTHING, plan }: AnySerializer, item: Item): void {
   }
 }
 
-/** Validates one field of all items from `start` on. Waits only where the field does. */
+/** Validates one field of all items. Waits only where the field does. */
 function validateValues(
   serializer: AnySerializer,
   bound: BoundField,
   items: readonly Item[],
-  start = 0,
 ): Promise<void> | undefined {
-  for (let index = start; index < items.length; index++) {
-    // lists give way to other requests now and then; one object never waits for a turn
-    const waiting =
-      validateValue(serializer, bound, items[index] as Item) ?? (index > 0 && isTurnOver() ? nextTurn() : undefined)
-    if (waiting) return waiting.then(() => validateValues(serializer, bound, items, index + 1))
-  }
-  return undefined
+  // lists give way to other requests now and then; one object never waits for a turn
+  return inTurn(
+    items,
+    (item, index) => validateValue(serializer, bound, item) ?? (index > 0 && isTurnOver() ? nextTurn() : undefined),
+  )
 }
 
 function validateValue(serializer: AnySerializer, bound: BoundField, item: Item): Promise<void> | undefined {

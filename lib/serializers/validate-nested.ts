@@ -6,7 +6,6 @@ import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { quote } from '../kernel/quote.js'
 import { isRecord } from '../kernel/records.js'
-import { oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { deletionOf } from '../models/soft-deletes.js'
 import { valuesOf } from '../queryset/key-rows.js'
@@ -48,8 +47,8 @@ export async function validateNested(
   validate: Validate,
 ): Promise<void> {
   const child = serializer.child(bound, field.serializerClass)
-  const known = nestedPlans(serializer.plan)
-  const { forced, keys } = known.get(bound) ?? decide(known, bound, { own: serializer.plan, inner: child.plan })
+  const forced = forcedWithin(serializer.plan, bound)
+  const keys = keysOf(child.plan, forced)
   const entries: Entry[] = []
   for (const item of items) {
     const given = take(serializer, bound, item)
@@ -118,24 +117,6 @@ function listProblem(input: unknown, { maxItems, options }: NestedSerializer, cu
   const isShown = Array.isArray(current) && current.length === 0
   if (input.length === 0 && allowEmpty === false && !isShown) return 'Ensure this field has at least 1 item.'
   return input.length > maxItems ? `Ensure this field has no more than ${maxItems} items.` : undefined
-}
-
-interface NestedPlan {
-  readonly forced: Forced
-  readonly keys: NestedKeys
-}
-
-const nestedPlans = oncePerCatalogue((_plan: SerializerPlan) => new Map<BoundField, NestedPlan>())
-
-function decide(
-  known: Map<BoundField, NestedPlan>,
-  bound: BoundField,
-  { own, inner }: { own: SerializerPlan; inner: SerializerPlan },
-): NestedPlan {
-  const forced = forcedWithin(own, bound)
-  const decided = { forced, keys: keysOf(inner, forced) }
-  known.set(bound, decided)
-  return decided
 }
 
 /** Keys of the related model that the surrounding object decides. */
@@ -327,7 +308,8 @@ interface NestedKeys {
   readonly areOwned: boolean
 }
 
-function keysOf(plan: SerializerPlan, forced: Forced): NestedKeys {
+/** @param forced what the surrounding object decides */
+export function keysOf(plan: SerializerPlan, forced: Forced): NestedKeys {
   const isOwn = ({ field, column }: BoundField) => column?.primary === true || field instanceof ExternalIdField
   const own = plan.readable.filter(
     (bound): bound is KeyField => bound.source.length === 1 && bound.column !== undefined && isOwn(bound),
