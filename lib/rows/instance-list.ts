@@ -25,7 +25,7 @@ import { readExactly } from '../queryset/read-exactly.js'
 import { joinOrder, type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { DescribedList, type ListDescription } from './described-list.js'
-import { openCursor, poolOf, rowCursor } from './row-cursor.js'
+import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
 
 export interface InstanceListOptions {
   readonly description: ListDescription
@@ -83,7 +83,7 @@ export class InstanceList extends DescribedList implements ListSource {
     const all = this.#query({ limit: Number.POSITIVE_INFINITY })
     const limits = { ...options, bounds }
     const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
-    return rowCursor(cursor, async (size) => {
+    return new FetchedCursor(cursor, async (size) => {
       const rows = instancesOf(model as ModelClass, await cursor.fetch(size), cursor.trx)
       // find hooks, as if the query itself had found the rows
       const left = (await query

@@ -30,13 +30,11 @@ export async function openCursor(
   return DatabaseCursor.open(queryable, options, statement)
 }
 
-/** A cursor of the database whose rows are read by `fetch`. */
-export function rowCursor(cursor: DatabaseCursor, fetch: (size: number) => Promise<Rows>): RowCursor {
-  return new FetchedCursor(cursor, fetch)
-}
-
-/** A class: a getter in an object literal would keep what it closes over until a full garbage collection. */
-class FetchedCursor implements RowCursor {
+/**
+ * A cursor of the database whose rows are read by `fetch`. A class: a getter in an object literal would keep what it closes over
+ * until a full garbage collection.
+ */
+export class FetchedCursor implements RowCursor {
   readonly fetch: (size: number) => Promise<Rows>
   readonly #cursor: DatabaseCursor
 

@@ -24,7 +24,7 @@ import { whereBeyond } from '../queryset/where-beyond.js'
 import { DescribedList, type ListDescription } from './described-list.js'
 import { compileNative, NativePage } from './native-page.js'
 import { countKey, type ListKey, type RowAccess } from './row-access.js'
-import { openCursor, poolOf, rowCursor } from './row-cursor.js'
+import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
 import { compileQuery, compileRows, positionCells } from './row-sql.js'
 import { TextRows } from './row-writer.js'
 
@@ -123,7 +123,7 @@ export class RowList extends DescribedList implements ListSource {
     })
     const cursor = await openCursor(knex, { ...options, bounds }, statement)
     const layout = { plan, first: 0, offset: 0, places: [] }
-    return rowCursor(cursor, async (size) => new TextRows(await cursor.fetchRaw(size), layout, this.#access))
+    return new FetchedCursor(cursor, async (size) => new TextRows(await cursor.fetchRaw(size), layout, this.#access))
   }
 
   async read(asked: Slice): Promise<Rows> {

@@ -1,6 +1,5 @@
 /** The SQL behind a row plan: the list inside, the tables joined to it around it. */
 
-import { oncePer } from '../kernel/once-per.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
@@ -257,30 +256,14 @@ const SAME_TEXT: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric
 /** The plan's column for each term of an order, or undefined. */
 type Places = readonly (number | undefined)[]
 
-interface Placed {
-  plan?: RowPlan
-  model?: ModelDescription
-  found?: Places
-}
-
-/** The places that were asked for last, of an order. */
-const placed = oncePer((_order: readonly OrderTerm[]): Placed => ({}))
-
-/**
- * Finds for each term the column of the plan that says its position, or undefined where it must be selected by itself. Kept, as
- * views order by one array.
- */
+/** Finds for each term the column of the plan that says its position, or undefined where it must be selected by itself. */
 export function positionCells(plan: RowPlan, model: ModelDescription, order: readonly OrderTerm[]): Places {
-  const known = placed(order)
-  if (known.found && known.plan === plan && known.model === model) return known.found
-  const found = order.map(({ property }) => {
+  return order.map(({ property }) => {
     const wanted = model.columns.get(property)
     if (!wanted || !SAME_TEXT.has(wanted.type)) return undefined
     const index = plan.columns.findIndex(({ table, column }) => table === 0 && column === wanted)
     return index === -1 ? undefined : index
   })
-  Object.assign(known, { plan, model, found })
-  return found
 }
 
 export function outerColumns({ plan, positions }: RowSelection): SqlPart {

@@ -92,7 +92,7 @@ export function compileUpdate(knex: Queryable, { values, named, where, ...row }:
     sql: `update ?? set ${[...values].map(() => '?? = ?').join(', ')} where ${condition.sql}`,
     bindings: [tableName, ...[...values].flat(), ...condition.bindings],
   }
-  return compileReturning(knex, update, { ...row, key: [] }, stored)
+  return compileReturning(knex, update, { ...row, key: [] }, { before: stored })
 }
 
 /** The row as it is, unless somebody holds it, or has changed it since the statement began. */
@@ -130,7 +130,7 @@ function compileReturning(
   knex: Queryable,
   write: SqlPart,
   { plan, model, key, asked, beside }: WrittenRow,
-  before: SqlPart = NOTHING,
+  { before = NOTHING, ordered = false }: { readonly before?: SqlPart | undefined; readonly ordered?: boolean } = {},
 ): CompiledSql {
   const wrapped = plan.joins.length > 0 || beside !== undefined
   const selection = { ...NO_LIST, plan, model }
@@ -151,9 +151,11 @@ function compileReturning(
   // where the caller sees less than all, `RowAccess.obstacleTo()` says so
   const from = joinedTables(plan, undefined)
   const other = beside ? besideSql(beside, read.length) : NOTHING
+  // a join keeps no order
+  const rows = ordered ? '(select row_number() over () as ??, i.* from ?? as i)' : '??'
   return nativeSql(
     knex.raw(
-      `with ${before.sql}?? as (${written.sql})${other.sql} select ${keys.map(() => '??, ').join('')}${columns.sql}${asked.map(() => ', ??').join('')} from ?? as ??${from.sql}`,
+      `with ${before.sql}?? as (${written.sql})${other.sql} select ${keys.map(() => '??, ').join('')}${columns.sql}${asked.map(() => ', ??').join('')} from ${rows} as ??${from.sql}${ordered ? ' order by ??' : ''}`,
       [
         ...before.bindings,
         WRITTEN,
@@ -162,9 +164,11 @@ function compileReturning(
         ...keys.map(([name]) => `${LIST}.${name}`),
         ...columns.bindings,
         ...asked.map((_, index) => `${LIST}.asked${index}`),
+        ...(ordered ? ['ordinal'] : []),
         WRITTEN,
         LIST,
         ...from.bindings,
+        ...(ordered ? [`${LIST}.ordinal`] : []),
       ] as never,
     ),
   )
@@ -235,25 +239,12 @@ interface InsertParts {
   readonly source: string
 }
 
+/** No parameter: it stands where the rows come from. */
+const SOURCE = '$0'
+
 function insertText(knex: Queryable, { plan, model, names, source }: InsertParts): string {
-  const wrapped = plan.joins.length > 0
-  const selection = { ...NO_LIST, plan, model }
-  const returned = [...innerColumns(selection, wrapped)]
-  const quoted = (sql: string, bindings: readonly unknown[]) => nativeSql(knex.raw(sql, bindings as never)).text
   const listed = names.length > 0 ? ` (${names.map(() => '??').join(', ')})` : ''
-  const head = quoted(`insert into ??${listed}`, [model.model.tableName, ...names])
-  const tail = quoted(
-    `returning ${returned.map(() => '?? as ??').join(', ') || '1'}`,
-    returned.flatMap(([name, column]) => [column.column, name]),
-  )
-  const insert = `${head} ${source} ${tail}`
-  if (!wrapped) return insert
-  const columns = outerColumns(selection)
-  const from = joinedTables(plan, undefined)
-  const outer = quoted(
-    // a join keeps no order
-    `select ${columns.sql} from (select row_number() over () as ??, i.* from ${WRITTEN} as i) as ??${from.sql} order by ??`,
-    [...columns.bindings, 'ordinal', LIST, ...from.bindings, `${LIST}.ordinal`],
-  )
-  return `with ${WRITTEN} as (${insert}) ${outer}`
+  const write = { sql: `insert into ??${listed} ${SOURCE}`, bindings: [model.model.tableName, ...names] }
+  const { text } = compileReturning(knex, write, { plan, model, key: [], asked: [] }, { ordered: true })
+  return text.replace(SOURCE, () => source)
 }
