@@ -133,7 +133,7 @@ function isQueryChecked({ operation, view }: Subject, parameters: readonly Param
  */
 function mayConflict({ taking, operation, view }: Subject): boolean {
   if (!taking || actionNamed(operation.action)?.writes !== 'update') return false
-  if (view instanceof GenericAPIView && view.plan.resource.overrides.lookup) return true
+  if (view instanceof GenericAPIView && view.plan.resource.overrides.has('getObject')) return true
   const { model, writable } = serializerPlan(taking)
   return writable.some(
     ({ field, column }) => field instanceof NestedSerializer || (column && model?.referenced.has(column.property)),

@@ -10,7 +10,7 @@ import { relateModels } from '../models/foreign-key-models.js'
 import type { ModelClass } from '../models/objection.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import { checkVersionSecret } from '../views/checks/check-concurrency.js'
-import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
+import { modelsOf, modelsOfSerializers, serializersOfActions } from '../views/checks/models-of.js'
 import { warnOfWholeTables, wholeTables } from '../views/checks/warn-of-whole-tables.js'
 import { isGeneric } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
@@ -95,5 +95,7 @@ export async function prepareViews(
 }
 
 function modelsOfViews(views: readonly ViewSetClass[]): ReadonlySet<ModelClass> {
-  return new Set(views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfActions(view)])))
+  return new Set(
+    views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfSerializers(serializersOfActions(view))])),
+  )
 }

@@ -9,7 +9,7 @@ import type { Model } from 'objection'
 import type { SerializerContext } from '../fields/field.js'
 import { PermissionDenied } from '../kernel/errors.js'
 import type { ModelDescription } from '../models/model-description.js'
-import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, isRowOf, type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
 import { type AskedCondition, answerOf, askedOf, noteAnswer } from '../queryset/row-answers.js'
@@ -84,7 +84,7 @@ export async function checkRelated(
   if (!visible || !leading) return
   const seen = visible.related(leading)
   const { model } = leading
-  const objects = written.filter((object) => modelOf(object).tableName === model.tableName)
+  const objects = written.filter((object) => isRowOf(model, object))
   if (!seen || !('query' in seen) || seen.mayBeLeft || objects.length === 0) return
   // what the rules of the caller hide is in no queryset of theirs
   if (!(await allowsRows(context, objects, 'read', knex))) return

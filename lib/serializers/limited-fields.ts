@@ -3,7 +3,7 @@
 import type { SerializerContext } from '../fields/field.js'
 import { describeModel } from '../models/describe-model.js'
 import { keyColumns } from '../models/model-description.js'
-import { type ModelClass, modelOf } from '../models/objection.js'
+import { isRowOf, type ModelClass } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement } from '../postgres/run-statement.js'
 import { keyRows, PLACE, valuesOf } from '../queryset/key-rows.js'
@@ -56,10 +56,6 @@ export async function findOwnReadable(
     const answers = properties.map((property) => [property, held[index]?.has(property) === true] as const)
     noteReadable(object, Object.fromEntries(answers), context)
   }
-}
-
-function isRowOf(model: ModelClass, object: object): boolean {
-  return Object.getPrototypeOf(object) !== null && modelOf(object).tableName === model.tableName
 }
 
 /** For whom it is asked. */

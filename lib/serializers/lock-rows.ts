@@ -11,13 +11,12 @@ import { groupConditions } from '../queryset/group-conditions.js'
 import { isHeld } from '../queryset/held-rows.js'
 import { valuesOf } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
-import { readExactly } from '../queryset/read-exactly.js'
 import { relatedRows } from '../queryset/related-rows.js'
 import { namesOfKeys } from '../queryset/same-keys.js'
 import { orderByKey } from '../queryset/total-order.js'
 import type { VisibleRows } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
-import { findSame, namesOfRows } from './row-keys.js'
+import { namesOfRows, rowsAsStored } from './row-keys.js'
 
 /**
  * Locks rows by one statement, in the order of their keys, so that two requests cannot wait for each other.
@@ -29,10 +28,7 @@ export async function lockRows(
 ): Promise<readonly (Model | undefined)[]> {
   const [first] = rows
   if (!first) return []
-  const model = modelOf(first)
-  const query = whereRows(ownRows(model, knex), rows)
-  const found = (await readExactly(orderByKey(query).forNoKeyUpdate())) as Model[]
-  return findSame(model, rows, { found, knex: knex ?? boundKnex(model) })
+  return rowsAsStored(modelOf(first), rows, knex, (query) => orderByKey(query).forNoKeyUpdate())
 }
 
 /**
@@ -79,7 +75,7 @@ export async function lockTargets(
   const narrow = (query: AnyQueryBuilder) =>
     orderByKey(whereRows(isPlain ? query : groupConditions(query), targets)).forNoKeyUpdate()
   const owners = links.map(({ owner }) => owner)
-  const related = await relatedTo(owners, { relation, knex, narrow })
+  const related = await relatedRows({ model: modelOf(owners[0] as Model), relation, objects: owners }, { knex, narrow })
   const { model } = relation
   const found = [...new Set(related.flat())]
   const names = await namesOfRows(model, [...targets, ...found], knex ?? boundKnex(model))
@@ -111,6 +107,8 @@ export function relatedKeys(
   owners: readonly Model[],
   { relation, ...reading }: RelatedKeys,
 ): Promise<readonly Model[][]> | [] {
+  const [first] = owners
+  if (!first) return []
   const { model, relatedProperties } = relation
   const { columns } = describeModel(model)
   const narrow = (query: AnyQueryBuilder) => {
@@ -119,7 +117,7 @@ export function relatedKeys(
     if (!traitsOf(model).plainRows) return query
     return query.select(relatedProperties.map((name) => `${table}.${columns.get(name)?.column ?? name}`))
   }
-  return relatedTo(owners, { relation, ...reading, narrow })
+  return relatedRows({ model: modelOf(first), relation, objects: owners }, { ...reading, narrow })
 }
 
 /** How the keys of related rows are read. */
@@ -129,15 +127,4 @@ export interface RelatedKeys {
   readonly visible: VisibleRows | undefined
   /** Where rows are noted that the caller does not see. */
   readonly unseen: Set<Model>
-}
-
-interface Reading extends Partial<Omit<RelatedKeys, 'relation' | 'knex'>> {
-  readonly relation: RelationDescription
-  readonly knex: Queryable | undefined
-  readonly narrow: (query: AnyQueryBuilder) => unknown
-}
-
-function relatedTo(owners: readonly Model[], { relation, ...reading }: Reading): Promise<readonly Model[][]> | [] {
-  const [first] = owners
-  return first ? relatedRows({ model: modelOf(first), relation, objects: owners }, reading) : []
 }

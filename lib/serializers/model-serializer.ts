@@ -8,7 +8,7 @@ import { pascalCase } from '../kernel/naming.js'
 import { isRecord } from '../kernel/records.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
-import { isModelClass, type ModelClass, modelName, modelOf } from '../models/objection.js'
+import { isModelClass, isRowOf, type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { forgetAnswers } from '../queryset/row-answers.js'
@@ -155,7 +155,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   /** Refuses rows that code of the class has written where rules do not let the caller. @throws PermissionDenied */
   async #checkOwn(rows: ReadonlyMap<WriteEntry, Model>): Promise<void> {
     const written = [...rows].map(([{ instance }, row]) => ({ instance, row }))
-    const own = written.filter(({ row }) => isRecord(row) && modelOf(row).tableName === this.#model.tableName)
+    const own = written.filter(({ row }) => isRecord(row) && isRowOf(this.#model, row))
     forgetAnswers(own.map(({ row }) => row))
     await checkWritten(this, own)
   }

@@ -1,9 +1,14 @@
 /** Tells rows of a model by their primary keys, as PostgreSQL tells them. */
-import { describeModel } from '../models/describe-model.js'
-import type { ModelClass } from '../models/objection.js'
+
+import type { Model } from 'objection'
+import { boundKnex, describeModel } from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { valuesOf } from '../queryset/key-rows.js'
+import { ownRows } from '../queryset/own-row.js'
+import { readExactly } from '../queryset/read-exactly.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
+import { whereRows } from '../queryset/where-keys.js'
 
 /** A name for each row, which those of one primary key have in common. */
 export function namesOfRows(model: ModelClass, rows: readonly object[], knex: Queryable): Promise<readonly KeyName[]> {
@@ -25,4 +30,15 @@ export async function findSame<Row extends object>(
   const names = await namesOfRows(model, [...found, ...given], knex)
   const byName = new Map(found.map((row, index) => [names[index] as KeyName, row]))
   return given.map((_, index) => byName.get(names[found.length + index] as KeyName))
+}
+
+/** The rows of objects of a model as they are stored, in the order given; undefined for one that is not there. */
+export async function rowsAsStored(
+  model: ModelClass,
+  rows: readonly Model[],
+  knex: Queryable | undefined,
+  narrow: (query: AnyQueryBuilder) => AnyQueryBuilder = (query) => query,
+): Promise<readonly (Model | undefined)[]> {
+  const found = (await readExactly(narrow(whereRows(ownRows(model, knex), rows)))) as Model[]
+  return findSame(model, rows, { found, knex: knex ?? boundKnex(model) })
 }

@@ -14,12 +14,10 @@ import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement } from '../postgres/run-statement.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
-import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import { whereRows } from '../queryset/where-keys.js'
 import type { AnySerializer } from './contract.js'
 import { areSeen } from './lock-rows.js'
-import { findSame } from './row-keys.js'
+import { rowsAsStored } from './row-keys.js'
 import type { Writes } from './split-writes.js'
 
 /** Rows of nothing but defaults, as many as the parameter says; `values` and a column would ask for a right on that column. */
@@ -69,7 +67,7 @@ async function insertPart(model: ModelClass, part: readonly Model[], knex: Query
 /** The stored rows of instances that no statement has inserted. @throws {ValidationError} one has none */
 async function rowsInPlace(model: ModelClass, rows: readonly Model[], knex: Queryable): Promise<Model[]> {
   const isKeyed = rows.every((row) => [row.$id() as unknown].flat().every((value) => value != null))
-  const stored = isKeyed ? await storedRows(model, rows, knex) : []
+  const stored = isKeyed ? await rowsAsStored(model, rows, knex) : []
   const found = stored.filter((row) => row !== undefined)
   if (found.length < rows.length) throw rowsSkippedError()
   return found
@@ -155,17 +153,7 @@ export async function leftRows(
   rows: readonly Model[],
   knex: Queryable,
 ): Promise<readonly (Model | undefined)[]> {
-  return rows.length === 0 || !mayKeep(describeModel(model), 'update') ? [] : storedRows(model, rows, knex)
-}
-
-/** Rows as they are stored, by the keys of their objects; undefined for one that is not there. */
-async function storedRows(
-  model: ModelClass,
-  rows: readonly Model[],
-  knex: Queryable,
-): Promise<readonly (Model | undefined)[]> {
-  const found = (await readExactly(whereRows(ownRows(model, knex), rows))) as Model[]
-  return findSame(model, rows, { found, knex })
+  return rows.length === 0 || !mayKeep(describeModel(model), 'update') ? [] : rowsAsStored(model, rows, knex)
 }
 
 /**

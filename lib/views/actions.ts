@@ -231,6 +231,12 @@ export function namesNoObject(name: string): boolean {
   return byName.has(name) && !isDetail(name) && !changesMany(name)
 }
 
+/** True for an action that leaves fields as they are which the body leaves out: PATCH, and a PUT whose class says so. */
+export function takesPart({ action, viewClass }: { readonly action: string; readonly viewClass: object }): boolean {
+  const { method } = byName.get(action) ?? {}
+  return method === 'patch' || (action === 'update' && 'partialPut' in viewClass && viewClass.partialPut === true)
+}
+
 /** True for an action whose body is whole objects, not the parts of them that change. */
 export function takesWholeObjects(name: string): boolean {
   const action = byName.get(name)

@@ -31,7 +31,7 @@ export interface AggregateResource {
 export const aggregatesOf: (resource: Resource) => AggregateResource = oncePerCatalogue((resource) => {
   const view = resource.view as GenericViewClass & AggregatingClass
   const { serializerClass } = view
-  const isKnown = serializerClass && !resource.overrides.serializerClass
+  const isKnown = serializerClass && !resource.overrides.has('getSerializerClass')
   return {
     plan: new AggregatePlan(
       resource.filterSettings,

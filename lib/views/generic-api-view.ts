@@ -297,7 +297,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   /** @internal The action's own serializer, or the view's. */
   override describeInput(): SerializerPlan | undefined {
     const { resource, viewClass } = this
-    const hasSerializer = viewClass.serializerClass !== null || resource.overrides.serializerClass
+    const hasSerializer = viewClass.serializerClass !== null || resource.overrides.has('getSerializerClass')
     return super.describeInput() ?? (hasSerializer ? serializerPlan(this.seenClass(inputClassOf(this))) : undefined)
   }
 

@@ -27,20 +27,6 @@ export function rowMethods(answer: RowAnswer): readonly string[] {
  * code of the application's decides, so that a request takes the general way.
  */
 export class Overrides {
-  /** `getQueryset()` */
-  readonly queryset: boolean
-  /** `filterQueryset()` */
-  readonly filtering: boolean
-  /** `getObject()` */
-  readonly lookup: boolean
-  /** `getObject()` or `getObjectToWrite()` */
-  readonly writtenLookup: boolean
-  /** `checkObjectPermissions()` */
-  readonly objectPermissions: boolean
-  /** `loadRelated()` */
-  readonly loading: boolean
-  /** `getSerializerClass()` */
-  readonly serializerClass: boolean
   readonly #name: string
   readonly #builtIn: ReadonlySet<string>
 
@@ -50,18 +36,16 @@ export class Overrides {
     // an action that a class takes away has nothing in its place
     const missing = ACTIONS.filter(({ name }) => (sample as Readonly<Record<string, unknown>>)[name] === undefined)
     this.#builtIn = new Set([...builtInMethods(sample), ...missing.map(({ name }) => name)])
-    this.queryset = this.has('getQueryset')
-    this.filtering = this.has('filterQueryset')
-    this.lookup = this.has('getObject')
-    this.writtenLookup = this.lookup || this.has('getObjectToWrite')
-    this.objectPermissions = this.has('checkObjectPermissions')
-    this.loading = this.has('loadRelated')
-    this.serializerClass = this.has('getSerializerClass')
   }
 
   /** True for a method that is not ours: the application has put its own there, or added one. */
   has(method: string): boolean {
     return !this.#builtIn.has(method)
+  }
+
+  /** Objects that are written are found in the application's own way. */
+  get writtenLookup(): boolean {
+    return this.has('getObject') || this.has('getObjectToWrite')
   }
 
   /** The first of these methods that is not ours. */

@@ -257,18 +257,18 @@ export class Resource {
 
   /** The model and the filter backends say all there is to know of a list's SQL. */
   get describesLists(): boolean {
-    const describes = this.isWholeTable && !this.overrides.filtering && this.filters.every(isDescribed)
+    const describes = this.isWholeTable && !this.overrides.has('filterQueryset') && this.filters.every(isDescribed)
     return decided(this, 'describesLists', describes)
   }
 
   /** Code of the application's looks at each object before it is shown or changed. */
   get guardsObjects(): boolean {
-    return this.overrides.objectPermissions || this.#guard !== undefined
+    return this.overrides.has('checkObjectPermissions') || this.#guard !== undefined
   }
 
   /** Code of the application's looks at an object that the path names. */
   get needsObject(): boolean {
-    return this.overrides.lookup || this.guardsObjects
+    return this.overrides.has('getObject') || this.guardsObjects
   }
 
   /** Why an object that the path names needs an instance, whatever is shown of it, as a sentence; null where it needs none. */

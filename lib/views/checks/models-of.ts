@@ -53,13 +53,8 @@ export function modelsOf(view: ModelledView): ModelClass[] {
     ]
     for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
   }
-  const seen = new Set<SerializerClass>()
-  for (const one of [view.serializerClass, view.inputSerializerClass]) if (one) collectModels(one, models, seen)
-  for (const expansion of Object.values(view.expandable)) {
-    const shown = expandedBy(expansion)
-    if (shown) collectModels(shown, models, seen)
-  }
-  for (const model of modelsOfActions(view)) models.add(model)
+  const own = [view.serializerClass, view.inputSerializerClass, ...Object.values(view.expandable).map(expandedBy)]
+  for (const model of modelsOfSerializers([...own, ...serializersOfActions(view)])) models.add(model)
   for (const related of reachedViewSets(view)) {
     models.add(related.modelClass())
     for (const model of modelsOnPaths(related.modelClass(), related.filtersetFields)) models.add(model)
@@ -72,11 +67,13 @@ export function modelsOf(view: ModelledView): ModelClass[] {
   return [...models]
 }
 
-/** The models of the serializers that actions name. */
-export function modelsOfActions(view: ActionClass): ReadonlySet<ModelClass> {
+/** The models of serializers, and of what is nested in them. */
+export function modelsOfSerializers(
+  serializers: readonly (SerializerClass | null | undefined)[],
+): ReadonlySet<ModelClass> {
   const models = new Set<ModelClass>()
   const seen = new Set<SerializerClass>()
-  for (const serializer of serializersOfActions(view)) collectModels(serializer, models, seen)
+  for (const serializer of serializers) if (serializer) collectModels(serializer, models, seen)
   return models
 }
 

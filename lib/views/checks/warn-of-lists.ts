@@ -65,7 +65,7 @@ export function warnOfListRules(view: GenericViewClass & { readonly databaseRole
   const backend = filters.find(isOwn)
   if (!backend) return
   const isNarrowed = !resource.isWholeTable || view.databaseRole != null || describeModel(model.model).secured
-  if (isNarrowed || resource.guardsObjects || resource.overrides.lookup) return
+  if (isNarrowed || resource.guardsObjects || resource.overrides.has('getObject')) return
   if (!OF_OBJECTS.some((action) => answers(view, action)) || !isFirstRule(view)) return
   const { name } = backend.constructor
   process.emitWarning(

@@ -2,23 +2,18 @@
 
 import { type Preferences, preferencesOf } from '../../http/prefer.js'
 import { actionNamed, showsWritten } from '../actions.js'
-import type { GenericView } from '../generic-view.js'
 import { hasModel } from '../generic-view-class.js'
 import type { View } from '../view.js'
 
 /** The preferences of a request that the view's action heeds: of one of the application's, what it declares to take. */
 export function heededPreferences(view: View): Preferences | undefined {
-  if (view.ctx.req.headers['prefer'] === undefined || !isGeneric(view)) return undefined
-  const { action, inputSerializer, querySerializer, viewClass } = view.plan
+  const { resource } = view.plan
+  if (view.ctx.req.headers['prefer'] === undefined || !resource || !hasModel(resource.view)) return undefined
+  const { action, inputSerializer, querySerializer } = view.plan
   if (!(actionNamed(action) || inputSerializer || querySerializer)) return undefined
   const { returns, strict } = preferencesOf(view.ctx)
-  const heeded = showsWritten(action, viewClass.statuses) ? returns : undefined
+  const heeded = showsWritten(action, resource.view.statuses) ? returns : undefined
   if (heeded === undefined && !strict) return undefined
   view.ctx.vary('Prefer')
   return { returns: heeded, strict }
-}
-
-function isGeneric(view: View): view is GenericView {
-  const { viewClass } = view as Partial<GenericView>
-  return viewClass !== undefined && hasModel(viewClass)
 }

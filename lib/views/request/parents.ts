@@ -238,7 +238,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
 }
 
 async function find(parent: GenericView, related: readonly Column[] | undefined): Promise<object> {
-  if (parent.plan.resource.overrides.lookup) return parent.getObject()
+  if (parent.plan.resource.overrides.has('getObject')) return parent.getObject()
   const lookup = lookupOf(parent)
   const query = lookup.query()
   if (!query.hasSelects() && parent.plan.isPlain) {

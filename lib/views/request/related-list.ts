@@ -31,7 +31,7 @@ export function listOf(view: GenericView, { knex, trx }: GenericView): AnyQueryB
   const { resource, viewClass } = view.plan
   Object.assign(view, { knex, trx })
   const scope = view.scope()
-  if (!scope && resource.isWholeTable && resource.isQuiet && !resource.overrides.filtering) return undefined
+  if (!scope && resource.isWholeTable && resource.isQuiet && !resource.overrides.has('filterQueryset')) return undefined
   const declared = askedQuery(view, scope)
   checkQueryset(view, declared)
   const query = groupConditions(view.filterQueryset(declared))

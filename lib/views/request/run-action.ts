@@ -219,7 +219,7 @@ function checkRequest(view: GenericView): void {
     const viewClass = parent as typeof parent & GenericView['viewClass']
     const text = params?.[param]
     const { overrides, lookup, seenBy } = resourceOf(viewClass)
-    if (text === undefined || overrides.lookup) continue
+    if (text === undefined || overrides.has('getObject')) continue
     if (lookup.fromText(text, { user: ctx.state['user'], ctx }) === undefined) throw new NotFound()
     if (view.visibleFields && !seenBy(view.visibleFields).namesObjects) throw new NotFound()
   }

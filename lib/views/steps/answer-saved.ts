@@ -2,6 +2,7 @@
 import { ROW_VERSION } from '../../caching/cache-response.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { exactAt } from '../../models/exact-types.js'
+import { isRowOf } from '../../models/objection.js'
 import { quoteIdentifier, toReference } from '../../models/table-reference.js'
 import { readingError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -24,7 +25,7 @@ import type { RowAnswer, WritingAction } from '../overrides.js'
 import { readNewVersion, versionOf } from './concurrency.js'
 import { openRows } from './open-rows.js'
 import { lookupAny, lookupBy } from './read-object.js'
-import { isRowOf, representSaved } from './represent.js'
+import { representSaved } from './represent.js'
 import { answerClass } from './selection.js'
 
 /**

@@ -1,9 +1,9 @@
 /** Refuses to change or delete rows that a caller may only read, by the rules of the API. */
 
+import { isRowOf } from '../../models/objection.js'
 import { noteAnswer } from '../../queryset/row-answers.js'
 import { checkRows } from '../../serializers/check-written.js'
 import { type GenericView, knexOf } from '../generic-view.js'
-import { isRowOf } from './represent.js'
 
 /** Refuses to change or delete rows that the caller may only read. @throws PermissionDenied */
 export async function checkRowWrite(view: GenericView, objects: readonly object[]): Promise<void> {
@@ -13,6 +13,6 @@ export async function checkRowWrite(view: GenericView, objects: readonly object[
   const own = objects.filter((object) => isRowOf(model, object))
   const readable = visibleRows.written(model, 'read')
   // they were found by that condition, unless code of the application has found them
-  if (readable && !view.plan.resource.overrides.lookup) for (const one of own) noteAnswer(one, readable, true)
+  if (readable && !view.plan.resource.overrides.has('getObject')) for (const one of own) noteAnswer(one, readable, true)
   await checkRows({ view }, own, view.plan.writing.does, knexOf(view))
 }

@@ -6,7 +6,7 @@ import { ALL_METHODS } from '../../kernel/methods.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import type { ActionPlan } from '../action-plan.js'
 import type { ActionMap } from '../actions.js'
-import { takesPart } from '../takes-part.js'
+import { takesPart } from '../actions.js'
 import type { View } from '../view.js'
 import { patchedTypes } from '../view-handler.js'
 

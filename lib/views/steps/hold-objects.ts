@@ -11,7 +11,6 @@ import { describeModel } from '../../models/describe-model.js'
 import { mayKeep } from '../../models/model-traits.js'
 import { INSUFFICIENT_PRIVILEGE, sqlStateOf } from '../../postgres/database-errors.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import { whereAnyKey } from '../../queryset/where-keys.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import { takesMany } from '../actions.js'
 import { type GenericView, knexOf } from '../generic-view.js'
@@ -19,8 +18,7 @@ import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
 import { readVersionOf, versionOf } from './concurrency.js'
 import { markOf, rememberMark } from './delete-softly.js'
 import { type HeldRows, holdRows, NONE, type WantedRows } from './hold-rows.js'
-import { lookupBy, lookupOf } from './read-object.js'
-import { visibleQuery } from './visible-query.js'
+import { lookupAny, lookupBy, lookupOf } from './read-object.js'
 
 export const CHANGED = 'Object was changed by another request.'
 
@@ -61,8 +59,7 @@ function lockRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
  */
 export async function objectsToWrite(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
   const { writing, resource } = view.plan
-  const readSeen = async () =>
-    (await readExactly(whereAnyKey(visibleQuery(view), resource.lookup.columns, keys))) as Model[]
+  const readSeen = () => readObjects(lookupAny(view, keys))
   if (writing.holding.way === 'none') return readSeen()
   const { objects, count } = refusesLocks(view) ? NONE : await lockRows(view, { key: resource.lookup, keys })
   const isHidden = refusesLocks(view) || (resource.model.secured && count < keys.length)

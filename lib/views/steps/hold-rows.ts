@@ -159,7 +159,7 @@ export function toTell(view: GenericView, condition: KeyedCondition | undefined)
   const { versionTerms, model, overrides } = resource
   if (writing.telling.way !== 'update' || (versionTerms.length === 0 && !condition)) return UNTOLD
   // who leaves out the path may have rows leave it
-  const isKept = keepsQueryset && !(overrides.queryset && parents.length > 0)
+  const isKept = keepsQueryset && !(overrides.has('getQueryset') && parents.length > 0)
   const terms = versionTerms.map(({ property }) => model.columns.get(property) as Column)
   return { terms, condition: isKept ? condition : undefined }
 }

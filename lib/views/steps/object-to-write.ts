@@ -8,7 +8,7 @@ import { ConfigurationError, Conflict, NotFound } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
 import { keyColumns } from '../../models/model-description.js'
-import { isModelClass, modelOf } from '../../models/objection.js'
+import { isRowOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { isHeld } from '../../queryset/held-rows.js'
 import { spelling } from '../../queryset/key-rows.js'
@@ -33,7 +33,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
   view.holds = true
   try {
     const found = (await view.getObject()) as object
-    const object = view.plan.resource.overrides.lookup ? await holdChosen(view, found) : found
+    const object = view.plan.resource.overrides.has('getObject') ? await holdChosen(view, found) : found
     // a lookup by a column that is not unique has read no version
     if (view.plan.viewClass.concurrency !== null && ROW_VERSION.get(view.ctx) === undefined)
       await readNewVersion(view, object)
@@ -103,8 +103,7 @@ async function holdChosen(view: GenericView, chosen: object): Promise<object> {
   let held: string | undefined
   for (let choice = 0; choice < MOST_CHOICES; choice++) {
     // an object of something else
-    const chosenModel: unknown = modelOf(object)
-    if (!isModelClass(chosenModel) || chosenModel.tableName !== model.tableName) return object
+    if (!isRowOf(model, object)) return object
     const own = object as Model
     if (isHeld(own, transactionOf(view)) || held === keyOf(own) || refusesLocks(view) || !description.lockable)
       return object

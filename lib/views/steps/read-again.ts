@@ -11,10 +11,9 @@ import { keyColumns, type ModelDescription } from '../../models/model-descriptio
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
-import { ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { whereRows } from '../../queryset/where-keys.js'
-import { findSame } from '../../serializers/row-keys.js'
+import { findSame, rowsAsStored } from '../../serializers/row-keys.js'
 import type { GenericView } from '../generic-view.js'
 
 /**
@@ -47,8 +46,7 @@ export async function readAgain(
   const unseen = saved.filter(replaceBy(same))
   if (unseen.length > 0 && view.plan.keepsQueryset) throw new PermissionDenied()
   if (isStale && unseen.length > 0) {
-    const rows = (await readExactly(whereRows(ownRows(description.model, knex), unseen))) as readonly Loose[]
-    unseen.filter(replaceBy(await findSame(description.model, unseen, { found: rows, knex: database })))
+    unseen.filter(replaceBy((await rowsAsStored(description.model, unseen, knex)) as (Loose | undefined)[]))
   }
   if (unseen.length > 0 && query.hasWithGraph()) await readExactly(query.clone().resolve(unseen))
 }

@@ -66,7 +66,7 @@ function listingOf(view: GenericView, writesRows = false): Listing {
   const resource = view.asked
   const own = ownClass(view)
   const query = queryOf(ctx)
-  let asks = !resource.isQuiet || resource.overrides.filtering
+  let asks = !resource.isQuiet || resource.overrides.has('filterQueryset')
   for (const name in query) if (!resource.pagingNames.has(name)) asks = true
   return { view, viewClass, resource, ctx, query, asks, own, shown: asks ? answerClass(view) : own, writesRows }
 }

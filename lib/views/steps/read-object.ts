@@ -19,7 +19,7 @@ import { visibleQuery } from './visible-query.js'
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
   const { resource } = view.plan
-  if (resource.namesPerUser && !resource.overrides.lookup) requireOwner(view)
+  if (resource.namesPerUser && !resource.overrides.has('getObject')) requireOwner(view)
   const rows = openRows(view, 'retrieve')
   if (!rows) return readInstance(view)
   const all = await lookedUp(findRows(rows, lookupOf(view), resource.versionTerms))

@@ -2,7 +2,7 @@
 
 import { PermissionDenied } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
-import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
+import { isRowOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
@@ -38,7 +38,7 @@ function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
 export async function loadShown(view: GenericView, objects: readonly object[], knex?: Queryable): Promise<void> {
   const shown = answerClass(view)
   const own = ownClass(view)
-  const isWhole = shown === own || view.plan.resource.overrides.loading || isComputed(serializerPlan(shown))
+  const isWhole = shown === own || view.plan.resource.overrides.has('loadRelated') || isComputed(serializerPlan(shown))
   if (isWhole) await view.loadRelated(objects, knex)
   if (shown !== own) {
     const all = serializerPlan(shown).relations
@@ -154,10 +154,4 @@ async function representOther(view: GenericView, { obj, many }: Serializer): Pro
     await loadShown(view, objects)
   }
   return represent(view, obj as object, many)
-}
-
-/** False for what is no row of the model's table: code of the application may have saved something else. */
-export function isRowOf(model: ModelClass, object: object): boolean {
-  const own: unknown = modelOf(object)
-  return isModelClass(own) && own.tableName === model.tableName
 }

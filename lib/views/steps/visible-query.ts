@@ -23,7 +23,7 @@ export function visibleQuery(view: GenericView, query: AnyQueryBuilder = queryse
   checkQueryset(view, visible)
   refuseComputedLookup(view, visible)
   // an application's own queryset may have lost it
-  const scope = view.plan.resource.overrides.queryset ? view.scope() : undefined
+  const scope = view.plan.resource.overrides.has('getQueryset') ? view.scope() : undefined
   if (scope) addWhere(visible, scope)
   return visible
 }
@@ -71,7 +71,7 @@ export function listQuery(
   const { resource } = view.plan
   const objects = askedQuery(view, scope)
   const filtered = asks ? view.filterQueryset(objects) : objects
-  const query = resource.overrides.filtering ? groupConditions(filtered) : filtered
+  const query = resource.overrides.has('filterQueryset') ? groupConditions(filtered) : filtered
   // an application's own queryset or filter may have lost it
   if (scope) addWhere(query, scope)
   checkQueryset(view, query)
