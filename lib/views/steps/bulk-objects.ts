@@ -35,8 +35,8 @@ import { inputClassOf } from '../input-class.js'
 import { writesUnseen } from '../writing-plan.js'
 import { checkRowWrite } from './check-row-write.js'
 import { asRead, markAllDeleted, markOf } from './delete-softly.js'
-import { objectsToWrite, whyKept } from './hold-objects.js'
-import { lookupBy } from './read-object.js'
+import { holdObjects, whyKept } from './hold-objects.js'
+import { lookupAny, lookupBy } from './read-object.js'
 import { ownClass } from './selection.js'
 import { visibleQuery } from './visible-query.js'
 
@@ -251,7 +251,7 @@ function quoteKey(key: unknown): string {
 async function findObjects(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
   if (keys.length === 0) return []
   try {
-    return await objectsToWrite(view, keys)
+    return await holdObjects(view, lookupAny(view, keys), keys)
   } catch (error) {
     throw readingError(error)
   }

@@ -18,12 +18,13 @@ import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
 import { readVersionOf, versionOf } from './concurrency.js'
 import { markOf, rememberMark } from './delete-softly.js'
 import { type HeldRows, holdRows, NONE, type WantedRows } from './hold-rows.js'
-import { lookupAny, lookupBy, lookupOf } from './read-object.js'
+import { lookupBy, lookupOf } from './read-object.js'
 
 export const CHANGED = 'Object was changed by another request.'
 
 export async function readVersioned(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
-  await readVersionOf(view, lookup)
+  // of a list there is no version
+  if (!takesMany(view.plan.action)) await readVersionOf(view, lookup)
   return readObjects(lookup)
 }
 
@@ -33,18 +34,30 @@ export async function readObjects(lookup: ObjectLookup): Promise<readonly Model[
   return (await readExactly(query)) as Model[]
 }
 
-/** @throws PermissionDenied the caller sees the row, and the database does not let it be written */
-export async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
-  const { key, values } = lookup
+/**
+ * The objects of a lookup, held until the request's transaction ends as far as the caller may hold them; of one whose caller may
+ * not, those that can be deleted, where that is what the request is for.
+ * @param keys those of a list
+ * @throws PermissionDenied the caller sees one of them, and the database does not let it be written
+ */
+export async function holdObjects(
+  view: GenericView,
+  lookup: ObjectLookup,
+  keys?: readonly KeyValues[],
+): Promise<readonly Model[]> {
   const { writing, resource } = view.plan
-  if (refusesLocks(view)) return unheldObjects(view, lookup)
-  if (writing.holding.way === 'none') return readVersioned(view, lookup)
-  const terms = key.unique ? resource.versionTerms : []
-  const { objects, count, texts } = await lockRows(view, { key, keys: [values], terms })
-  if (texts && texts.length > 0) ROW_VERSION.set(view.ctx, versionOf(view, texts))
-  if (count > 0 || !resource.model.secured) return objects
+  const { lookup: key, model, versionTerms } = resource
+  const isRefused = refusesLocks(view)
+  if (!isRefused && writing.holding.way === 'none') return readVersioned(view, lookup)
+  const wanted = { key, keys: keys ?? [lookup.values], terms: keys || !key.unique ? [] : versionTerms }
+  const { objects, count, texts } = isRefused ? NONE : await lockRows(view, wanted)
+  if (texts && texts.length > 0 && !keys) ROW_VERSION.set(view.ctx, versionOf(view, texts))
   // the table's policies for updates hide rows from locks, too
-  return unheldObjects(view, lookup)
+  if (!isRefused && !(model.secured && count < wanted.keys.length)) return objects
+  if (deletesRow(view)) return markObjects(view, wanted.keys)
+  const seen = await readObjects(lookup)
+  if (seen.length > count) throw new PermissionDenied()
+  return seen
 }
 
 function lockRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
@@ -53,38 +66,10 @@ function lockRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
   })
 }
 
-/**
- * The objects that these keys name, held until the request's transaction ends as far as the caller may hold them.
- * @throws PermissionDenied the caller sees one of them, and the database does not let it be written
- */
-export async function objectsToWrite(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
-  const { writing, resource } = view.plan
-  const readSeen = () => readObjects(lookupAny(view, keys))
-  if (writing.holding.way === 'none') return readSeen()
-  const { objects, count } = refusesLocks(view) ? NONE : await lockRows(view, { key: resource.lookup, keys })
-  const isHidden = refusesLocks(view) || (resource.model.secured && count < keys.length)
-  if (!isHidden) return objects
-  if (deletesRow(view)) return markObjects(view, keys)
-  const seen = await readSeen()
-  if (seen.length > count) throw new PermissionDenied()
-  return seen
-}
-
 async function markObjects(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
   const objects: Model[] = []
   for (const values of keys) objects.push(...(await markObject(view, lookupBy(view, values))))
   return objects
-}
-
-/**
- * The object of a request whose caller may not hold rows: it can be deleted, where that is what the request is for.
- * @throws PermissionDenied the caller sees the row, and the database does not let it be written
- */
-async function unheldObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
-  if (deletesRow(view)) return markObject(view, lookup)
-  const seen = await readObjects(lookup)
-  if (seen.length > 0) throw new PermissionDenied()
-  return seen
 }
 
 /** True when the request deletes rows of a table that it names. */
@@ -109,8 +94,7 @@ async function markObject(view: GenericView, lookup: ObjectLookup): Promise<read
   const query = knex(model.tableName).select(knex.raw('xmin::text as mark'))
   for (const [index, { column }] of lookup.key.columns.entries()) query.where(column, lookup.values[index] as string)
   const rows = (await query) as { mark: string }[]
-  // of a list there is no version
-  const objects = await (takesMany(view.plan.action) ? readObjects(lookup) : readVersioned(view, lookup))
+  const objects = await readVersioned(view, lookup)
   const [row] = rows
   if (row) for (const object of objects) rememberMark(object, row.mark)
   return objects
