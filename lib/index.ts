@@ -167,7 +167,6 @@ export { APIRouter, type RouteTuple } from './router/api-router.js'
 export type { LayeredRouter } from './router/mount.js'
 export { NestedRouter, type NestedRouterOptions } from './router/nested-router.js'
 export type { APIRouterOptions } from './router/router-options.js'
-export type { Inserter } from './rows/inserter.js'
 // Serializers
 export type { DeclaredFields, SerializerClass, SerializerOptions, SerializerPlan } from './serializers/contract.js'
 export { type ExtraKwargs, type FieldNames, ModelSerializer } from './serializers/model-serializer.js'

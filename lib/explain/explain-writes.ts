@@ -8,6 +8,7 @@ import type { Recording } from '../postgres/recording-knex.js'
 import type { KeyedCondition } from '../queryset/condition-key.js'
 import { deleteNamed, deleteOne, updateOne } from '../queryset/one-row.js'
 import { askOnChange } from '../queryset/row-answers.js'
+import { insertMany, insertOne } from '../rows/inserter.js'
 import { updateRow } from '../rows/row-update.js'
 import { askedOfChange } from '../serializers/check-written.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -22,7 +23,7 @@ import { resourceOf } from '../views/resource.js'
 import { readSavedRows, savedRows } from '../views/steps/answer-saved.js'
 import { deleteObjects } from '../views/steps/bulk-objects.js'
 import { conditionOf, holdRows, toTell } from '../views/steps/hold-rows.js'
-import { findInserter } from '../views/steps/insert-row.js'
+import { insertedRows } from '../views/steps/insert-row.js'
 import { openRows } from '../views/steps/open-rows.js'
 import { type WritableRows, writableRows } from '../views/steps/write-by-statement.js'
 import { writeConditions } from '../views/steps/write-conditions.js'
@@ -55,24 +56,23 @@ export class WritingRoad extends RoadBook {
       return { ...NOTHING, insert: method === undefined ? null : insert, ...again, transaction: view.viewClass.atomic }
     }
     const isBulk = name === 'bulkCreate'
-    const inserter = findInserter(view, { tell: this.tell })
+    const access = insertedRows(view, { tell: this.tell })
     const wanted = writeConditions(view, 'create')
     const { isLeft } = wanted
-    const again = this.#readsAgain(name, inserter && !isBulk ? { version: true, queryset: !isLeft.queryset } : UNTOLD)
-    const transaction = inserter ? isLeft.write || isLeft.queryset : view.viewClass.atomic
+    const again = this.#readsAgain(name, access && !isBulk ? { version: true, queryset: !isLeft.queryset } : UNTOLD)
+    const transaction = access ? isLeft.write || isLeft.queryset : view.viewClass.atomic
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
-    if (inserter || traitsOf(view.viewClass.modelClass()).plainInserts) {
+    if (access || traitsOf(view.viewClass.modelClass()).plainInserts) {
       this.subject.notes.push('the INSERT is that of a body with every field')
       await this.step('insert', async () => {
-        if (!inserter)
-          this.#write('insert', (run, table) => run(table).insert(Object.fromEntries(values)).returning('*'))
-        else if (isBulk) await inserter.many([values])
-        else await inserter.one(resourceOf(view.viewClass).lookup, values, wanted)
+        if (!access) this.#write('insert', (run, table) => run(table).insert(Object.fromEntries(values)).returning('*'))
+        else if (isBulk) await insertMany(access, [values])
+        else await insertOne(access, resourceOf(view.viewClass).lookup, { values, asked: wanted })
       })
     } else this.#noteHooks('INSERT')
-    if (!inserter) await this.#readSaved(isBulk)
-    const insert: ExplainedInsert = inserter ? { by: 'statement' } : { by: 'serializer', ...because(this.because) }
+    if (!access) await this.#readSaved(isBulk)
+    const insert: ExplainedInsert = access ? { by: 'statement' } : { by: 'serializer', ...because(this.because) }
     return { ...NOTHING, insert, ...again, statements: this.statements, transaction }
   }
 

@@ -24,11 +24,8 @@ export function insertObstacle(serializer: SerializerClass): string | null {
   const own = ownCode(serializer, 'insert')
   if (own !== null) return own
   const { name } = serializer
-  const { model, nesting } = serializerPlan(serializer)
+  const { model } = serializerPlan(serializer)
   const { lists = [] } = rowPlan(serializer) ?? {}
-  const [nested] = nesting
-  if (nested)
-    return `${name}.${nested.name}: ${nested.input === 'objects' ? 'it takes nested objects' : 'it takes a list of keys'}`
   if (model && !traitsOf(model.model).plainInserts)
     return `${modelName(model.model)} has hooks or formatting for its inserts`
   return lists.length > 0 ? `${name} shows lists, or numbers, of related objects` : null
@@ -46,74 +43,60 @@ export interface InsertedKey {
 /** The values of a row, by column name. */
 export type RowValues = ReadonlyMap<string, unknown>
 
-/** @internal */
-export class Inserter {
-  readonly #access: RowAccess
+/** Inserts a row. @param key what paths name the row by @param asked expressions on the row, whose texts are returned */
+export function insertOne(
+  access: RowAccess,
+  key: ObjectKey,
+  { values, asked }: { readonly values: RowValues; readonly asked: RowConditions },
+): Promise<InsertedKey> {
+  const { plan, knex, model, statements } = access
+  const { asked: terms, isVaried, beside } = asked
+  const { text, values: bound } = conditionKey(terms) as ConditionKey
+  const compile = () => compileInsert(knex, { plan, model, values, key: key.columns, asked: terms, beside }).text
+  const shape = `insert|${key.name}|${[...values.keys()].join()}${text}${beside?.shape ?? ''}`
+  const statement = statements.keep(isVaried ? undefined : shape, compile)
+  return whole(access, async (trx) => {
+    const [row] = await runStatement(trx, statement, [...values.values(), ...bound, ...(beside?.values ?? [])])
+    // what a trigger has done in its place is undone
+    if (!row) throw rowsSkippedError()
+    const { length } = key.columns
+    const answers = terms.length > 0 ? row.slice(-terms.length) : row.slice(0, 0)
+    return { key: row.slice(0, length), text: new JsonText(writerOf(plan, length)(row, access)), answers }
+  })
+}
 
-  constructor(access: RowAccess) {
-    this.#access = access
-  }
+/** Inserts rows, all or none, and returns them as a JSON list. */
+export async function insertMany(access: RowAccess, rows: readonly RowValues[]): Promise<JsonText> {
+  if (rows.length === 0) return new JsonText('[]')
+  const inserted = await whole(access, (trx) => insertRows(access, rows, trx))
+  return jsonList(inserted, writerOf(access.plan, 0), access)
+}
 
-  get model(): RowAccess['model'] {
-    return this.#access.model
-  }
+/** The rows as they were inserted. @throws ValidationError the database has left out one of them */
+export async function insertRows(access: RowAccess, rows: readonly RowValues[], knex: Queryable): Promise<RawRow[]> {
+  const { statement, values } = statementFor(access, rows, knex)
+  const found = await runStatement(knex, statement, values)
+  if (found.length < rows.length) throw rowsSkippedError()
+  return found
+}
 
-  get knex(): Queryable {
-    return this.#access.knex
+function statementFor(
+  { plan, model, statements }: RowAccess,
+  rows: readonly RowValues[],
+  knex: Queryable,
+): { statement: Statement; values: readonly unknown[] } {
+  const selection = { plan, model, rows }
+  const columns = listColumns(selection)
+  if (!columns) {
+    const { text, values } = compileInserts(knex, selection)
+    return { statement: { text, name: undefined }, values }
   }
+  const shape = `inserts|${columns.map(({ column }) => column).join()}`
+  const statement = statements.keep(shape, () => compileListInsert(knex, selection))
+  return { statement, values: columns.map(({ column }) => rows.map((row) => row.get(column))) }
+}
 
-  /** Inserts a row. @param key what paths name the row by @param asked expressions on the row, whose texts are returned */
-  one(key: ObjectKey, values: RowValues, { asked, isVaried, beside }: RowConditions): Promise<InsertedKey> {
-    const { plan, knex, model, statements } = this.#access
-    const { text, values: bound } = conditionKey(asked) as ConditionKey
-    const compile = () => compileInsert(knex, { plan, model, values, key: key.columns, asked, beside }).text
-    const shape = `insert|${key.name}|${[...values.keys()].join()}${text}${beside?.shape ?? ''}`
-    const statement = statements.keep(isVaried ? undefined : shape, compile)
-    return this.#whole(async (trx) => {
-      const [row] = await runStatement(trx, statement, [...values.values(), ...bound, ...(beside?.values ?? [])])
-      // what a trigger has done in its place is undone
-      if (!row) throw rowsSkippedError()
-      const { length } = key.columns
-      const answers = asked.length > 0 ? row.slice(-asked.length) : row.slice(0, 0)
-      return {
-        key: row.slice(0, length),
-        text: new JsonText(writerOf(plan, length)(row, this.#access)),
-        answers,
-      }
-    })
-  }
-
-  /** Inserts rows, all or none, and returns them as a JSON list. */
-  async many(rows: readonly RowValues[]): Promise<JsonText> {
-    if (rows.length === 0) return new JsonText('[]')
-    const inserted = await this.#whole((trx) => this.insert(rows, trx))
-    return jsonList(inserted, writerOf(this.#access.plan, 0), this.#access)
-  }
-
-  /** The rows as they were inserted. @throws ValidationError the database has left out one of them */
-  async insert(rows: readonly RowValues[], knex: Queryable): Promise<RawRow[]> {
-    const { statement, values } = this.#statementOf(rows, knex)
-    const found = await runStatement(knex, statement, values)
-    if (found.length < rows.length) throw rowsSkippedError()
-    return found
-  }
-
-  #statementOf(rows: readonly RowValues[], knex: Queryable): { statement: Statement; values: readonly unknown[] } {
-    const { plan, model, statements } = this.#access
-    const selection = { plan, model, rows }
-    const columns = listColumns(selection)
-    if (!columns) {
-      const { text, values } = compileInserts(knex, selection)
-      return { statement: { text, name: undefined }, values }
-    }
-    const shape = `inserts|${columns.map(({ column }) => column).join()}`
-    const statement = statements.keep(shape, () => compileListInsert(knex, selection))
-    return { statement, values: columns.map(({ column }) => rows.map((row) => row.get(column))) }
-  }
-
-  /** In a transaction where the database may insert less than it was given. */
-  #whole<Result>(insert: (knex: Queryable) => Promise<Result>): Promise<Result> {
-    const { knex, model } = this.#access
-    return model.filtersInserts ? knex.transaction(insert) : insert(knex)
-  }
+/** In a transaction where the database may insert less than it was given. */
+function whole<Result>({ knex, model }: RowAccess, insert: (knex: Queryable) => Promise<Result>): Promise<Result> {
+  return model.filtersInserts ? knex.transaction(insert) : insert(knex)
 }

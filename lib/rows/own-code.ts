@@ -13,13 +13,17 @@ const METHODS = {
   update: ['isValid', 'validate', 'save', 'update', 'updateMany'],
 } as const
 
-/** The first of it, as a sentence for `explain()`; null where there is none. */
+/** The first of it, or what is written besides the row, as a sentence for `explain()`; null where there is none. */
 export function ownCode(serializer: SerializerClass, writes: keyof typeof METHODS): string | null {
   const writing = writingCode(serializer, writes)
   if (writing !== null) return writing
   const { plan, because } = decideRows(serializer)
   if (!plan) return because
-  return plan.runsFields ? `${serializer.name} has fields that write their values in their own way` : null
+  const { name } = serializer
+  if (plan.runsFields) return `${name} has fields that write their values in their own way`
+  const [nested] = serializerPlan(serializer).nesting
+  const takes = nested?.input === 'objects' ? 'it takes nested objects' : 'it takes a list of keys'
+  return nested ? `${name}.${nested.name}: ${takes}` : null
 }
 
 /** The first of what looks at what is related to an object before it is written: what only shows the object afterwards does not. */

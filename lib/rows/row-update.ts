@@ -28,11 +28,8 @@ export function updateObstacle(serializer: SerializerClass): string | null {
   const own = ownCode(serializer, 'update')
   if (own !== null) return own
   const { name } = serializer
-  const { model, nesting, hasHooks, writable } = serializerPlan(serializer)
-  const [nested] = nesting
+  const { model, hasHooks, writable } = serializerPlan(serializer)
   const computed = writable.find(({ field }) => isComputed(field.options.default))
-  if (nested)
-    return `${name}.${nested.name}: ${nested.input === 'objects' ? 'it takes nested objects' : 'it takes a list of keys'}`
   if (hasHooks) return `${name} has validators`
   // which is called for an object that is there, and once
   if (computed) return `${name}.${computed.name}: code of the application computes its default`

@@ -146,28 +146,11 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
    * @throws {ValidationError} with `raiseException`, when the input is not valid
    */
   async isValid(options: ValidityOptions = {}): Promise<boolean> {
-    const { valid, errors } = await this.#settle(options)
-    if (!valid && options.raiseException) throw new ValidationError(errors)
+    const { trustKeys = false, raiseException } = options
+    this.#outcome ??= await this.#validate({ trustKeys })
+    const { valid, errors } = this.#outcome
+    if (!valid && raiseException) throw new ValidationError(errors)
     return valid
-  }
-
-  /** @internal Refuses input that is not valid; a promise only where something waits. @throws {ValidationError} */
-  requireValid(options: ValidityOptions = {}): Promise<void> | undefined {
-    const known = this.#settle(options)
-    return known instanceof Promise ? known.then(refuseInvalid) : refuseInvalid(known)
-  }
-
-  #settle({ trustKeys = false }: ValidityOptions): Validity | Promise<Validity> {
-    if (this.#outcome) return this.#outcome
-    const outcome = this.#validate({ trustKeys })
-    if (!(outcome instanceof Promise)) {
-      this.#outcome = outcome
-      return outcome
-    }
-    return outcome.then((known) => {
-      this.#outcome = known
-      return known
-    })
   }
 
   /** The checked data by field name; with `many` a list. @throws {Error} before a successful `isValid()` */
@@ -319,10 +302,6 @@ described(
   'serializer',
   belongsToField,
 )
-
-function refuseInvalid({ valid, errors }: Validity): undefined {
-  if (!valid) throw new ValidationError(errors)
-}
 
 function validityOfOne(outcomes: readonly Outcome[]): Validity {
   const { value, errors } = outcomes[0] as Outcome

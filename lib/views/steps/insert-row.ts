@@ -12,7 +12,8 @@ import { subjectOf } from '../../postgres/failed-statement.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement, statementOf } from '../../postgres/run-statement.js'
 import { whereKey } from '../../queryset/where-keys.js'
-import { Inserter, type RowValues } from '../../rows/inserter.js'
+import { insertRows as insertInto, insertMany, insertOne, type RowValues } from '../../rows/inserter.js'
+import type { RowAccess } from '../../rows/row-access.js'
 import { placedRefusal } from '../../serializers/all-at-once.js'
 import { allowsNamed } from '../../serializers/check-written.js'
 import type { AnySerializer } from '../../serializers/contract.js'
@@ -37,14 +38,14 @@ export interface InsertedRow {
   readonly text: unknown
 }
 
-interface InserterRequest {
+interface InsertRequest {
   readonly asked?: WriteConditions
   /** Gets the reason where there is none. */
   readonly tell?: Tell
 }
 
-/** What the view's action inserts by, when it is one statement, as far as the request lets it. */
-export function findInserter(view: GenericView, { asked, tell }: InserterRequest = {}): Inserter | undefined {
+/** The rows that the view's action inserts into, when it is one statement, as far as the request lets it. */
+export function insertedRows(view: GenericView, { asked, tell }: InsertRequest = {}): RowAccess | undefined {
   const { inserting } = view.plan
   if (inserting.because !== null) return tell?.(inserting.because)
   // last, so that a create of the application's begins before its queryset is asked for
@@ -53,7 +54,7 @@ export function findInserter(view: GenericView, { asked, tell }: InserterRequest
   const rows = openRows(view, view.plan.action as RowAnswer, { tell })
   if (!rows) return undefined
   const obstacle = rows.obstacleTo('insert')
-  return obstacle === undefined ? new Inserter(rows) : tell?.(obstacle)
+  return obstacle === undefined ? rows : tell?.(obstacle)
 }
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
@@ -67,18 +68,17 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
 }
 
 async function insertAsked(view: GenericView, wanted: WriteConditions): Promise<InsertedRow | undefined> {
-  const inserter = findInserter(view, { asked: wanted })
-  if (!inserter) return undefined
+  const access = insertedRows(view, { asked: wanted })
+  if (!access) return undefined
   const serializer = view.getInputSerializer()
   // foreign keys are left to the database, unless the caller does not see all that they lead to
-  const waiting = serializer.requireValid({ trustKeys: !view.plan.limitsRows })
-  if (waiting) await waiting
+  await serializer.isValid({ raiseException: true, trustKeys: !view.plan.limitsRows })
   const { [LIMITED]: limited } = serializer.validatedData as { [LIMITED]?: unknown }
   // of what the row decides on, the row must be there
-  const values = limited ? undefined : rowOf(serializer, inserter.model.model, serializer.validatedData)
+  const values = limited ? undefined : rowOf(serializer, access.model.model, serializer.validatedData)
   if (!values) return undefined
   const { lookup } = view.plan.resource
-  const { key, text, answers } = await inserter.one(lookup, values, wanted).catch((error: unknown) => {
+  const { key, text, answers } = await insertOne(access, lookup, { values, asked: wanted }).catch((error: unknown) => {
     throw refusalOf(error)
   })
   const { terms, isLeft } = wanted
@@ -114,17 +114,16 @@ async function mayShowRow(
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
 export async function insertRows(view: GenericView): Promise<unknown> {
   // a refusal ends a transaction, and then nothing could be looked up
-  const inserter = view.trx ? undefined : findInserter(view)
-  if (!inserter) return undefined
+  const access = view.trx ? undefined : insertedRows(view)
+  if (!access) return undefined
   const serializer = view.getInputSerializer({ many: true })
-  const waiting = serializer.requireValid({ trustKeys: true })
-  if (waiting) await waiting
+  await serializer.isValid({ raiseException: true, trustKeys: true })
   const items = serializer.validatedData as Record<string, unknown>[]
   const values: ReadonlyMap<string, unknown>[] = []
   for (const [position, item] of items.entries()) {
     const row = await prefixErrors([position], () => {
       try {
-        return rowOf(serializer, inserter.model.model, item)
+        return rowOf(serializer, access.model.model, item)
       } catch (error) {
         throw inOwnTerms(serializer, item, error)
       }
@@ -137,17 +136,18 @@ export async function insertRows(view: GenericView): Promise<unknown> {
     return representSaved(view, serializer)
   }
   try {
-    return await inserter.many(values)
+    return await insertMany(access, values)
   } catch (error) {
     if (!(toApiError(error, subjectOf('POST', view)) instanceof ValidationError)) throw error
     // a key that leads nowhere is reported for all items at once
     await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
     const refused = {
       items: values.map((row, position) => ({ row, data: items[position] ?? {}, path: [position] })),
-      knex: inserter.knex,
+      knex: access.knex,
       view,
       write: (part: readonly { row: RowValues }[], trx: Queryable) =>
-        inserter.insert(
+        insertInto(
+          access,
           part.map(({ row }) => row),
           trx,
         ),

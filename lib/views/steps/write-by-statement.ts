@@ -201,8 +201,7 @@ function isUnseen(serializer: SerializerClass, data: Readonly<Record<string, unk
 async function isSound(serializer: Serializer): Promise<boolean> {
   try {
     // foreign keys are left to the database
-    const waiting = serializer.requireValid({ trustKeys: true })
-    if (waiting) await waiting
+    await serializer.isValid({ raiseException: true, trustKeys: true })
     return true
   } catch (error) {
     if (error instanceof ValidationError) return false
