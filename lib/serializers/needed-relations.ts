@@ -40,7 +40,7 @@ function holdsCode(serializer: SerializerClass): boolean {
 }
 
 /** True for a value that a method or a getter makes of an object, or a field of the application's of a related one. */
-function runsCode({ method, source, field, counted }: BoundField, root: ModelDescription | undefined): boolean {
+export function runsCode({ method, source, field, counted }: BoundField, root: ModelDescription | undefined): boolean {
   if (method !== undefined) return true
   if (counted) return false
   let model = root

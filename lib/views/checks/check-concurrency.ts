@@ -8,13 +8,12 @@ import { traitsOf } from '../../models/model-traits.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { positionTag } from '../../queryset/keyset.js'
-import type { SerializerClass } from '../../serializers/contract.js'
 import { overrideOf } from '../../serializers/model-serializer.js'
-import { serializerPlan } from '../../serializers/plan.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { declaredInput } from '../input-class.js'
 import { concurrencyOf, resourceOf } from '../resource.js'
+import { refuseWritable } from './check-writes.js'
 
 /**
  * The columns must exist, have a string of their own, be out of the client's reach, and change with every write.
@@ -41,8 +40,7 @@ export async function checkConcurrency(view: GenericViewClass, knex: Queryable |
         `${view.name}: concurrency names "${property}" of type ${column.sqlType ?? column.type}; name a number, text, date or uuid`,
       )
     }
-    const taking = declaredInput(view)
-    if (taking) checkWritable(view, taking, property)
+    refuseWritable(view, 'concurrency', property)
   }
   if (!('update' in view.prototype) || !isBuiltIn(view.prototype, 'performUpdate') || writesItself(view)) return
   if (!traitsOf(model).plainUpdates || table === undefined || !knex || (await hasUpdateTrigger(knex, table))) return
@@ -62,16 +60,6 @@ export function checkVersionSecret(view: GenericViewClass, rules: FieldRules | u
   if (view.concurrency === null || !rules) return
   const { fields = {} } = rules.ruleOf(view.modelClass())?.options ?? {}
   if (resourceOf(view).versionTerms.some(({ property }) => Object.hasOwn(fields, property))) getSecretKey()
-}
-
-/** What a client has read and sends back would set the version back, too. */
-function checkWritable(view: GenericViewClass, serializer: SerializerClass, property: string): void {
-  const field = serializerPlan(serializer).writable.find(({ column }) => column?.property === property)
-  if (!field) return
-  throw new ConfigurationError(
-    `${view.name}: concurrency names "${property}", which clients may write as "${field.name}"; ` +
-      `add it to ${serializer.name}.readOnlyFields`,
-  )
 }
 
 /** True when the serializer has an update of the application's. */

@@ -6,13 +6,12 @@ import { modelName } from '../../models/objection.js'
 import { markDeletion } from '../../models/soft-deletes.js'
 import { ObjectPermission } from '../../permissions/object-permission.js'
 import { hasAttribute } from '../../serializers/check-source.js'
-import { serializerPlan } from '../../serializers/plan.js'
 import { isBuiltIn } from '../built-in.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
-import { declaredInput } from '../input-class.js'
 import { policiesOf } from '../policies.js'
 import { resourceOf } from '../resource.js'
 import { deletionProperty } from '../soft-delete.js'
+import { refuseWritable } from './check-writes.js'
 
 const OPTIONS = { column: 'name', permissionClasses: 'list', purgePermissionClasses: 'list' } as const
 const POINTS_IN_TIME: ReadonlySet<string> = new Set(['timestamptz', 'timestamp'])
@@ -43,9 +42,7 @@ export function checkSoftDelete(view: GenericViewClass): void {
   const fail = (problem: string) => new ConfigurationError(`${view.name}: softDelete names "${property}"${problem}`)
   if (!POINTS_IN_TIME.has(type)) throw fail(` of type ${sqlType ?? type}; name a timestamptz, which is null until then`)
   if (!holdsNull) throw fail(`, which is never null, so that every row of ${modelName(model)} would be deleted`)
-  const taking = declaredInput(view)
-  const field = taking && serializerPlan(taking).writable.find(({ column }) => column?.property === property)
-  if (field) throw fail(`, which clients may write as "${field.name}"; add it to ${taking.name}.readOnlyFields`)
+  refuseWritable(view, 'softDelete', property)
   if (!deletion.permissions) return
   const readers = [
     ...filterSettings.backends.flatMap((one) => one.parameters(filterSettings)),

@@ -6,6 +6,7 @@ import { describeModel } from '../../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
 import { overrideOf } from '../../serializers/model-serializer.js'
+import { serializerPlan } from '../../serializers/plan.js'
 import { type Action, actionNamed } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -64,6 +65,17 @@ function checkDelete(view: GenericViewClass, { model }: ModelDescription, action
   throw new ConfigurationError(
     `${view.name}: ${action}() asks objection-soft-delete, whose delete() calls mergeContext(), which Objection 3 has not; ` +
       `give the QueryBuilder that ${modelName(model)} extends a mergeContext(), or set static softDelete in place of the plugin`,
+  )
+}
+
+/** What a client has read and sends back would be set back, too. @throws {ConfigurationError} clients may write the column */
+export function refuseWritable(view: GenericViewClass, names: string, property: string): void {
+  const taking = declaredInput(view)
+  const field = taking && serializerPlan(taking).writable.find(({ column }) => column?.property === property)
+  if (!field) return
+  throw new ConfigurationError(
+    `${view.name}: ${names} names "${property}", which clients may write as "${field.name}"; ` +
+      `add it to ${taking.name}.readOnlyFields`,
   )
 }
 

@@ -79,7 +79,7 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
     const beside = namesBeside(viewClass)
     const isPlain = typeof key === 'number' || (typeof key === 'string' && PLAIN.test(key))
     const own = `/${isPlain && !beside.has(String(key)) ? key : encodeKey(lookup, key, beside)}`
-    const location = collection + (own.includes('.') ? guardFormat(view, own) : own)
+    const location = collection + (own.includes('.') ? guardSuffix(own, view.plan.formats) : own)
     return publicPath(policies.versioning?.keepVersion(view.ctx, location) ?? location)
   } catch {
     return undefined
@@ -99,8 +99,3 @@ export function hasObjectPaths(view: Pick<View, 'plan'>): boolean {
 }
 
 const hasObjects = oncePer((view: View['plan']['viewClass']) => DETAIL.some((name) => answers(view, name)))
-
-/** The path, where its end looks like one of the view's formats. */
-function guardFormat({ policies }: GenericView, path: string): string {
-  return guardSuffix(path, new Set(policies.renderers.map(({ format }) => format)))
-}

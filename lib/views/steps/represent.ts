@@ -1,14 +1,14 @@
 /** The written form of objects: loads what it shows of related ones, and what the request selects. */
 
 import { PermissionDenied } from '../../kernel/errors.js'
-import { describeModel } from '../../models/describe-model.js'
 import { isRowOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { toldOf } from '../../queryset/row-answers.js'
-import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
+import type { SerializerClass } from '../../serializers/contract.js'
 import { findReadable } from '../../serializers/limited-fields.js'
+import { runsCode } from '../../serializers/needed-relations.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericView } from '../generic-view.js'
@@ -38,7 +38,7 @@ function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
 export async function loadShown(view: GenericView, objects: readonly object[], knex?: Queryable): Promise<void> {
   const shown = answerClass(view)
   const own = ownClass(view)
-  const isWhole = shown === own || view.plan.resource.overrides.has('loadRelated') || isComputed(serializerPlan(shown))
+  const isWhole = shown === own || view.plan.resource.overrides.has('loadRelated') || isComputed(shown)
   if (isWhole) await view.loadRelated(objects, knex)
   if (shown !== own) {
     const all = serializerPlan(shown).relations
@@ -54,21 +54,10 @@ export async function askReadable(view: GenericView, objects: readonly object[],
     await findReadable(answerClass(view), objects, { context: view.getSerializerContext(), again })
 }
 
-/** True where a method of the serializer or an accessor of a model computes a field, from what it likes of the object. */
-function isComputed({ readable, model }: SerializerPlan): boolean {
-  return readable.some(({ method, column, relation, source }) => {
-    if (method !== undefined) return true
-    if (column || !model) return false
-    let owner = model.model
-    let next = relation
-    for (const step of relation ? source.slice(1) : source) {
-      if (next) owner = next.model
-      const { columns, relations } = describeModel(owner)
-      next = relations.get(step)
-      if (!next) return !columns.has(step) && step in owner.prototype
-    }
-    return false
-  })
+/** True where code of the application computes a field, from what it likes of the object. */
+function isComputed(serializer: SerializerClass): boolean {
+  const { readable, model } = serializerPlan(serializer)
+  return readable.some((bound) => runsCode(bound, model))
 }
 
 /** Loads what the answer shows besides the related objects that were loaded with an object. */
