@@ -157,8 +157,8 @@ const COLUMNS = `
     ) base
     join pg_type t on t.oid = base.oid
     left join operators o on o.declared = used.oid
-    -- a list of boxes has other separators than pg writes: it stays text
-    left join pg_type item on item.oid = t.typelem and t.typcategory = 'A' and item.typdelim = ','
+    -- a list of boxes, and the vectors of the catalogue, have other separators than pg writes: they stay text
+    left join pg_type item on item.oid = t.typelem and item.typarray = t.oid and item.typdelim = ','
     left join lateral (
       with recursive chain as (
         select item.oid, item.typname, item.typtype, item.typbasetype, item.typtypmod, base.mod
