@@ -51,6 +51,16 @@ const ENTITY_HEADERS = [
   'Transfer-Encoding',
 ]
 
+/** Headers that an error never brings: those of clients of HTTP have all headers of the answer that they are about. */
+const OF_ANOTHER_BODY: ReadonlySet<string> = new Set([
+  'content-encoding',
+  'content-length',
+  'etag',
+  'last-modified',
+  'trailer',
+  'transfer-encoding',
+])
+
 /**
  * Answers with `{detail, status}` and, if there are any, `errors`, with `code` and `codes` beside them where `errorCodes` is set; or as
  * a problem (RFC 9457) where `problemDetails` is set and the client asks for one. Headers set by earlier middleware stay.
@@ -95,7 +105,8 @@ function write(ctx: Context, answer: Answer, challenge: string | undefined): voi
   const { status, errors, headers, members } = answer
   for (const name of ENTITY_HEADERS) ctx.remove(name)
   ctx.status = status
-  for (const [name, value] of Object.entries(headers)) setIfValid(ctx, name, value)
+  for (const [name, value] of Object.entries(headers))
+    if (!OF_ANOTHER_BODY.has(name.toLowerCase())) setIfValid(ctx, name, value)
   const isProblem = prefersProblem(ctx)
   ctx.set({
     'Cache-Control': 'no-store',

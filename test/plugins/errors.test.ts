@@ -57,6 +57,27 @@ describe('errors()', () => {
     expect((await send({ path: '/' })).text).toBe('{"detail":"Not Found","status":404}')
   })
 
+  it('takes no headers of another body from what a client of HTTP has thrown', async () => {
+    const headers = {
+      'content-encoding': 'gzip',
+      'Content-Length': '5',
+      etag: '"theirs"',
+      'last-modified': 'Wed, 21 Oct 2015 07:28:00 GMT',
+      trailer: 'x-sum',
+      'transfer-encoding': 'chunked',
+      'retry-after': '7',
+    }
+    const { send } = await serving(() => {
+      throw Object.assign(new Error('Response status code 429'), { statusCode: 429, headers })
+    })
+    const answer = await send({ path: '/' })
+    expect(answer.text).toBe('{"detail":"Too Many Requests","status":429}')
+    expect(answer.headers).toMatchObject({ 'retry-after': '7', 'content-length': '43' })
+    for (const name of ['content-encoding', 'etag', 'last-modified', 'trailer', 'transfer-encoding']) {
+      expect(answer.headers).not.toHaveProperty(name)
+    }
+  })
+
   it('answers errors of the database', async () => {
     const { send } = await serving((ctx) => {
       throw Object.assign(new Error('update or delete on table "authors" violates …'), {
