@@ -1,10 +1,10 @@
 /** Does a write once for each key, and gives its answer again (draft-ietf-httpapi-idempotency-key-header-07, section 2.6). */
 import { createHash, type Hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { type Context, splitTarget } from '../http/context.js'
+import { type Context, RequestSlot, splitTarget } from '../http/context.js'
 import { mayFailUnsent } from '../http/response-body.js'
 import { hasRefused } from '../http/route-transaction.js'
-import { ApiError, BadRequest } from '../kernel/errors.js'
+import { ApiError, BadRequest, ConfigurationError } from '../kernel/errors.js'
 import { isContainer, Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { frame } from '../kernel/signing.js'
 import { passedByValue } from '../parsers/parser.js'
@@ -32,7 +32,7 @@ export interface OnceRequest extends CallersKey {
  * What is known of a request before its transaction begins.
  * @param knex what its statements run on
  * @param body what it brings, parsed
- * @throws {ConfigurationError} there is no table
+ * @throws {ConfigurationError} there is no table, or what is around this one does the request once already
  */
 export async function onceRequest(
   ctx: Context,
@@ -48,9 +48,23 @@ export async function onceRequest(
   const id = createHash('sha256')
     .update(frame(caller, route, key))
     .digest()
+  refuseTwice(ctx, base, id)
   // a user's id may be one of each tenant, which nobody but these tells apart
   const fingerprint = await fingerprintOf(ctx, body, isScoped ? [] : scope?.settings.values)
   return { ctx, key, caller, isScoped, route, id, fingerprint, table, knex: base, settings: scope?.settings }
+}
+
+const TAKEN = new RequestSlot<ReadonlyMap<Knex, Buffer>>('the keys by which this request is done once, by database')
+
+/** Who has the lock of a key would else be told for ever that the request is being processed: by itself. @throws {ConfigurationError} */
+function refuseTwice(ctx: Context, knex: Knex, id: Buffer): void {
+  const taken = TAKEN.get(ctx) ?? new Map<Knex, Buffer>()
+  if (taken.get(knex)?.equals(id)) {
+    throw new ConfigurationError(
+      'idempotent: idempotency() stands around a route that takes keys itself; leave one of them out',
+    )
+  }
+  TAKEN.set(ctx, new Map(taken).set(knex, id))
 }
 
 /**

@@ -889,6 +889,19 @@ describe.skipIf(runsAsRole())('[I25] idempotency() on a hand-written route', () 
     expect(() => idempotency(database.knex, { ttl: 1 } as never)).toThrow(ConfigurationError)
   })
 
+  it('[I23] tells the application where it is asked twice, in place of 409 for ever', async () => {
+    const once = idempotency(database.knex)
+    const client = await served(...guard, once, idempotency(database.knex))
+    const answer = await client.send('POST', '/pay', { title: 'a' }, as('ann', 'k'))
+    expect([answer.status, await titles()]).toEqual([500, []])
+    expect(client.reported).toEqual([
+      new ConfigurationError(
+        'idempotent: idempotency() stands around a route that takes keys itself; leave one of them out',
+      ),
+    ])
+    expect((await client.send('POST', '/pay', { title: 'a' }, { 'X-User': 'ann' })).status).toBe(201)
+  })
+
   it.skipIf(runsAsRole())('is a savepoint in transaction(), and kept with it', async () => {
     const { send } = await served(...guard, transaction(database.knex), async (ctx, next) => {
       const { trx } = ctx.state
