@@ -1,8 +1,10 @@
 /** Which cells are written from PostgreSQL's text, and how: by the class of the field and the type of the column. */
 
+import { ArrayField } from '../fields/array-field.js'
+import { BinaryField } from '../fields/binary-field.js'
 import { BooleanField } from '../fields/boolean-field.js'
-import { ChoiceField } from '../fields/choice-fields.js'
-import { DateField, DateTimeField, TimeField } from '../fields/date-time-fields.js'
+import { ChoiceField, MultipleChoiceField } from '../fields/choice-fields.js'
+import { DateField, DateTimeField, DurationField, OffsetTimeField, TimeField } from '../fields/date-time-fields.js'
 import { DecimalField } from '../fields/decimal-field.js'
 import type { SerializerField } from '../fields/field.js'
 import { FloatField } from '../fields/float-field.js'
@@ -10,6 +12,8 @@ import { EmailField, IPAddressField, URLField, UUIDField } from '../fields/forma
 import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
 import { JSONField } from '../fields/json-field.js'
 import { PrimaryKeyRelatedField, SlugRelatedField } from '../fields/key-related-fields.js'
+import { ReadOnlyField } from '../fields/own-value-fields.js'
+import { GeometryField, RangeField } from '../fields/range-field.js'
 import type { RelatedField } from '../fields/related-field.js'
 import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
@@ -43,6 +47,26 @@ const KINDS: ReadonlyMap<unknown, Readonly<Record<string, CellKind>>> = new Map<
   [TimeField, { time: 'time' }],
   [JSONField, { json: 'json', jsonb: 'json' }],
 ])
+
+/** Field classes that write what they are given, whatever it is, and in which no code of the application's has a part. */
+const OURS: ReadonlySet<unknown> = new Set<unknown>([
+  ...KINDS.keys(),
+  ArrayField,
+  BinaryField,
+  ChoiceField,
+  DateTimeField,
+  DurationField,
+  GeometryField,
+  MultipleChoiceField,
+  OffsetTimeField,
+  RangeField,
+  ReadOnlyField,
+])
+
+/** True for a field whose values are written by our code alone: it does not fail. */
+export function isOurs(field: SerializerField): boolean {
+  return OURS.has(field.constructor) && (!(field instanceof ArrayField) || isOurs(field.options.child))
+}
 
 /** Choices that are stored as what they are: strings as strings, numbers as numbers. */
 const CHOICE_KINDS: Readonly<Record<string, Readonly<Record<string, CellKind>>>> = {

@@ -15,7 +15,7 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { loadedAs, needsObject } from '../serializers/relation-graph.js'
 import { writesByPlan } from '../serializers/writes-by-plan.js'
-import { cellKind, idKind } from './cell-kinds.js'
+import { cellKind, idKind, isOurs } from './cell-kinds.js'
 import { Collector, checkRows, NeedsInstances } from './row-collector.js'
 import type { InnerList, RowMember, RowObject, RowPlan } from './row-shape.js'
 
@@ -62,7 +62,7 @@ function compilePlan({ model }: ModelDescription, compileMembers: (collector: Co
     throw new NeedsInstances(
       `it shows more than ${MOST_COLUMNS} columns, its own and those of related objects together`,
     )
-  const runsFields = hasMember(object, isMadeByField)
+  const runsFields = hasMember(object, mayFail)
   return {
     model,
     columns,
@@ -100,8 +100,8 @@ function hasMember({ members }: RowObject, isWanted: (member: RowMember) => bool
   return members.some((member) => ('nested' in member ? hasMember(member.nested, isWanted) : isWanted(member)))
 }
 
-function isMadeByField(member: RowMember): boolean {
-  return 'cell' in member && member.cell.kind === 'value'
+function mayFail(member: RowMember): boolean {
+  return 'cell' in member && member.cell.kind === 'value' && !isOurs(member.cell.field)
 }
 
 /** True for a cell that PostgreSQL cannot write. */

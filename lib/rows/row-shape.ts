@@ -100,7 +100,7 @@ export interface RowColumn {
 export interface RowPlan {
   /** The model of the rows. */
   readonly model: ModelClass
-  /** Some cells are written by code of fields, which may fail. */
+  /** Some cells are written by code of the application's fields, which may fail. */
   readonly runsFields: boolean
   /** Why an INSERT cannot return it, as a sentence; undefined where it can. */
   readonly insertObstacle: string | undefined

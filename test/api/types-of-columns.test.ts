@@ -281,12 +281,12 @@ it('shows items of domains as items of their types', async () => {
     ['timestamptz', '2024-01-01 10:00:00+00', '2024-01-01T10:00:00Z'],
     ['bytea', '\\x01', '\\x01'],
   ]
-  const columns = TYPES.map((_, index) => `p${index} d${index}[], q${index} e${index}[]`).join()
+  const columns = TYPES.map((_, index) => `p${index} item${index}[], q${index} inner${index}[]`).join()
   await database.knex.raw(
-    `${TYPES.map(([type], n) => `create domain d${n} as ${type}; create domain e${n} as d${n};`).join('')}
+    `${TYPES.map(([type], n) => `create domain item${n} as ${type}; create domain inner${n} as item${n};`).join('')}
      create table items_of_domains (id int generated always as identity primary key, ${columns});
      insert into items_of_domains default values;
-     update items_of_domains set ${TYPES.map(([, value], n) => `p${n} = array['${value}', null]::d${n}[], q${n} = array['${value}']::e${n}[]`).join()}`,
+     update items_of_domains set ${TYPES.map(([, value], n) => `p${n} = array['${value}', null]::item${n}[], q${n} = array['${value}']::inner${n}[]`).join()}`,
   )
   const Row = tableOf('items_of_domains')
   const client = await serveViews({ rows: viewOf(Row, serializerOf(Row, '__all__' as never)) })

@@ -3,13 +3,16 @@
 import {
   AllowAny,
   APIRouter,
+  ArrayField,
   BaseRenderer,
   BulkModelViewSet,
   JSONRenderer,
   ModelSerializer,
   NestedSerializer,
   ObjectPermission,
+  type SerializerField,
   SerializerMethodField,
+  StringField,
 } from 'koa-viewsets'
 import { Model } from 'objection'
 import { expect, it } from 'vitest'
@@ -147,6 +150,17 @@ const over = (model: typeof Model, statics: object = {}): ViewSet => {
   return books({ model, serializerClass: Serializer, ...statics })
 }
 
+const showing = (title: SerializerField): ViewSet => {
+  class Shows extends BookSerializer {
+    static override declaredFields = { title }
+  }
+  return books({ serializerClass: Shows })
+}
+class Loud extends StringField {
+  override toRepresentation(value: unknown): unknown {
+    return String(value).toUpperCase()
+  }
+}
 class Narrowed extends Books {
   override getQueryset() {
     return super.getQueryset().where('title', '<>', '')
@@ -221,6 +235,12 @@ it.each<[string, ViewSet, 'holding' | 'changing' | 'telling' | 'deleting' | 'bef
 it.each<[string, ViewSet, string, string?]>([
   ['changes an object without holding it', books(), 'statement'],
   ['deletes an object without holding it', books(), 'statement', 'destroy'],
+  ['changes one with a list', showing(new ArrayField({ child: new StringField() })), 'statement'],
+  [
+    'holds one of whose values a field of the application writes some',
+    showing(new ArrayField({ child: new Loud() })),
+    'transaction: Shows has fields that write their values in their own way',
+  ],
   ['changes one that is not deleted', books({ softDelete: 'title' }), 'statement'],
   ['changes one of its queryset', Narrowed, 'statement'],
   ['holds it for a permission', books(owned), 'transaction: ObjectPermission is asked about each object'],
