@@ -31,6 +31,7 @@ export interface ColumnRow {
   readonly: boolean
   name: string
   notnull: boolean
+  holdsnull: boolean
   identity: string
   generated: string
   default: string | null
@@ -169,7 +170,11 @@ const COLUMNS = `
       select oid, typname, mod from chain where typtype <> 'd'
     ) e on true
   )
-  select w.ordinal, a.attname as name, a.attnotnull or t.strict as notnull, a.attidentity as identity,
+  select w.ordinal, a.attname as name, a.attnotnull or t.strict as notnull,
+    -- a constraint may be NOT VALID, and an outer join of a view leaves out what its domain asks for
+    not (t.strict and r.relkind in ('r', 'p') or a.attnotnull and not exists (select from pg_constraint c
+      where c.conrelid = a.attrelid and c.contype = 'n' and not c.convalidated and c.conkey = array[a.attnum])) as holdsnull,
+    a.attidentity as identity,
     a.attgenerated as generated, ${defaultOf('a', 'd')} as default,
     -- of a view: what is computed, and a key that the table below it makes
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,

@@ -23,7 +23,10 @@ export interface CatalogueColumn {
   readonly sqlType: string
   /** The type's number, by which pg chooses a parser. */
   readonly oid: number
+  /** NULL is refused. */
   readonly notNull: boolean
+  /** There may be NULL in rows, although none can be written: in those that are older, or by an outer join of a view. */
+  readonly holdsNull: boolean
   readonly hasDefault: boolean
   /** The collation by which texts may be equal that are not the same, as SQL writes it. */
   readonly collation: string | undefined
@@ -262,6 +265,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     oid: Number(row.oid),
     collation: row.collation ?? undefined,
     notNull: row.notnull,
+    holdsNull: row.holdsnull,
     // PostgreSQL keeps DEFAULT NULL of a column whose domain has a default
     hasDefault: row.default !== null && !row.default.startsWith('NULL::'),
     referenced: row.referenced,

@@ -44,7 +44,7 @@ function describeColumn(from: ColumnSources): Column {
     oid: stored?.oid,
     collation: stored?.collation,
     nullable,
-    holdsNull: stored ? !stored.notNull : nullable,
+    holdsNull: stored?.holdsNull ?? nullable,
     required,
     hasDefault,
     auto,

@@ -217,5 +217,5 @@ function isUnique({ constraints }: CatalogueTable, own: readonly string[]): bool
 }
 
 function isNotNull({ columns }: CatalogueTable, name: string): boolean {
-  return columns.some(({ column, notNull }) => column === name && notNull)
+  return columns.some(({ column, holdsNull }) => column === name && !holdsNull)
 }

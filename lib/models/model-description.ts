@@ -20,8 +20,6 @@ export interface Column extends StoredColumn {
   /** The type's number, by which pg chooses a parser; undefined until the catalogue was read. */
   readonly oid: number | undefined
   readonly nullable: boolean
-  /** The table may hold NULL, whatever the jsonSchema accepts. */
-  readonly holdsNull: boolean
   /** A create must give it. */
   readonly required: boolean
   /** Filled by the database, never written by a client. */

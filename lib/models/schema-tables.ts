@@ -128,7 +128,7 @@ export function keyOf({ kind, catalogue }: SchemaTable): readonly string[] {
   if (primary) return primary.columns
   // no column of a view is known to hold no null
   const isFilled = (name: string) =>
-    kind === 'materialized view' || columns.some(({ column, notNull }) => column === name && notNull)
+    kind === 'materialized view' || columns.some(({ column, holdsNull }) => column === name && !holdsNull)
   const [key] = constraints
     .filter(
       (constraint) =>

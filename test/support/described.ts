@@ -74,6 +74,7 @@ function columnOf(column: string, described: DescribedType, isKey: boolean): Cat
     sqlType,
     oid,
     notNull: !described.endsWith('?'),
+    holdsNull: described.endsWith('?'),
     hasDefault: isKey || described.endsWith('='),
     collation: undefined,
     referenced: isKey,

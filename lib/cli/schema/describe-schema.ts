@@ -162,11 +162,11 @@ const TEXTS = new Set(
 
 /** The type of a column's values. */
 function columnType(column: CatalogueColumn, enums: EnumTypes): string {
-  const { type, element, notNull } = column
+  const { type, element, holdsNull } = column
   const item = typeOf(element ?? type, column, enums)
   // PostgreSQL takes a null in any array
   const whole = type === 'array' ? (item === 'unknown' ? 'unknown[]' : `(${item} | null)[]`) : item
-  return notNull || whole === 'unknown' ? whole : `${whole} | null`
+  return !holdsNull || whole === 'unknown' ? whole : `${whole} | null`
 }
 
 function typeOf(type: string, column: CatalogueColumn, enums: EnumTypes): string {
