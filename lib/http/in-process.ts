@@ -7,6 +7,7 @@ import { Readable, Writable } from 'node:stream'
 import { toApiError } from '../postgres/database-errors.js'
 import { answerError } from './answer-error.js'
 import { type Context, RequestSlot, requestPath } from './context.js'
+import { type BodyPieces, piecesOf } from './response-body.js'
 
 /** What is asked. */
 export interface AskedRequest {
@@ -128,15 +129,16 @@ async function readBody(ctx: Context, limit: number): Promise<InProcessAnswer['b
 
 async function bodyOf({ body }: Context, limit: number): Promise<InProcessAnswer['body']> {
   if (body === undefined || body === null) return ''
-  if (body instanceof Readable) return collect(body, limit)
+  const pieces = piecesOf(body)
+  if (pieces) return collect(pieces, limit)
   const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
   return Buffer.byteLength(text) > limit ? Unread.tooLarge : String(text)
 }
 
-async function collect(stream: Readable, limit: number): Promise<InProcessAnswer['body']> {
+async function collect(stream: BodyPieces, limit: number): Promise<InProcessAnswer['body']> {
   const pieces: Buffer[] = []
   let length = 0
-  for await (const piece of stream as AsyncIterable<Buffer | string>) {
+  for await (const piece of stream) {
     const bytes = Buffer.from(piece)
     length += bytes.length
     // leaving the loop ends the stream

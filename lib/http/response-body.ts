@@ -1,5 +1,5 @@
 /** Bodies of answers that are streams, or are read as such. */
-import { Stream } from 'node:stream'
+import { Readable, Stream } from 'node:stream'
 import type { Context } from './context.js'
 
 /** True for a body that can be read only once, as it is sent. */
@@ -8,6 +8,16 @@ export function isStreamed(body: unknown): boolean {
   return (
     typeof pipe === 'function' || body instanceof Blob || body instanceof ReadableStream || body instanceof Response
   )
+}
+
+export type BodyPieces = AsyncIterable<Uint8Array | string>
+
+/** What a body that is read as it is sent consists of; undefined for any other. */
+export function piecesOf(body: unknown): BodyPieces | undefined {
+  if (body instanceof Readable) return body
+  if (body instanceof Response) return piecesOf(body.body)
+  const stream = body instanceof Blob ? body.stream() : body
+  return stream instanceof ReadableStream ? (stream as BodyPieces) : undefined
 }
 
 /**

@@ -1,12 +1,14 @@
-/** A body that is a stream and fails before it is sent: while a transaction is committed, or a replica is asked. */
+/** Bodies that are streams: of Node and of the web, and those that fail before they are sent. */
 import { Readable } from 'node:stream'
 import knex from 'knex'
 import Koa from 'koa'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ensureIdempotencyTable } from '../../lib/idempotency/index.js'
 import { APIRouter, listAction, modelSerializer, modelViewSet } from '../../lib/index.js'
+import { mcp } from '../../lib/mcp/index.js'
 import { ReplicaSet } from '../../lib/replicas/index.js'
 import { errors, idempotency, readFrom, transaction } from '../../plugins/index.js'
+import { messageOf } from '../support/agent.js'
 import { database, Tag, useLibrary } from '../support/library.js'
 import { connectTo, serve } from '../support/server.js'
 
@@ -92,5 +94,39 @@ describe('a stream that fails before it is sent', () => {
     }
     expect((await server.send({ path: '/api/tags' })).status).toBe(200)
     expect(errorsOfProcess).toEqual([])
+  })
+})
+
+describe('a stream that an action returns', () => {
+  const webStream = () => new Response('web').body as ReadableStream
+  const methods = ['GET'] as const
+  class Tags extends modelViewSet(Tag, {
+    serializerClass: modelSerializer(Tag, { fields: ['slug'] }),
+    actions: {
+      web: listAction({ methods }, async () => webStream()),
+      blob: listAction({ methods }, async () => new Blob(['blob'])),
+      response: listAction({ methods }, async () => new Response('response')),
+      node: listAction({ methods }, async () => Readable.from(['no', 'de'])),
+    },
+  }) {}
+
+  it('is the body, whether it is one of Node or of the web', async () => {
+    const api = new APIRouter({ prefix: '/api' }).register('tags', Tags)
+    await api.prepare()
+    const server = await serving(api.routes())
+    for (const name of ['web', 'blob', 'response', 'node']) {
+      expect(await server.send({ path: `/api/tags/${name}` })).toMatchObject({ status: 200, text: name })
+    }
+  })
+
+  it('is the result of a tool', async () => {
+    const api = new APIRouter({ prefix: '/api' }).register('tags', Tags)
+    const tools = mcp(api, { tools: ['tags'] })
+    await api.prepare()
+    const server = await serving(tools)
+    for (const name of ['web', 'blob', 'response', 'node']) {
+      const { json } = await server.send(messageOf({ method: 'tools/call', params: { name: `tag_${name}` } }))
+      expect(json.result.content).toEqual([{ type: 'text', text: name }])
+    }
   })
 })

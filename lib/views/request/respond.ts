@@ -1,7 +1,8 @@
 /** Sends what an action returned, in the form the client asked for. */
 import { STATUS_CODES } from 'node:http'
-import { Readable, Stream } from 'node:stream'
+import { Readable } from 'node:stream'
 import { type Context, FORMAT } from '../../http/context.js'
+import { isStreamed } from '../../http/response-body.js'
 import { UNREAD } from '../../http/unread.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
 import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
@@ -24,7 +25,7 @@ export function respond(view: View, data: unknown): void {
   }
   if (ctx.res.statusCode >= 400) ctx.set('Cache-Control', 'no-store')
   if (data === undefined) return
-  if (data instanceof Stream) {
+  if (isStreamed(data)) {
     ctx.body = data
     return
   }
