@@ -20,12 +20,14 @@ export interface Bound {
 
 /** What a constraint asks of a column, from `pg_get_constraintdef`. Empty where nothing of it is understood. */
 export function readCheck(definition: string, column: string): readonly Checked[] {
-  const body = /^CHECK \((.*)\)(?: NO INHERIT| NOT VALID| NOT ENFORCED)*$/s.exec(definition)?.[1]
+  const [, body, options = ''] = /^CHECK \((.*)\)((?: NO INHERIT| NOT VALID| NOT ENFORCED)*)$/s.exec(definition) ?? []
   const tokens = body === undefined ? undefined : tokensOf(body)
   if (!tokens) return []
   const parser = new Parser(tokens, column)
   const tree = parser.parse()
-  return tree ? conjuncts(tree).flatMap((part) => meaning(part) ?? []) : []
+  const parts = tree ? conjuncts(tree).flatMap((part) => meaning(part) ?? []) : []
+  // choices are told of what is shown, too, and rows that are older may have others
+  return options.includes(' NOT VALID') ? parts.filter(({ choices }) => choices === undefined) : parts
 }
 
 type Node =
