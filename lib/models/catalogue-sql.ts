@@ -171,9 +171,16 @@ const COLUMNS = `
     ) e on true
   )
   select w.ordinal, a.attname as name, a.attnotnull or t.strict as notnull,
-    -- a constraint may be NOT VALID, and an outer join of a view leaves out what its domain asks for
+    -- a constraint may be NOT VALID, or not that of heirs, and an outer join of a view leaves out what its domain asks for
     not (t.strict and r.relkind in ('r', 'p') or a.attnotnull and not exists (select from pg_constraint c
-      where c.conrelid = a.attrelid and c.contype = 'n' and not c.convalidated and c.conkey = array[a.attnum])) as holdsnull,
+      where c.conrelid = a.attrelid and c.contype = 'n' and not c.convalidated and c.conkey = array[a.attnum])
+      and (r.relkind = 'p' or not exists (
+        with recursive heirs as (
+          select h.inhrelid as oid from pg_inherits h where h.inhparent = r.oid
+          union select h.inhrelid from heirs join pg_inherits h on h.inhparent = heirs.oid
+        )
+        select from heirs join pg_attribute own on own.attrelid = heirs.oid and own.attname = a.attname and not own.attnotnull
+      ))) as holdsnull,
     a.attidentity as identity,
     a.attgenerated as generated, ${defaultOf('a', 'd')} as default,
     -- of a view: what is computed, and a key that the table below it makes

@@ -26,8 +26,8 @@ export function readCheck(definition: string, column: string): readonly Checked[
   const parser = new Parser(tokens, column)
   const tree = parser.parse()
   const parts = tree ? conjuncts(tree).flatMap((part) => meaning(part) ?? []) : []
-  // choices are told of what is shown, too, and rows that are older may have others
-  return options.includes(' NOT VALID') ? parts.filter(({ choices }) => choices === undefined) : parts
+  // choices are told of what is shown, too, and rows that are older, or of tables that inherit, may have others
+  return / NOT VALID| NO INHERIT/.test(options) ? parts.filter(({ choices }) => choices === undefined) : parts
 }
 
 type Node =
