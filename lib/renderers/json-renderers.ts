@@ -3,6 +3,7 @@ import { memberOf, toJson, writeJson } from '../kernel/json-numerals.js'
 import { RecentMap } from '../kernel/once-per.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { isRecord } from '../kernel/records.js'
+import { atOnce, type Steps } from '../kernel/turns.js'
 import { BaseRenderer, mapRows, type StreamedRows, type StreamingRenderer } from './renderer.js'
 
 /** JSON in strings, or in bytes of UTF-8, which may be cut within a character. */
@@ -51,6 +52,15 @@ export function jsonList<Row, Scope>(
   write: (row: Row, scope: Scope) => string,
   scope: Scope,
 ): JsonText {
+  return atOnce(jsonListSteps(rows, write, scope))
+}
+
+/** The same piece by piece: rows may have long lists. */
+export function* jsonListSteps<Row, Scope>(
+  rows: readonly Row[],
+  write: (row: Row, scope: Scope) => string,
+  scope: Scope,
+): Steps<JsonText> {
   const pieces: string[] = []
   let text = '['
   for (let index = 0; index < rows.length; index++) {
@@ -59,6 +69,7 @@ export function jsonList<Row, Scope>(
     if (text.length < LONGEST_PIECE) continue
     pieces.push(text)
     text = ''
+    yield
   }
   return new JsonText(...pieces, `${text}]`)
 }

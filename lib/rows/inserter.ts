@@ -1,12 +1,13 @@
 /** Inserts rows by kept statements and returns them in their written form, where nothing of the application is between. */
 
 import type { ObjectKey } from '../fields/object-key.js'
+import { inTurns } from '../kernel/turns.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement, type Statement } from '../postgres/run-statement.js'
 import { type ConditionKey, conditionKey } from '../queryset/condition-key.js'
-import { JsonText, jsonList } from '../renderers/json-renderers.js'
+import { JsonText, jsonListSteps } from '../renderers/json-renderers.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { rowsSkippedError } from '../serializers/write-rows.js'
@@ -69,7 +70,7 @@ export function insertOne(
 export async function insertMany(access: RowAccess, rows: readonly RowValues[]): Promise<JsonText> {
   if (rows.length === 0) return new JsonText('[]')
   const inserted = await whole(access, (trx) => insertRows(access, rows, trx))
-  return jsonList(inserted, writerOf(access.plan, 0), access)
+  return inTurns(jsonListSteps(inserted, writerOf(access.plan, 0), access))
 }
 
 /** The rows as they were inserted. @throws ValidationError the database has left out one of them */
