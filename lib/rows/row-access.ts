@@ -2,6 +2,7 @@
 
 import type { SerializerContext } from '../fields/field.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
+import { configOf, oncePerCatalogue } from '../models/describe-model.js'
 import { standardExact } from '../models/exact-types.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
@@ -11,6 +12,7 @@ import { type Statement, type StatementClient, statementOf } from '../postgres/r
 import type { ConditionKey } from '../queryset/condition-key.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
+import type { SerializerClass } from '../serializers/contract.js'
 import type { CountSql } from './list-sql.js'
 import type { CellScope, RowPlan } from './row-shape.js'
 import { isWrapped } from './row-sql.js'
@@ -59,24 +61,21 @@ export class StatementCache {
   }
 }
 
-/** The statements of an output, by the configuration of a database: it may rename identifiers. */
-export class Statements {
-  /** The configuration that was asked for last. */
-  config: object | undefined = undefined
-  cache = new StatementCache()
-  readonly #caches = oncePer((_config: object) => new StatementCache())
+/**
+ * The statements of a serializer class's output, by the configuration of a database, which may rename identifiers; the same for
+ * as long as the catalogue is.
+ */
+export const statementsOf = oncePerCatalogue((_shown: SerializerClass) =>
+  oncePer((_config: object) => new StatementCache()),
+)
 
-  choose(config: object): void {
-    this.config = config
-    this.cache = this.#caches(config)
-  }
-}
+export type Statements = ReturnType<typeof statementsOf>
 
 export interface RowAccessOptions {
   readonly model: ModelDescription
   readonly plan: RowPlan
   readonly knex: Queryable
-  /** Those of the plan. */
+  /** Those of the output. */
   readonly statements: Statements
   readonly context: () => SerializerContext
   /** The client that the rows are for. */
@@ -112,9 +111,7 @@ export class RowAccess implements CellScope {
     this.knex = knex
     this.client = client
     this.native = native
-    const { config } = knex.client as { config: object }
-    if (statements.config !== config) statements.choose(config)
-    this.statements = statements.cache
+    this.statements = statements(configOf(knex))
     this.countSql = countSql
     this.varies = varies
     this.#makeContext = context

@@ -8,10 +8,12 @@ import { decided, oncePer } from '../kernel/once-per.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { insertObstacle } from '../rows/inserter.js'
-import type { Statements } from '../rows/row-access.js'
+import { type Statements, statementsOf } from '../rows/row-access.js'
+import { decideRows } from '../rows/row-plan.js'
 import type { RowPlan } from '../rows/row-shape.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
 import { type ActionClass, type AnswerSchema, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
 import { type ActionMap, actionNamed, changesObject, takesMany } from './actions.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
@@ -214,10 +216,10 @@ export class GenericPlan extends ActionPlan {
   #decideReading(answer: RowAnswer, shown: SerializerClass): ReadingWay {
     const instances = (because: string) => ({ way: 'instances', because }) as const
     const { viewClass, resource } = this
-    const { model, rows, statements } = resource.answers(shown)
+    const { plan, because } = decideRows(shown)
     // a serializer may be shared by views of several tables
-    if (model !== resource.model.model) return instances(`${shown.name} is of another model than ${viewClass.name}`)
-    const { plan, because } = rows
+    if (serializerPlan(shown).model?.model !== resource.model.model)
+      return instances(`${shown.name} is of another model than ${viewClass.name}`)
     if (!plan) return instances(because)
     // one statement would make the lists of all objects before it gives the first of them
     const isCursor = answer === 'stream' || (answer === 'list' && resource.keepsConnections)
@@ -225,7 +227,12 @@ export class GenericPlan extends ActionPlan {
       return instances('it is read in portions, each with the lists of its objects')
     const obstacle = answer === 'retrieve' ? resource.objectObstacle : null
     if (obstacle !== null) return instances(obstacle)
-    return { way: viewClass.useNativeJson && plan.isNative ? 'native' : 'rows', because: null, plan, statements }
+    return {
+      way: viewClass.useNativeJson && plan.isNative ? 'native' : 'rows',
+      because: null,
+      plan,
+      statements: statementsOf(shown),
+    }
   }
 
   /** What is written must be in the view's own queryset. */

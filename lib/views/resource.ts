@@ -18,9 +18,9 @@ import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import { mayAsk, type VisibleFields } from '../queryset/visible-fields.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
 import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
 import { actionNamed, sampleOf, takesMany } from './actions.js'
-import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
 import { filterSettingsOf } from './filter-settings.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
@@ -44,7 +44,6 @@ export class Resource {
   readonly filters: readonly BaseFilter[]
   /** The paginator keeps connections between requests. */
   readonly keepsConnections: boolean
-  #answers: AnswerPlan | undefined
   readonly #stored = new Map<WritingAction, (serializer: SerializerClass) => StoredRows>()
   /** The total order of terms that a filter backend gives out again and again. */
   readonly totalOf = oncePer((terms: readonly OrderTerm[]) =>
@@ -210,15 +209,9 @@ export class Resource {
     return decided(this, 'ids', externalIds(this.model.model))
   }
 
-  /** What is decided of the answers of a serializer class: the view's own most often. */
-  answers(serializer: SerializerClass): AnswerPlan {
-    if (this.#answers?.serializer !== serializer) this.#answers = answerPlan(serializer)
-    return this.#answers
-  }
-
   /** Only a known user may be shown what these serializer classes write, or the keys in it. */
   needsUser(own: SerializerClass, shown: SerializerClass): boolean {
-    return this.namesPerUser || this.answers(own).needsUser || (shown !== own && this.answers(shown).needsUser)
+    return this.namesPerUser || [own, shown].some((one) => serializerPlan(one).needsUser)
   }
 
   /** What the application does in its own way. */

@@ -10,6 +10,7 @@ import { qualifiedName, queryOf, withParameters } from '../../http/context.js'
 import { publicUrl } from '../../http/public-url.js'
 import { ServiceUnavailable, ValidationError } from '../../kernel/errors.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
+import { serializerPlan } from '../../serializers/plan.js'
 import { type AggregateResource, type AggregatingClass, aggregatesOf } from '../aggregates.js'
 import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -156,5 +157,5 @@ const TOO_LARGE = 'The values are too large to be computed together.'
 /** As of the view's lists: who may not see one may not count it either. */
 function showsIdsOfUsers({ resource, viewClass }: AggregatingView): boolean {
   const { serializerClass } = viewClass
-  return resource.namesPerUser || (serializerClass !== null && resource.answers(serializerClass).needsUser)
+  return resource.namesPerUser || (serializerClass !== null && serializerPlan(serializerClass).needsUser)
 }

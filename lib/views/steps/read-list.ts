@@ -29,6 +29,7 @@ import { canOrderBy, hasKey, type OrderTerm } from '../../queryset/total-order.j
 import { InstanceList } from '../../rows/instance-list.js'
 import type { ListKey } from '../../rows/row-access.js'
 import { RowList } from '../../rows/row-list.js'
+import { shownColumns } from '../../rows/row-plan.js'
 import { WatchedList } from '../../rows/watched-list.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
@@ -194,7 +195,7 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
   const description = {
     name: qualifiedName(view.ctx, view.plan.basename ?? viewClass.name),
     parameters: resource.parameterNames,
-    shown: resource.answers(own).columns,
+    shown: shownColumns(own),
     hidesKeys: resource.hidesKeys,
   }
   // of pages the whole request is bounded
