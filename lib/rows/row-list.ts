@@ -57,12 +57,8 @@ const NO_ROWS: readonly never[] = []
 type Counted = 'not' | 'beside' | 'whole'
 
 /** A slice with nothing left out, whatever a paginator has left out. */
-interface WholeSlice {
-  readonly limit: number
-  readonly offset: number
+type WholeSlice = Required<Omit<Slice, 'after' | 'count'>> & {
   readonly after: Position | undefined
-  readonly backwards: boolean
-  readonly positions: boolean
   readonly count: CountKind | undefined
 }
 

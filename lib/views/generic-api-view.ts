@@ -38,7 +38,7 @@ import { GenericStatics } from './generic-statics.js'
 import type { GenericView } from './generic-view.js'
 import { declaredInput, inputClassOf } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
-import { ruledRows, visibleRowsFor } from './request/request-rows.js'
+import { requestRows, ruledRows } from './request/request-rows.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
@@ -175,15 +175,15 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const { deletedScope } = this
     const parents = this.parentScope()
     const ruled = plan.rules && ruledRows(this)
-    if (!ruled && !(deletedScope && parents)) return deletedScope ?? parents
     const conditions = [deletedScope, ruled, parents].filter((one): one is Where => one !== undefined)
+    if (conditions.length < 2) return conditions[0]
     return (start) => every(conditions.map((condition) => condition(start)))
   }
 
   /** @internal What the caller sees and may write of all models; undefined where only querysets say so. */
   get visibleRows(): VisibleRows | undefined {
     const plan = this.plan as GenericPlan | undefined
-    return plan?.limitsRows ? visibleRowsFor(this) : undefined
+    return plan?.limitsRows ? requestRows(this) : undefined
   }
 
   /** @internal What the caller may do with fields of models; undefined where no rule says so, or where that is all. */

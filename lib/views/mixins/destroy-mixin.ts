@@ -16,7 +16,7 @@ import { declaredInput } from '../input-class.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { readNewVersion } from '../steps/concurrency.js'
 import { asRead, markDeleted, markOf, takeMark } from '../steps/delete-softly.js'
-import { whyKept } from '../steps/hold-objects.js'
+import { refuseKept } from '../steps/hold-objects.js'
 import { loadShown, represent, representFound } from '../steps/represent.js'
 import { deleteByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
@@ -32,8 +32,7 @@ async function deleteObject(view: GenericView, object: Model): Promise<unknown> 
   const knex = view.trx ?? view.knex
   const deleted: unknown = await deleteRow(view, object, knex)
   if (typeof deleted === 'number' && deleted > 1) throw severalRows(view.plan.resource.model.model)
-  const kept = deleted === 0 ? await whyKept(view, object, 'delete') : undefined
-  if (kept) throw kept
+  if (deleted === 0) await refuseKept(view, object, 'delete')
   const taking = declaredInput(view.viewClass)
   if (taking) dropUploads(serializerPlan(taking), [object], knex)
   return deleted
@@ -71,8 +70,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       const { deletion } = this.viewClass.softDelete === null ? {} : this.resource
       if (!deletion) return deleteObject(this, instance as Model)
       const deleted = await markDeleted(this, instance as Model, deletion)
-      const kept = deleted === 0 ? await whyKept(this, instance as Model, 'update') : undefined
-      if (kept) throw kept
+      if (deleted === 0) await refuseKept(this, instance as Model, 'update')
       return deleted
     }
 
@@ -97,8 +95,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
     async performRestore(instance: any): Promise<unknown> {
       const { deletion } = this.resource
       const restored = deletion && (await takeMark(this, instance as Model, deletion))
-      const kept = restored === 0 ? await whyKept(this, instance as Model, 'update') : undefined
-      if (kept) throw kept
+      if (restored === 0) await refuseKept(this, instance as Model, 'update')
       return restored
     }
 

@@ -202,16 +202,12 @@ function openParent(view: View): GenericView {
   return parent
 }
 
-/** True when the view's own queryset is that of the objects that belong to its parent. */
-function isNarrowed({ plan: { viewClass } }: GenericView): boolean {
-  return viewClass.parentLookupField !== undefined
-}
-
 /** Finds the parent of a view, after those before it, and remembers its key. The method is that of the request itself. */
 async function enter(view: View, parent: GenericView, method: string): Promise<void> {
   const outer = parent.plan.parents.length > 0 ? openParent(parent) : undefined
-  // else its own query says so
-  if (outer && !(outer.plan.isPlain && isNarrowed(parent))) await enter(parent, outer, method)
+  // else its own query says so, which is narrowed to the objects that belong to that one
+  if (outer && !(outer.plan.isPlain && parent.plan.viewClass.parentLookupField !== undefined))
+    await enter(parent, outer, method)
   const nested = view.plan.resource?.view
   const model = parent.plan.viewClass.modelClass()
   const key = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model)

@@ -10,12 +10,8 @@ import type { GenericView } from '../generic-view.js'
 import { relatedSource } from '../related-view-set.js'
 import { listOf, openList } from './related-list.js'
 
-/** What a view's caller sees; undefined where nothing but the querysets of views narrows it. */
-export function visibleRowsFor(view: GenericView): VisibleRows | undefined {
-  return view.plan.limitsRows ? rowsOf(view) : undefined
-}
-
-const rowsOf = oncePer((view: GenericView): VisibleRows => new RequestRows(view))
+/** What a view's caller sees, where more than the querysets of views narrows it. */
+export const requestRows = oncePer((view: GenericView): VisibleRows => new RequestRows(view))
 
 /** Rules of the API, and the view sets from which related objects come, for one request. */
 class RequestRows implements VisibleRows {

@@ -35,7 +35,7 @@ import { inputClassOf } from '../input-class.js'
 import { writesUnseen } from '../writing-plan.js'
 import { checkRowWrite } from './check-row-write.js'
 import { asRead, markAllDeleted, markOf } from './delete-softly.js'
-import { holdObjects, whyKept } from './hold-objects.js'
+import { holdObjects, refuseKept } from './hold-objects.js'
 import { lookupAny, lookupBy } from './read-object.js'
 import { ownClass } from './selection.js'
 import { visibleQuery } from './visible-query.js'
@@ -190,13 +190,7 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
 async function checkGone(view: GenericView, objects: readonly Model[], event: 'update' | 'delete'): Promise<void> {
   const [object] = objects as [Model]
   if (markOf(object) !== undefined) {
-    const kept = await whyKept(
-      view,
-      object,
-      event,
-      lookupBy(view, heldValues(view.plan.resource.lookup.columns, object)),
-    )
-    if (kept) throw kept
+    await refuseKept(view, object, event, lookupBy(view, heldValues(view.plan.resource.lookup.columns, object)))
     return
   }
   const model = describeModel(modelOf(object))

@@ -6,7 +6,7 @@
 import type { Model } from 'objection'
 import { ROW_VERSION } from '../../caching/cache-response.js'
 import type { KeyValues } from '../../fields/object-key.js'
-import { type ApiError, Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'
+import { Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { mayKeep } from '../../models/model-traits.js'
 import { INSUFFICIENT_PRIVILEGE, sqlStateOf } from '../../postgres/database-errors.js'
@@ -101,22 +101,26 @@ async function markObject(view: GenericView, lookup: ObjectLookup): Promise<read
 }
 
 /**
- * Why the database has deleted, or marked, no row of those that the path names: a policy, a trigger or a rule keeps it, or it
- * is gone. Undefined where it is no longer to be seen, as after a trigger that marks a row in place of its deletion.
+ * Tells why the database has deleted, or marked, no row of those that a lookup names. A row that is no longer to be seen, as after
+ * a trigger that marks it in place of its deletion, is deleted.
+ * @throws PermissionDenied a policy, a trigger or a rule keeps it
+ * @throws NotFound, Conflict another request has deleted or changed it
  */
-export async function whyKept(
+export async function refuseKept(
   view: GenericView,
   object: Model,
   event: 'update' | 'delete',
   lookup = lookupOf(view),
-): Promise<ApiError | undefined> {
+): Promise<void> {
   const model = describeModel(view.plan.viewClass.modelClass())
   const isKept = mayKeep(model, event)
   const mark = markOf(object)
-  if (!(model.secured || isKept || mark !== undefined)) return new NotFound()
+  if (!(model.secured || isKept || mark !== undefined)) throw new NotFound()
   const [seen] = await readObjects(lookup)
-  if (!seen) return isKept && event === 'delete' ? undefined : new NotFound()
-  if (mark === undefined) return new PermissionDenied()
-  const [now] = await markObject(view, lookup)
-  return now && markOf(now) === mark ? new PermissionDenied() : new Conflict(CHANGED)
+  if (!seen) {
+    if (isKept && event === 'delete') return
+    throw new NotFound()
+  }
+  const [now] = mark === undefined ? [] : await markObject(view, lookup)
+  throw mark === undefined || (now && markOf(now) === mark) ? new PermissionDenied() : new Conflict(CHANGED)
 }

@@ -26,14 +26,6 @@ export interface WriteConditions extends RowConditions {
   readonly isLeft: { readonly write: boolean; readonly read: boolean; readonly queryset: boolean }
 }
 
-const UNASKED: WriteConditions = {
-  asked: [],
-  isVaried: false,
-  terms: 0,
-  isShaped: false,
-  isLeft: { write: false, read: false, queryset: false },
-}
-
 /**
  * What rules and the view's own queryset ask of the row that the view's action inserts or changes by one statement, and its
  * version.
@@ -44,7 +36,6 @@ export function writeConditions(view: GenericView, write: 'create' | 'update', o
   const { plan } = view
   const { model, versionTerms, isWholeTable } = plan.resource
   const beside = plan.recordsChanges ? recordingClass(plan.viewClass)?.recordBeside(view, write) : undefined
-  if (!visibleRows && isWholeTable && versionTerms.length === 0) return beside ? { ...UNASKED, beside } : UNASKED
   const writable = visibleRows?.written(model.model, write)
   const read = visibleRows?.written(model.model, 'read')
   // an UPDATE that waits for its row sees other tables as they were before
