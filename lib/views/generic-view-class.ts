@@ -18,7 +18,7 @@ export interface GenericViewClass extends GovernedClass, DeclaredStatics {
   readonly name: string
   /** Its instances. */
   readonly prototype: object
-  /** The foreign key to the objects it is nested in (NestedViewSetMixin). */
+  /** The foreign key to the objects it is nested in, or its relation (NestedViewSetMixin); absent where a queryset narrows itself. */
   readonly parentLookupField?: string
   /** The model, from `model` or `queryset`. */
   modelClass(): ModelClass

@@ -1,39 +1,35 @@
-/** The policies of a view class as instances, made once. */
-import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { BaseFilter } from '../filters/filter.js'
-import { type IdempotencyRule, type IdempotencyScope, type Idempotent, idempotencyRule } from '../idempotency/rule.js'
+import { type IdempotencyRule, idempotencyRule } from '../idempotency/rule.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
-import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'
-import type { BaseMetadata } from '../metadata/metadata.js'
+import { resolvePolicies, resolvePolicy } from '../kernel/policy.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import { JSONParser } from '../parsers/json-parser.js'
-import type { AskedForm, Parser } from '../parsers/parser.js'
+import type { Parser } from '../parsers/parser.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
-import type { BaseRenderer } from '../renderers/renderer.js'
 import { settleThrottles } from '../throttling/settle-throttles.js'
-import type { BaseThrottle } from '../throttling/throttle.js'
-import type { BaseVersioning } from '../versioning/versioning.js'
+import type { APIView } from './api-view.js'
+import type { GenericViewClass } from './generic-view-class.js'
 import type { ViewPolicies } from './view.js'
 
+/** The statics of its policies, and what its serializers ask of forms. */
+type Governing =
+  | 'versioningClass'
+  | 'authenticationClasses'
+  | 'permissionClasses'
+  | 'throttleClasses'
+  | 'throttleScope'
+  | 'parserClasses'
+  | 'rendererClasses'
+  | 'metadataClass'
+  | 'strictAccept'
+  | 'atomic'
+  | 'idempotent'
+  | 'idempotencyScope'
+  | 'askedForm'
+
 /** What a view class declares of its policies. */
-export interface GovernedClass {
-  readonly name: string
-  readonly versioningClass: Policy<BaseVersioning> | null
-  readonly authenticationClasses: Policies<BaseAuthentication>
-  readonly permissionClasses: Policies<BasePermission>
-  readonly throttleClasses: Policies<BaseThrottle>
-  readonly throttleScope: string | undefined
-  readonly parserClasses: Policies<Parser>
-  readonly rendererClasses: Policies<BaseRenderer>
-  readonly metadataClass: Policy<BaseMetadata> | null
-  readonly strictAccept: boolean
-  readonly atomic: boolean
-  readonly idempotent: Idempotent
-  readonly idempotencyScope: IdempotencyScope
-  /** What its serializers ask of forms. */
-  askedForm(): AskedForm
-}
+export type GovernedClass = { readonly [Name in Governing]: (typeof APIView)[Name] } & { readonly name: string }
 
 /** The policies of a view class. @throws {ConfigurationError} a list holds something else, or there is no renderer */
 export const policiesOf = oncePer((view: GovernedClass): ViewPolicies => {
@@ -90,13 +86,6 @@ export const queryParsers = oncePer(({ parsers }: ViewPolicies): readonly Parser
   return own ? [own] : JSON_ALONE
 })
 
-/** What a view class declares of its lists. */
-export interface ListingClass {
-  readonly name: string
-  readonly paginationClass: Policy<BasePagination> | null
-  readonly filterBackends: Policies<BaseFilter>
-}
-
 /** The policies of a class's lists; one set for as long as the process runs, as a paginator may hold connections. */
 interface ListPolicies {
   readonly paginator: BasePagination | undefined
@@ -104,7 +93,7 @@ interface ListPolicies {
 }
 
 export const listPoliciesOf = oncePer(
-  (view: ListingClass): ListPolicies => ({
+  (view: Pick<GenericViewClass, 'name' | 'paginationClass' | 'filterBackends'>): ListPolicies => ({
     paginator: view.paginationClass
       ? resolvePolicy(`${view.name}.paginationClass`, view.paginationClass, 'paginate')
       : undefined,

@@ -7,7 +7,7 @@ import { resolvePolicies } from '../kernel/policy.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
 import type { BasePermission } from '../permissions/permission.js'
-import type { SoftDelete } from './statics.js'
+import type { GenericViewClass } from './generic-view-class.js'
 
 /** @internal Which rows a request is about. */
 export type DeletedRows = 'live' | 'all' | 'deleted'
@@ -23,10 +23,7 @@ export interface Deletion {
   readonly scopes: Readonly<Record<DeletedRows, Where | undefined>>
 }
 
-interface DeclaringClass {
-  readonly name: string
-  readonly softDelete: SoftDelete
-}
+type DeclaringClass = Pick<GenericViewClass, 'name' | 'softDelete'>
 
 /** The property that a class names; undefined without `softDelete`. */
 export function deletionProperty({ softDelete }: DeclaringClass): string | undefined {

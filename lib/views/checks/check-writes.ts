@@ -11,7 +11,6 @@ import { type Action, actionNamed } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { declaredInput } from '../input-class.js'
-import type { NestedViewClass } from '../request/parent-key.js'
 import { resourceOf } from '../resource.js'
 
 /**
@@ -177,7 +176,7 @@ function isNamed(view: GenericViewClass, model: ModelDescription, properties: re
 }
 
 function parentProperties(view: GenericViewClass, model: ModelDescription): readonly string[] {
-  const { parentLookupField = '' } = view as Partial<NestedViewClass>
+  const { parentLookupField = '' } = view
   return (
     model.relations.get(parentLookupField)?.ownerProperties ?? (parentLookupField === '' ? [] : [parentLookupField])
   )

@@ -6,14 +6,10 @@ import { oncePer } from '../../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../../models/describe-model.js'
 import { type Column, type ModelDescription, type Reference, relationOfKey } from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
+import type { GenericViewClass } from '../generic-view-class.js'
 
 /** What a nested view set's class says of the parent of its objects. */
-export interface NestedViewClass {
-  readonly name: string
-  /** The foreign key, or the relation of that key; absent for a view set that narrows its queryset itself. */
-  readonly parentLookupField?: string
-  modelClass(): ModelClass
-}
+export type NestedViewClass = Pick<GenericViewClass, 'name' | 'parentLookupField' | 'modelClass'>
 
 /** A foreign key, and what it points to: each column has its counterpart at the same place. */
 export interface ParentKey {

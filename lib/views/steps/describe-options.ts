@@ -13,16 +13,11 @@ import { patchedTypes } from '../view-handler.js'
 /** The methods that take an object, in the order in which one is described. */
 const TAKING = ALL_METHODS.filter(({ does }) => does === 'write').map(({ name }) => name.toLowerCase())
 
-/** A view whose path is described. */
-interface DescribedPath extends View {
-  readonly allowed: readonly string[]
-}
-
 /**
  * Sets the headers, and returns the body. It asks no database, unless a permission does.
  * @throws MethodNotAllowed the view has no metadata
  */
-export async function describeOptions(view: DescribedPath): Promise<unknown> {
+export async function describeOptions(view: View): Promise<unknown> {
   const { ctx, plan, allowed } = view
   const { metadata } = plan.policies
   if (!metadata) throw new MethodNotAllowed(ctx.method, allowed)
