@@ -63,12 +63,11 @@ export async function holdOne(
       terms.map((column) => positionColumn(column, column.column)),
       asked,
     )
-    const found = [sameKey(names), ...(where ? [{ ...where, sql: `(${where.sql})` }] : [])]
     return joinSql([
       { sql: 'select ??.*', bindings: [model.tableName] },
       selected,
       { sql: ' from ?? where ', bindings: [model.tableName] },
-      joinSql(found, ' and '),
+      rowOf(names, where ? [where] : []),
       { sql: ` for ${lock}`, bindings: [] },
     ])
   })
@@ -115,7 +114,7 @@ export async function updateOne(
       { sql: 'update ?? set ', bindings: [model.tableName] },
       joinSql(names.map(equal), ', '),
       { sql: ' where ', bindings: [] },
-      sameKey(keyOf(model)),
+      rowOf(keyOf(model)),
       { sql: ' returning *', bindings: [] },
       termsOf([...terms.map((column) => positionColumn(column, column.column)), ...besides.map(answerSql)], asked),
     ]),
@@ -153,7 +152,7 @@ function keyTexts(asked: readonly KeyedCondition[]): string {
 export async function deleteOne(object: Model, knex: Queryable): Promise<number> {
   const model = modelOf(object)
   const text = kept(model, knex, 'delete', () =>
-    joinSql([{ sql: 'delete from ?? where ', bindings: [model.tableName] }, sameKey(keyOf(model))]),
+    joinSql([{ sql: 'delete from ?? where ', bindings: [model.tableName] }, rowOf(keyOf(model))]),
   )
   const deleted = (await runAsPg(knex, text, keyValues(object), exactTypes(knex))).rowCount ?? 0
   if (deleted > 1) throw severalRows(model)
@@ -170,18 +169,16 @@ export interface NamedRow {
 
 /** Deletes a row. @returns false where there is none */
 export async function deleteNamed(model: ModelClass, { named, where }: NamedRow, knex: Queryable): Promise<boolean> {
-  const names = [...named.keys()]
   const isVaried = where.some((one) => one.isVaried)
-  const text = kept(model, knex, isVaried ? undefined : `delete|${names.join()}|${keyTexts(where)}`, () =>
+  const text = kept(model, knex, isVaried ? undefined : `delete|${shapeOf({ named, where })}`, () =>
     joinSql([
       { sql: 'delete from ?? where ', bindings: [model.tableName] },
-      joinSql([sameKey(names), ...where.map((one) => ({ ...one, sql: `(${one.sql})` }))], ' and '),
+      rowOf(named.keys(), where),
       { sql: ' returning 1', bindings: [] },
     ]),
   )
   const statement = isVaried ? { text, name: undefined } : statementOf(text)
-  const bound = [...named.values(), ...where.flatMap(({ key }) => key.values)]
-  return (await runStatement(knex, statement, bound)).length > 0
+  return (await runStatement(knex, statement, boundOf({ named, where }))).length > 0
 }
 
 /** The error of a key that a view, or a table with heirs, has in several rows: what is written by it is taken back. */
@@ -200,8 +197,19 @@ function keyValues(object: Model): readonly unknown[] {
   return [exactKey(object)].flat()
 }
 
-function sameKey(key: readonly string[]): SqlPart {
-  return joinSql(key.map(equal), ' and ')
+/** The condition on a row that columns tell apart, with values in the order of its marks. */
+export function rowOf(names: Iterable<string>, where: readonly SqlPart[] = []): SqlPart {
+  return joinSql([...[...names].map(equal), ...where.map((one) => ({ ...one, sql: `(${one.sql})` }))], ' and ')
+}
+
+/** What the text of that condition is the same for. */
+export function shapeOf({ named, where }: NamedRow): string {
+  return `${[...named.keys()].join()}|${keyTexts(where)}`
+}
+
+/** The values that it binds. */
+export function boundOf({ named, where }: NamedRow): unknown[] {
+  return [...named.values(), ...where.flatMap(({ key }) => key.values)]
 }
 
 function equal(name: string): SqlPart {

@@ -7,7 +7,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import { type RawRow, runStatement } from '../postgres/run-statement.js'
 import { type ConditionKey, conditionKey, type KeyedCondition } from '../queryset/condition-key.js'
-import type { NamedRow } from '../queryset/one-row.js'
+import { boundOf, type NamedRow, shapeOf } from '../queryset/one-row.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { JsonText } from '../renderers/json-renderers.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
@@ -103,11 +103,11 @@ export async function updateRow(access: RowAccess, update: RowUpdate): Promise<U
   const where = [...update.where, ...leadingTo(plan, model, values)]
   const own = conditionKey(asked.asked) as ConditionKey
   const { beside } = asked
-  const shape = `update|${[...values.keys()].join()}${shapeOf({ named, where })}${own.text}${beside?.shape ?? ''}`
+  const shape = `update|${[...values.keys()].join()}|${shapeOf({ named, where })}${own.text}${beside?.shape ?? ''}`
   const compile = () => compileUpdate(knex, { plan, model, values, named, where, asked: asked.asked, beside }).text
   const isVaried = asked.isVaried || where.some((one) => one.isVaried)
   const statement = access.statements.keep(isVaried ? undefined : shape, compile)
-  const found = valuesOf({ named, where })
+  const found = boundOf({ named, where })
   const bound = beside
     ? [...found, ...values.values(), ...found, ...own.values, ...beside.values]
     : [...values.values(), ...found, ...(plan.joins.length > 0 ? found : []), ...own.values]
@@ -149,12 +149,4 @@ function isThere(
 
 function columnOf({ columns }: ModelDescription, property: string): string {
   return (columns.get(property) as Column).column
-}
-
-function shapeOf({ named, where }: NamedRow): string {
-  return `|${[...named.keys()].join()}|${where.map(({ key }) => key.text).join()}`
-}
-
-function valuesOf({ named, where }: NamedRow): unknown[] {
-  return [...named.values(), ...where.flatMap(({ key }) => key.values)]
 }

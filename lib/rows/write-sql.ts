@@ -2,6 +2,7 @@
 
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
+import { rowOf } from '../queryset/one-row.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import type { RowPlan } from './row-shape.js'
@@ -83,7 +84,7 @@ export function compileInsert(knex: Queryable, { values, ...row }: InsertSelecti
 /** Compiles the update of one row that returns it in its written form: the plan's columns. */
 export function compileUpdate(knex: Queryable, { values, named, where, ...row }: UpdateSelection): CompiledSql {
   const { tableName } = row.model.model
-  const found = conditionsOn(named, where)
+  const found = rowOf(named.keys(), where)
   const { beside } = row
   const stored = beside && storedRow(tableName, found, beside)
   const isSame = beside ? isStored : isUnchanged(tableName, found)
@@ -115,13 +116,6 @@ function isUnchanged(tableName: string, found: SqlPart): SqlPart {
   return {
     sql: `ctid = (select ctid from ?? where ${found.sql} for no key update skip locked)`,
     bindings: [tableName, ...found.bindings],
-  }
-}
-
-function conditionsOn(named: ReadonlyMap<string, unknown>, where: readonly SqlPart[]): SqlPart {
-  return {
-    sql: [...[...named].map(() => '?? = ?'), ...where.map(({ sql }) => `(${sql})`)].join(' and '),
-    bindings: [...[...named].flat(), ...where.flatMap(({ bindings }) => bindings)],
   }
 }
 
