@@ -18,9 +18,7 @@ export function askedForm(serializers: readonly SerializerClass[]): AskedForm {
 
 /** The names of writable fields in a form: `cover`, `author[photo]`. */
 function namesOf(serializer: SerializerClass, around = ''): string[] {
-  const readOnly = new Set(serializer.readOnlyFieldNames())
-  return [...declaredFieldsOf(serializer)].flatMap(([name, field]: [string, SerializerField]) => {
-    if (field.readOnly || readOnly.has(name)) return []
+  return writableFields(serializer).flatMap(([name, field]) => {
     const inForm = around === '' ? name : `${around}[${name}]`
     if (field instanceof NestedSerializer) return namesOf(field.serializerClass, inForm)
     return field.takesFiles ? [inForm] : []
@@ -29,10 +27,12 @@ function namesOf(serializer: SerializerClass, around = ''): string[] {
 
 /** The names of writable fields that take objects, or lists of them. */
 function objectsOf(serializer: SerializerClass): string[] {
+  return writableFields(serializer).flatMap(([name, field]) => (takesObjects(field) ? [name] : []))
+}
+
+function writableFields(serializer: SerializerClass): readonly (readonly [string, SerializerField])[] {
   const readOnly = new Set(serializer.readOnlyFieldNames())
-  return [...declaredFieldsOf(serializer)].flatMap(([name, field]: [string, SerializerField]) =>
-    !(field.readOnly || readOnly.has(name)) && takesObjects(field) ? [name] : [],
-  )
+  return [...declaredFieldsOf(serializer)].filter(([name, field]) => !(field.readOnly || readOnly.has(name)))
 }
 
 /** A nested serializer, or what a schema of another library describes as an object. */

@@ -271,24 +271,19 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     for (const child of this.#children.values()) if (child instanceof Serializer) child.#setContext(context)
   }
 
-  #validate(scope: ValidationScope): Validity | Promise<Validity> {
+  async #validate(scope: ValidationScope): Promise<Validity> {
     const { inputData } = this
     const tooMany = this.plan.nesting.length > 0 ? tooManyNested(this, inputData, this.many) : undefined
     if (tooMany) return { valid: false, value: undefined, errors: tooMany }
     if (!this.many) {
-      const outcomes = validateItems(this, [{ input: inputData, current: this.obj }], scope)
-      return outcomes instanceof Promise ? outcomes.then(validityOfOne) : validityOfOne(outcomes)
+      return validityOfOne(await validateItems(this, [{ input: inputData, current: this.obj }], scope))
     }
     if (!Array.isArray(inputData)) {
       return { valid: false, value: undefined, errors: { non_field_errors: ['Expected a list of items.'] } }
     }
     const objects = this.obj as readonly object[] | undefined
-    const outcomes = validateItems(
-      this,
-      inputData.map((input: unknown, position) => ({ input, current: objects?.[position] })),
-      scope,
-    )
-    return outcomes instanceof Promise ? outcomes.then(validityOfAll) : validityOfAll(outcomes)
+    const items = inputData.map((input: unknown, position) => ({ input, current: objects?.[position] }))
+    return validityOfAll(await validateItems(this, items, scope))
   }
 }
 

@@ -1,11 +1,10 @@
 /** The action `bulkCreate`. */
 import { described, exclusiveTo } from '../../kernel/declarations.js'
-import { prefixErrors } from '../../serializers/prefix-errors.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { markBuiltIn } from '../built-in.js'
 import { atomically } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
-import { bulkItems, DEFAULT_BULK_SIZE } from '../steps/bulk-objects.js'
+import { bulkItems, DEFAULT_BULK_SIZE, saveEach } from '../steps/bulk-objects.js'
 import { insertRows } from '../steps/insert-row.js'
 import { checkAnswer } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
@@ -39,11 +38,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
     async performBulkCreate(serializer: Serializer<any>): Promise<unknown> {
       const view = this as ItemHook
       if (!view.performCreate || !this.resource.overrides.has('performCreate')) return serializer.save()
-      const items = serializer.items()
-      for (const [position, item] of items.entries())
-        await prefixErrors([position], async () => view.performCreate?.(item))
-      serializer.obj = items.map(({ obj }) => obj as object)
-      return serializer.obj
+      return saveEach(serializer, async (item) => view.performCreate?.(item))
     }
   }
   markBuiltIn(mixed.prototype)

@@ -1,12 +1,11 @@
 /** The action `bulkUpdate`. */
 import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
-import { prefixErrors } from '../../serializers/prefix-errors.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
-import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../steps/bulk-objects.js'
+import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, saveEach, withoutKeys } from '../steps/bulk-objects.js'
 import { selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -44,12 +43,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
     async performBulkUpdate(serializer: Serializer<any>, instances: readonly any[]): Promise<unknown> {
       const view = this as ItemHook
       if (!view.performUpdate || !this.resource.overrides.has('performUpdate')) return serializer.save()
-      const items = serializer.items()
-      for (const [position, item] of items.entries()) {
-        await prefixErrors([position], async () => view.performUpdate?.(item, instances[position] as Model))
-      }
-      serializer.obj = items.map(({ obj }) => obj as object)
-      return serializer.obj
+      return saveEach(serializer, async (item, position) => view.performUpdate?.(item, instances[position] as Model))
     }
   }
   markBuiltIn(mixed.prototype)

@@ -28,6 +28,8 @@ import { whereRows } from '../../queryset/where-keys.js'
 import type { BoundField } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
+import { prefixErrors } from '../../serializers/prefix-errors.js'
+import type { Serializer } from '../../serializers/serializer.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import { writeLogOf } from '../../serializers/write-log.js'
 import { type GenericView, knexOf } from '../generic-view.js'
@@ -136,6 +138,17 @@ export function withoutKeys(view: GenericView, items: readonly unknown[]): reado
     for (const name of names) delete rest[name]
     return rest
   })
+}
+
+/** Saves the items of a list one by one; errors stand under their positions. @returns the objects */
+export async function saveEach(
+  serializer: Serializer,
+  save: (item: Serializer, position: number) => Promise<unknown>,
+): Promise<unknown> {
+  const items = serializer.items()
+  for (const [position, item] of items.entries()) await prefixErrors([position], () => save(item, position))
+  serializer.obj = items.map(({ obj }) => obj as object)
+  return serializer.obj
 }
 
 /** The keys of objects as the output shows them. */

@@ -73,32 +73,14 @@ function listingOf(view: GenericView, writesRows = false): Listing {
 }
 
 /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
-export function readList(view: GenericView): Promise<unknown> {
-  try {
-    const listing = listingOf(view)
-    const { keepsConnections } = listing.resource
-    // all pages of a cursor have one URL
-    if (keepsConnections) answerOnce(listing.ctx)
-    const conditions = askedConditions(listing)
-    const bounds = keepsConnections ? undefined : boundsOf(listing, conditions)
-    return bounds ? readGuardedPage(listing, conditions, bounds) : readPage(listing, conditions)
-  } catch (error) {
-    return rejection(error)
-  }
-}
-
-/** What fails before there is a promise fails as one. */
-async function rejection(error: unknown): Promise<never> {
-  throw error
-}
-
-/** Reads a page by statements that are bounded. */
-async function readGuardedPage(
-  listing: Listing,
-  conditions: readonly FilterCondition[],
-  bounds: Bounds,
-): Promise<unknown> {
-  const { view } = listing
+export async function readList(view: GenericView): Promise<unknown> {
+  const listing = listingOf(view)
+  const { keepsConnections } = listing.resource
+  // all pages of a cursor have one URL
+  if (keepsConnections) answerOnce(listing.ctx)
+  const conditions = askedConditions(listing)
+  const bounds = keepsConnections ? undefined : boundsOf(listing, conditions)
+  if (!bounds) return readPage(listing, conditions)
   if (view.trx ?? view.knex) checkOrdering(listing)
   return readGuarded(view, { ...bounds, conditions }, () => readPage(listing, conditions))
 }
