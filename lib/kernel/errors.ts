@@ -193,7 +193,7 @@ export class UnsupportedMediaType extends ApiError {
 export class Throttled extends ApiError {
   override readonly name: string = 'Throttled'
   constructor(wait: number, detail?: string) {
-    const seconds = Math.max(1, Math.ceil(wait))
+    const seconds = Number.isFinite(wait) ? Math.max(1, Math.ceil(wait)) : 1
     super(429, detail ?? `Request was throttled. Retry after ${seconds} seconds`, {
       headers: { 'Retry-After': String(seconds) },
     })

@@ -1,7 +1,7 @@
 /** Throttle checks, the fourth step of dispatch: 429 where one refuses. */
 import { type Context, RequestSlot } from '../http/context.js'
-import { Throttled } from '../kernel/errors.js'
-import type { BaseThrottle, ThrottledView, ThrottleRate, ThrottleState } from './throttle.js'
+import { ConfigurationError, Throttled } from '../kernel/errors.js'
+import type { BaseThrottle, ThrottleAnswer, ThrottledView, ThrottleRate, ThrottleState } from './throttle.js'
 
 /**
  * Asks each throttle in order and shows in the `RateLimit` headers what they said. The first that refuses answers;
@@ -23,7 +23,7 @@ export async function checkThrottles(
         continue
       }
       const answer = throttle.check(ctx, view)
-      const state = (answer instanceof Promise ? await answer : answer) || undefined
+      const state = stateOf(throttle, answer instanceof Promise ? await answer : answer)
       if (rate) lines.push({ rate, state, applies: state !== undefined })
       if (state?.allowed === false) wait = state.wait
     }
@@ -31,6 +31,16 @@ export async function checkThrottles(
     setRateLimitHeaders(ctx, lines)
   }
   if (wait !== undefined) throw new Throttled(wait)
+}
+
+/** @throws {ConfigurationError} it is neither a state nor nothing, and would let everybody pass */
+function stateOf({ constructor: made }: BaseThrottle, answer: ThrottleAnswer): ThrottleState | undefined {
+  if (answer === undefined || answer === null) return undefined
+  const { allowed, wait }: Partial<ThrottleState> = Object(answer)
+  if (allowed === true || (allowed === false && Number.isFinite(wait))) return answer
+  throw new ConfigurationError(
+    `${made.name}: check() returned neither { allowed, remaining, wait } nor nothing; wait is in seconds`,
+  )
 }
 
 /** What the headers say of one throttle. */

@@ -66,7 +66,7 @@ export abstract class BaseVersioning {
   determineVersion(ctx: Context): string | undefined {
     this.#settled ??= this.#settle(this.constructor.name)
     const { allowed, lifecycles } = this.#settled
-    const asked = this.detectVersion(ctx)
+    const asked = versionText(this, 'detectVersion', this.detectVersion(ctx))
     const version = asked === undefined || asked === '' ? this.defaultVersion : asked
     if (version === asked && !(allowed.size > 0 ? allowed.has(asked) : VERSION.test(asked))) throw this.refusal()
     const lifecycle = lifecycles.get(version)
@@ -133,3 +133,17 @@ takesOptions<VersioningOptions>(BaseVersioning, {
 })
 
 described(BaseVersioning)
+
+/**
+ * A version as a method has told it.
+ * @throws {ConfigurationError} it is no text: a promise, which nobody waits for, or a number, which is no allowed version
+ */
+export function versionText({ constructor: made }: object, method: string, told: unknown): string | undefined {
+  if (told === undefined || told === null || typeof told === 'string') return told ?? undefined
+  const isPromise = told instanceof Promise
+  // what it rejects with would end the process
+  if (isPromise) told.catch(() => {})
+  throw new ConfigurationError(
+    `${made.name}: ${method}() returned ${isPromise ? 'a promise' : `a ${typeof told}`}; return the version as a text, at once`,
+  )
+}

@@ -2,13 +2,17 @@ import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
 import { APIKeyAuthentication } from '../../lib/api-keys/index.js'
 import {
+  BaseThrottle,
+  BaseVersioning,
+  ConfigurationError,
   HeaderVersioning,
   IsAuthenticated,
   IsAuthenticatedOrReadOnly,
   SessionAuthentication,
+  Throttled,
   TokenAuthentication,
 } from '../../lib/index.js'
-import { authentication, errors, etag, permissions, versioning } from '../../plugins/index.js'
+import { authentication, errors, etag, permissions, throttle, versioning } from '../../plugins/index.js'
 import { serveApp } from '../support/client.js'
 
 const token = new TokenAuthentication({ getUserForToken: (text) => (text === 'alice' ? { id: 1 } : null) })
@@ -121,5 +125,68 @@ describe('permissions()', () => {
     const client = await serveApp(passport, permissions(IsAuthenticatedOrReadOnly), cached, shown)
     const { headers } = await client.get('/', { Cookie: 'a=1' })
     expect([headers['cache-control'], headers['vary']]).toEqual(['public, max-age=60', 'Authorization, Cookie'])
+  })
+})
+
+describe('a policy of the application', () => {
+  class Odd extends BaseThrottle {
+    readonly answer: unknown
+    constructor(answer: unknown) {
+      super()
+      this.answer = answer
+    }
+    override check(): never {
+      return this.answer as never
+    }
+  }
+
+  it.each([false, true, 'no', {}, { allowed: false }, { allowed: false, remaining: 0, wait: Number.NaN }])(
+    '[E23] lets nobody pass a throttle that answers %j',
+    async (answer) => {
+      const client = await serveApp(errors(), throttle(new Odd(answer)), (ctx) => {
+        ctx.body = 'passed'
+      })
+      expect((await client.get('/')).status).toBe(500)
+      expect(client.reported).toEqual([
+        new ConfigurationError(
+          'Odd: check() returned neither { allowed, remaining, wait } nor nothing; wait is in seconds',
+        ),
+      ])
+    },
+  )
+
+  it('says how long to wait, whatever an error of its own says', async () => {
+    const client = await serveApp(errors(), () => {
+      throw new Throttled(Number.NaN)
+    })
+    const { json, headers } = await client.get('/')
+    expect([json.detail, headers['retry-after']]).toEqual(['Request was throttled. Retry after 1 seconds', '1'])
+  })
+
+  class Late extends BaseVersioning {
+    override determineVersion(): never {
+      return Promise.reject(new Error('late')) as never
+    }
+  }
+  class Unsure extends BaseVersioning {
+    override detectVersion(): never {
+      return Promise.reject(new Error('late')) as never
+    }
+  }
+  class Numbered extends BaseVersioning {
+    override detectVersion(): never {
+      return 2 as never
+    }
+  }
+  it.each([
+    [Late, 'Late: determineVersion() returned a promise; return the version as a text, at once'],
+    [Unsure, 'Unsure: detectVersion() returned a promise; return the version as a text, at once'],
+    [Numbered, 'Numbered: detectVersion() returned a number; return the version as a text, at once'],
+  ])('ends no process by a version that is told too late: %o', async (policy, message) => {
+    const client = await serveApp(errors(), versioning(policy), (ctx) => {
+      ctx.body = 'passed'
+    })
+    expect((await client.get('/')).status).toBe(500)
+    expect(client.reported).toEqual([new ConfigurationError(message)])
   })
 })
