@@ -511,6 +511,11 @@ interface Counts {
   numPendingAcquires(): number
 }
 
+function heldBytes(): number {
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
 /** What the process holds. */
 function state(): TrialState {
   globalThis.gc?.()
@@ -522,6 +527,7 @@ function state(): TrialState {
     temporaryFiles: readdirSync(temporary),
     descriptors: readdirSync('/proc/self/fd').length - pool.numUsed() - pool.numFree(),
     memory: process.memoryUsage.rss(),
+    held: heldBytes(),
     loopDelay: delay.percentile(99) / 1e6,
     prototype: Reflect.ownKeys(Object.prototype).map(String),
   }

@@ -23,6 +23,8 @@ export interface TrialState {
   readonly descriptors: number
   /** Resident bytes, after a garbage collection. */
   readonly memory: number
+  /** Bytes of objects, strings, code and buffers that are in use: pages that the allocator has not given back are no part of it. */
+  readonly held: number
   /** The 99th percentile of the event loop's delay, in milliseconds: at rest the 5 at which it is looked at. */
   readonly loopDelay: number
   readonly prototype: readonly string[]
