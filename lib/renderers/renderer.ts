@@ -3,7 +3,7 @@
 import Negotiator from 'negotiator'
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
-import { ApiError } from '../kernel/errors.js'
+import { ApiError, ConfigurationError } from '../kernel/errors.js'
 
 /** What a renderer may know of the answer besides its data. */
 export interface RenderContext {
@@ -32,9 +32,17 @@ export abstract class BaseRenderer {
 
 described(BaseRenderer)
 
-/** Sets body, `Content-Type` and what other headers the renderer has. */
+/**
+ * Sets body, `Content-Type` and what other headers the renderer has.
+ * @throws {ConfigurationError} the renderer answers by a promise, which would be sent as `{}`
+ */
 export function renderBody(ctx: Context, renderer: BaseRenderer, data: unknown, context: RenderContext): void {
-  const body = renderer.render(data, context)
+  const body: unknown = renderer.render(data, context)
+  if (body instanceof Promise) {
+    // what it rejects with would end the process
+    body.catch(() => {})
+    throw new ConfigurationError(`${renderer.constructor.name}: render() returned a promise; return the body, at once`)
+  }
   if (!ctx.res.headersSent) ctx.res.setHeader('Content-Type', renderer.contentType)
   const headers = renderer.headers(context)
   if (headers) ctx.set(headers as Record<string, string>)

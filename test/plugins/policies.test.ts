@@ -2,6 +2,7 @@ import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
 import { APIKeyAuthentication } from '../../lib/api-keys/index.js'
 import {
+  BaseRenderer,
   BaseThrottle,
   BaseVersioning,
   ConfigurationError,
@@ -12,7 +13,15 @@ import {
   Throttled,
   TokenAuthentication,
 } from '../../lib/index.js'
-import { authentication, errors, etag, permissions, throttle, versioning } from '../../plugins/index.js'
+import {
+  authentication,
+  contentNegotiation,
+  errors,
+  etag,
+  permissions,
+  throttle,
+  versioning,
+} from '../../plugins/index.js'
 import { serveApp } from '../support/client.js'
 
 const token = new TokenAuthentication({ getUserForToken: (text) => (text === 'alice' ? { id: 1 } : null) })
@@ -188,5 +197,23 @@ describe('a policy of the application', () => {
     })
     expect((await client.get('/')).status).toBe(500)
     expect(client.reported).toEqual([new ConfigurationError(message)])
+  })
+
+  class Slow extends BaseRenderer {
+    readonly mediaType = 'application/pdf'
+    readonly format = 'pdf'
+    readonly contentType = 'application/pdf'
+    override render(): never {
+      return Promise.reject(new Error('late')) as never
+    }
+  }
+  it('sends no promise of a renderer', async () => {
+    const client = await serveApp(errors(), contentNegotiation({ renderers: [Slow] }), (ctx) => {
+      ctx.body = { a: 1 }
+    })
+    expect((await client.get('/')).status).toBe(500)
+    expect(client.reported).toEqual([
+      new ConfigurationError('Slow: render() returned a promise; return the body, at once'),
+    ])
   })
 })
