@@ -14,24 +14,19 @@ import type { View } from '../view.js'
 /** How many schemas are known to have the tables of a view. */
 const MOST_SCHEMAS = 10_000
 
-const tablesOf = oncePerCatalogue<ModelledView, (config: object) => KnownTables>(() =>
-  oncePer(() => ({ own: undefined, schemas: new RecentMap(MOST_SCHEMAS) })),
+/** By the schema that requests choose, whether a database is known to have the tables of a view, or is being asked. */
+const tablesOf = oncePerCatalogue<ModelledView, (config: object) => RecentMap<Promise<boolean> | true>>(() =>
+  oncePer(() => new RecentMap(MOST_SCHEMAS)),
 )
-
-/** Where a database is known to have the tables of a view, or is being asked. */
-interface KnownTables {
-  /** In its own schema. */
-  own: Promise<boolean> | true | undefined
-  /** In schemas that requests choose. */
-  readonly schemas: RecentMap<Promise<boolean>>
-}
+/** The schema of the database itself; no name has such a character. */
+const OWN = '\0'
 
 /** A knex whose statements run with what is declared for the view. @throws ApiError, ConfigurationError as `knexInScope()` */
 export async function databaseOf(view: View, knex: Knex, scope: DatabaseScope): Promise<Knex> {
   const scoped = await knexInScope(view.ctx, knex, scope)
   const path = scopeOf(scoped)?.settings.searchPath
   const { viewClass } = view as { readonly viewClass?: ModelledView }
-  if (path !== undefined && viewClass) await checkSchema(viewClass, scoped, path)
+  if (path !== undefined && viewClass) await askTables(viewClass, scoped, path)
   else await checkDatabase(view, knex)
   return scoped
 }
@@ -46,37 +41,26 @@ export function checkDatabase(view: View, knex: Knex): Promise<void> | undefined
   const { viewClass, resource } = view as Partial<GenericView>
   if (!(resource && (viewClass?.model || viewClass?.queryset)) || isReadFrom(resource.model.model, knex))
     return undefined
-  const known = tablesOf(viewClass)(configOf(knex))
-  return known.own === true ? undefined : askDatabase(viewClass, knex, known)
-}
-
-async function askDatabase(view: ModelledView, knex: Queryable, known: KnownTables): Promise<void> {
-  known.own ??= findsSameTables(modelsOf(view), knex, undefined)
-  const isThere = await Promise.resolve(known.own).catch((error: unknown) => {
-    // it may be put right
-    known.own = undefined
-    throw error
-  })
-  known.own = isThere || undefined
-  if (!isThere) throw new NotFound()
+  const known = tablesOf(viewClass)(configOf(knex)).get(OWN)
+  return known === true ? undefined : askTables(viewClass, knex, undefined)
 }
 
 /**
- * Asks once for each schema of a database.
+ * Asks once for each schema of a database; without one for its own.
  * @throws NotFound it has no tables of the view
  * @throws {ConfigurationError} they are others than those that `prepare()` read
  */
-async function checkSchema(view: ModelledView, knex: Knex, path: string): Promise<void> {
-  const { schemas } = tablesOf(view)(configOf(knex))
-  const known = schemas.get(path)
-  const asked = known ?? findsSameTables(modelsOf(view), knex, path)
-  if (!known) schemas.set(path, asked)
-  const isThere = await asked.catch((error: unknown) => {
-    schemas.delete(path)
+async function askTables(view: ModelledView, knex: Queryable, path: string | undefined): Promise<void> {
+  const known = tablesOf(view)(configOf(knex))
+  const schema = path ?? OWN
+  const asked = known.get(schema) ?? findsSameTables(modelsOf(view), knex, path)
+  known.set(schema, asked)
+  try {
+    if (!(await asked)) throw new NotFound()
+    known.set(schema, true)
+  } catch (error) {
+    // it may be made later, or put right
+    known.delete(schema)
     throw error
-  })
-  if (isThere) return
-  // it may be made later
-  schemas.delete(path)
-  throw new NotFound()
+  }
 }
