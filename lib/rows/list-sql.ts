@@ -11,7 +11,7 @@ import { orderByKey } from '../queryset/total-order.js'
 import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { cellText, objectText, referenceOf } from './json-text.js'
 import type { InnerCount, InnerList, InnerRows, ListCell, RowPlan } from './row-shape.js'
-import { direction, innerColumns, joinedTables, LIST } from './sql-parts.js'
+import { direction, innerColumns, joinedTables, type KnexQuery, LIST } from './sql-parts.js'
 
 /** The name of no table of the application's: inside, it hides tables around it. */
 const KEYS = 'koa_viewsets_keys'
@@ -147,7 +147,7 @@ function rowsOf(list: InnerList, outside: Outside): SqlPart {
   const model = describeModel(relation.model)
   const columns = [...innerColumns({ plan, model, order: order ?? [] }, true)]
   void query.clearSelect().select(columns.map(([name, { column }]) => `${table}.${column} as ${name}`))
-  const built = query.toKnexQuery() as Limited
+  const built = query.toKnexQuery() as KnexQuery
   // a literal, as that of a page
   if (limit !== undefined) built.limit(limit, { skipBinding: true })
   const from = keysOf(list, outside, names)
@@ -156,9 +156,4 @@ function rowsOf(list: InnerList, outside: Outside): SqlPart {
     sql: `select ${names.map(() => '??').join(', ')}, r.* from ${from.sql} cross join lateral ${rows} as r`,
     bindings: [...references, ...from.bindings, ...(order ? [] : ['n']), built],
   }
-}
-
-/** Knex's own builder, as far as we use it. */
-interface Limited {
-  limit(value: number, options: { skipBinding: true }): unknown
 }

@@ -10,7 +10,7 @@ import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { listText, referenceOf } from './json-text.js'
 import { type CountSql, type ListJoins, listJoins } from './list-sql.js'
 import type { RowPlan } from './row-shape.js'
-import { direction, innerColumns, joinedTables, LIST, type OrderedPlan } from './sql-parts.js'
+import { direction, innerColumns, joinedTables, type KnexQuery, LIST, type OrderedPlan } from './sql-parts.js'
 
 /** What to select. A row has the count (if asked for), then the position (if asked for), then the plan's columns. */
 export interface RowSelection extends OrderedPlan {
@@ -37,12 +37,6 @@ export interface Counting {
   readonly upTo: number | undefined
   /** The conditions cost more than keeping the key of each row does: they stand in the statement once, for the count and the page. */
   readonly once: boolean
-}
-
-/** Knex's own builder, as far as we use it. */
-interface KnexQuery {
-  limit(value: number, options: { skipBinding: true }): KnexQuery
-  offset(value: number): KnexQuery
 }
 
 /** Names of what stands before a statement: there they hide tables of the same name, which an application may have. */

@@ -15,6 +15,12 @@ export function direction({ descending }: OrderTerm, backwards: boolean): string
   return descending === backwards ? 'asc' : 'desc'
 }
 
+/** Knex's own builder, as far as we use it. */
+export interface KnexQuery {
+  limit(value: number, options: { skipBinding: true }): KnexQuery
+  offset(value: number): KnexQuery
+}
+
 /** What a list is made of, and its order. */
 export interface OrderedPlan {
   readonly plan: RowPlan

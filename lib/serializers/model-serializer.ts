@@ -14,7 +14,6 @@ import { loadRelations } from '../queryset/load-relations.js'
 import { forgetAnswers } from '../queryset/row-answers.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
-import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { freshRows } from './fresh-row.js'
 import { checkNames, type ExtraKwargs, type FieldNames, generateFields } from './generate-fields.js'
@@ -22,7 +21,7 @@ import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { prefixErrors } from './prefix-errors.js'
 import { schemaNameOf } from './schema-name.js'
-import { Serializer, type ValidityOptions } from './serializer.js'
+import { Serializer } from './serializer.js'
 import type { WriteItem } from './write-own-rows.js'
 import { checkWritten, toItems, writeTree } from './write-tree.js'
 
@@ -98,16 +97,9 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     return this.context.knex
   }
 
-  override isValid(options: ValidityOptions = {}): Promise<boolean> {
-    const { obj, plan, inputData, many } = this
-    const needsNone =
-      obj === undefined || plan.nesting.length === 0 || tooManyNested(this, inputData, many) !== undefined
-    return needsNone ? super.isValid(options) : this.#loadTargets().then(() => super.isValid(options))
-  }
-
-  /** Nested data is checked against the objects it would change, so they must be loaded. */
-  async #loadTargets(): Promise<void> {
-    const objects = [this.obj ?? []].flat() as readonly M[]
+  /** @internal */
+  override async loadTargets(): Promise<void> {
+    const objects = this.plan.nesting.length === 0 ? [] : ([this.obj ?? []].flat() as readonly M[])
     if (objects.some((object) => isRecord(object) && !hasNestedTargets(this.plan, object)))
       await this.#reload([...objects])
   }

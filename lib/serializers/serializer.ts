@@ -271,10 +271,14 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     for (const child of this.#children.values()) if (child instanceof Serializer) child.#setContext(context)
   }
 
+  /** @internal Loads what nested data is checked against: the objects that it would change. */
+  async loadTargets(): Promise<void> {}
+
   async #validate(scope: ValidationScope): Promise<Validity> {
     const { inputData } = this
     const tooMany = this.plan.nesting.length > 0 ? tooManyNested(this, inputData, this.many) : undefined
     if (tooMany) return { valid: false, value: undefined, errors: tooMany }
+    await this.loadTargets()
     if (!this.many) {
       return validityOfOne(await validateItems(this, [{ input: inputData, current: this.obj }], scope))
     }

@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
 import { inTransaction } from '../../postgres/in-transaction.js'
+import type { Queryable } from '../../postgres/pg-types.js'
 import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
 import { loggingWrites } from './log-writes.js'
@@ -56,10 +57,15 @@ export async function inViewTransaction(view: View, knex: Knex, work: () => unkn
   }
 }
 
+/** The transaction that a request works in: its own, or one of the application's. */
+export function transactionOf({ trx, knex }: Pick<View, 'trx' | 'knex'>): Queryable | undefined {
+  return trx ?? (knex?.isTransaction ? knex : undefined)
+}
+
 /** The work of an action that holds rows, in the request's transaction; in one of its own where the view has none around it. */
 export function holdingRows<Result>(view: View, work: () => Promise<Result>): Promise<Result> {
   const { knex } = view
-  const trx = view.trx ?? (knex?.isTransaction ? knex : undefined)
+  const trx = transactionOf(view)
   if (trx) return loggingWrites(view, trx, work)
   if (!knex) return work()
   return inViewTransaction(view, knex, work) as Promise<Result>

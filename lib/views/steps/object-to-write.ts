@@ -9,13 +9,12 @@ import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
 import { keyColumns } from '../../models/model-description.js'
 import { isRowOf } from '../../models/objection.js'
-import type { Queryable } from '../../postgres/pg-types.js'
 import { isHeld } from '../../queryset/held-rows.js'
 import { spelling } from '../../queryset/key-rows.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import { writeLogOf } from '../../serializers/write-log.js'
 import type { GenericView } from '../generic-view.js'
-import { refusesLocks } from '../request/in-view-transaction.js'
+import { refusesLocks, transactionOf } from '../request/in-view-transaction.js'
 import { applyBody } from './apply-body.js'
 import { checkRowWrite } from './check-row-write.js'
 import { checkConditions, readNewVersion, versionOf } from './concurrency.js'
@@ -62,10 +61,6 @@ function checkTransaction(view: GenericView): void {
     `${where} holds the row until a transaction ends, and there is none; leave static atomic as it is (true), ` +
       'or set this.trx to a transaction of your own first',
   )
-}
-
-function transactionOf({ trx, knex }: GenericView): Queryable | undefined {
-  return trx ?? (knex?.isTransaction ? knex : undefined)
 }
 
 /**
