@@ -40,8 +40,7 @@ export function compileNative(query: AnyQueryBuilder, selection: RowSelection): 
 }
 
 /** Compiles one object that PostgreSQL writes: its position (if asked for), then its JSON. */
-export function compileNativeRow(query: AnyQueryBuilder, asked: RowSelection): CompiledSql {
-  const selection = { ...asked, order: [], counting: undefined }
+export function compileNativeRow(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
   const { plan, positions = [] } = selection
   const { before, source, order } = pageParts(query, selection)
   const rows = nativeRows(positions, objectText(plan.object, plan), { source, order })

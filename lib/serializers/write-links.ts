@@ -52,16 +52,15 @@ export async function relate(
   if (through?.isPlain) {
     const write = (part: readonly KeyLink[], trx: Queryable) => insertLinks(through, relation, part, trx)
     if (links.length > 0) await allAtOnce({ items: links, knex, write, view: serializer.context.view })
-    await checkLinks(serializer, relation, links, 'create')
-    return
-  }
-  for (const [owner, own] of groupBy(links, (link) => link.owner)) {
-    await prefixErrors(own[0]?.path ?? [], async () => {
-      for (const part of parts(own, MOST_COLUMNS)) {
-        const keys = part.map(({ key }) => (key.length === 1 ? key[0] : key))
-        await relatedQuery(relation, knex, owner).relate(keys)
-      }
-    })
+  } else {
+    for (const [owner, own] of groupBy(links, (link) => link.owner)) {
+      await prefixErrors(own[0]?.path ?? [], async () => {
+        for (const part of parts(own, MOST_COLUMNS)) {
+          const keys = part.map(({ key }) => (key.length === 1 ? key[0] : key))
+          await relatedQuery(relation, knex, owner).relate(keys)
+        }
+      })
+    }
   }
   await checkLinks(serializer, relation, links, 'create')
 }

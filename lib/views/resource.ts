@@ -20,7 +20,7 @@ import { mayAsk, type VisibleFields } from '../queryset/visible-fields.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
-import { actionNamed, sampleOf, takesMany } from './actions.js'
+import { actionNamed, insertsRows, sampleOf, takesMany } from './actions.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
 import { filterSettingsOf } from './filter-settings.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
@@ -303,7 +303,7 @@ export class Resource {
   stored(action: WritingAction, serializer: SerializerClass): StoredRows {
     let known = this.#stored.get(action)
     if (!known) {
-      const writes = action === 'create' || action === 'bulkCreate' ? 'insert' : 'update'
+      const writes = insertsRows(action) ? 'insert' : 'update'
       const own = this.ownHook(action)
       known = oncePer((one) => {
         const stored = storedRows(one, { writes, isList: takesMany(action) })

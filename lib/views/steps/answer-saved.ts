@@ -1,5 +1,4 @@
 /** What a write answers: the objects as a reader of the same transaction sees them, and their version. */
-import { ROW_VERSION } from '../../caching/cache-response.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { exactAt } from '../../models/exact-types.js'
 import { isRowOf } from '../../models/objection.js'
@@ -18,11 +17,11 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { DeferredTriggers } from '../../serializers/stored-rows.js'
-import { actionNamed, takesMany } from '../actions.js'
+import { actionNamed, insertsRows, takesMany } from '../actions.js'
 import { type GenericView, knexOf } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import type { RowAnswer, WritingAction } from '../overrides.js'
-import { readNewVersion, versionOf } from './concurrency.js'
+import { noteVersion, readNewVersion } from './concurrency.js'
 import { openRows } from './open-rows.js'
 import { lookupAny, lookupBy } from './read-object.js'
 import { representSaved } from './represent.js'
@@ -71,7 +70,7 @@ async function mayShow(view: GenericView, serializer: Serializer, action: Writin
   const knex = knexOf(view)
   const serializerClass = serializer.constructor as SerializerClass
   const { deferred } = resource.stored(action, serializerClass)
-  const isNew = action === 'create' || action === 'bulkCreate'
+  const isNew = insertsRows(action)
   const isOwn = resource.ownHook(action) ?? writingCode(serializerClass, isNew ? 'insert' : 'update')
   if (deferred.length > 0 || isOwn !== null) forgetAnswers(own)
   await checkRows({ view }, own, isNew ? 'create' : 'update', knex)
@@ -129,7 +128,7 @@ export async function readSavedRows(
   try {
     if (Array.isArray(saved)) return await readList(view, access, keys)
     const [found] = (await findRows(access, lookupBy(view, keys[0] as unknown[]), versionTerms)) ?? []
-    if (found && versionTerms.length > 0) ROW_VERSION.set(view.ctx, versionOf(view, found.texts))
+    if (found && versionTerms.length > 0) noteVersion(view, found.texts)
     return found?.text
   } catch (error) {
     throw readingError(error)

@@ -25,8 +25,13 @@ const SEPARATOR = /[._~]/
 /** As many as a version has. */
 const SEALED_BYTES = 8
 
+/** Notes the version of the row that the answer is about. */
+export function noteVersion(view: GenericView, texts: readonly (string | null)[]): void {
+  ROW_VERSION.set(view.ctx, versionOf(view, texts))
+}
+
 /** The version of a row, from the strings of its `versionTerms`; undefined without `concurrency`. */
-export function versionOf(view: GenericView, texts: readonly (string | null)[]): string | undefined {
+function versionOf(view: GenericView, texts: readonly (string | null)[]): string | undefined {
   const {
     plan: { viewClass, resource },
     ctx,
@@ -87,7 +92,7 @@ export async function readNewVersion(view: GenericView, object: unknown): Promis
   if (view.plan.viewClass.concurrency === null || typeof object !== 'object' || object === null) return
   const { texts } = toldOf(object) ?? {}
   if (texts?.length) {
-    ROW_VERSION.set(view.ctx, versionOf(view, texts))
+    noteVersion(view, texts)
     return
   }
   const description = describeModel(view.plan.viewClass.modelClass())

@@ -4,7 +4,6 @@
  */
 
 import type { Model } from 'objection'
-import { ROW_VERSION } from '../../caching/cache-response.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
@@ -15,7 +14,7 @@ import type { ObjectLookup } from '../../rows/find-rows.js'
 import { takesMany } from '../actions.js'
 import { type GenericView, knexOf } from '../generic-view.js'
 import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
-import { readVersionOf, versionOf } from './concurrency.js'
+import { noteVersion, readVersionOf } from './concurrency.js'
 import { markOf, rememberMark } from './delete-softly.js'
 import { type HeldRows, holdRows, NONE, type WantedRows } from './hold-rows.js'
 import { lookupBy, lookupOf } from './read-object.js'
@@ -51,7 +50,7 @@ export async function holdObjects(
   if (!isRefused && writing.holding.way === 'none') return readVersioned(view, lookup)
   const wanted = { key, keys: keys ?? [lookup.values], terms: keys || !key.unique ? [] : versionTerms }
   const { objects, count, texts } = isRefused ? NONE : await lockRows(view, wanted)
-  if (texts && texts.length > 0 && !keys) ROW_VERSION.set(view.ctx, versionOf(view, texts))
+  if (texts && texts.length > 0 && !keys) noteVersion(view, texts)
   // the table's policies for updates hide rows from locks, too
   if (!isRefused && !(model.secured && count < wanted.keys.length)) return objects
   if (deletesRow(view)) return markObjects(view, wanted.keys)

@@ -1,7 +1,6 @@
 /** Creates an object by one statement, where nothing of the application stands between the input and the row. */
 
 import type { Model } from 'objection'
-import { ROW_VERSION } from '../../caching/cache-response.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { PermissionDenied, ValidationError } from '../../kernel/errors.js'
 import { buildModel, databaseValues, isExpression } from '../../models/build-model.js'
@@ -25,7 +24,7 @@ import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { versionOf } from './concurrency.js'
+import { noteVersion } from './concurrency.js'
 import { openRows, type Tell } from './open-rows.js'
 import { plainRow } from './plain-row.js'
 import { representSaved } from './represent.js'
@@ -87,7 +86,7 @@ async function insertAsked(view: GenericView, wanted: WriteConditions): Promise<
   const isRead = !isUnread(wanted, answers)
   // also of a row that its writer may not read
   const isShown = view.plan.refusesRows ? await mayShowRow(view, key, { isLeft, isRead }) : isRead
-  if (isShown && terms > 0) ROW_VERSION.set(view.ctx, versionOf(view, answers.slice(-terms)))
+  if (isShown && terms > 0) noteVersion(view, answers.slice(-terms))
   return { object, text: isShown ? text : undefined }
 }
 

@@ -17,7 +17,7 @@ import type { GenericView } from '../generic-view.js'
 import { refusesLocks, transactionOf } from '../request/in-view-transaction.js'
 import { applyBody } from './apply-body.js'
 import { checkRowWrite } from './check-row-write.js'
-import { checkConditions, readNewVersion, versionOf } from './concurrency.js'
+import { checkConditions, noteVersion, readNewVersion } from './concurrency.js'
 import { CHANGED, holdObjects, readObjects, readVersioned } from './hold-objects.js'
 import { holdRow } from './hold-rows.js'
 import { lookedUp, lookupOf } from './read-object.js'
@@ -105,7 +105,7 @@ async function holdChosen(view: GenericView, chosen: object): Promise<object> {
     if (key.length < description.primaryKey.length || exactKey(own) == null) return object
     const texts = await holdRow(view, key, [exactKey(own)].flat())
     if (!texts) throw new NotFound()
-    ROW_VERSION.set(view.ctx, versionOf(view, texts))
+    noteVersion(view, texts)
     held = keyOf(own)
     object = (await view.getObject()) as object
   }

@@ -11,7 +11,7 @@ import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
 import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import type { GenericView } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
-import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
+import { checkIfMatch, getVersionedObject, noteVersion } from './concurrency.js'
 import { openRows } from './open-rows.js'
 import { representFound } from './represent.js'
 import { visibleQuery } from './visible-query.js'
@@ -27,7 +27,7 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   const [found] = all
   if (found === undefined) throw new NotFound()
   if (resource.versionTerms.length > 0) {
-    ROW_VERSION.set(view.ctx, versionOf(view, found.texts))
+    noteVersion(view, found.texts)
     checkIfMatch(view)
   }
   return found.text
