@@ -3,7 +3,7 @@
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import type { FieldOptions, FieldSchema } from './field.js'
-import { ClosedField, type ClosedOptions, optionError, rangeSchema } from './options.js'
+import { ClosedField, type ClosedOptions, optionError } from './options.js'
 import { counted } from './string-field.js'
 
 /** A decimal number. `whole` has no leading zeros but a single `0`; `fraction` is as it was written. Zero is not negative. */
@@ -167,7 +167,7 @@ export class DecimalField<const Options extends DecimalFieldOptions = {}> extend
   }
 
   override schema(): FieldSchema {
-    return { type: 'string', format: 'decimal', ...rangeSchema(this.options) }
+    return { type: 'string', format: 'decimal' }
   }
 
   /** `NaN` fits any column, infinities one without precision; neither is within bounds. */

@@ -78,9 +78,9 @@ export interface FieldSchema {
   /** The most characters. */
   readonly maxLength?: number
   /** The least value. */
-  readonly minimum?: number | string
+  readonly minimum?: number
   /** The greatest value. */
-  readonly maximum?: number | string
+  readonly maximum?: number
   /** A regular expression that a text matches. */
   readonly pattern?: string
   /** The values that there are. */

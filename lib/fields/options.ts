@@ -53,11 +53,16 @@ export function checkRangeOptions(field: object, options: { minValue?: number; m
   if (minValue > maxValue) throw optionError(field, `minValue ${minValue} is greater than maxValue ${maxValue}`)
 }
 
-/** Bounds as JSON Schema says them. */
-export function rangeSchema<Bound extends number | string>(options: {
-  readonly minValue?: Bound
-  readonly maxValue?: Bound
-}): FieldSchema {
-  const { minValue, maxValue } = options
-  return { ...(minValue !== undefined && { minimum: minValue }), ...(maxValue !== undefined && { maximum: maxValue }) }
+/** The least and the greatest value of a field; strings of digits where a number has not enough of them. */
+export interface Bounds {
+  readonly minValue?: number | string
+  readonly maxValue?: number | string
+}
+
+/** Bounds as JSON Schema says them, which knows those alone that are numbers. */
+export function rangeSchema({ minValue, maxValue }: Bounds): FieldSchema {
+  return {
+    ...(typeof minValue === 'number' && { minimum: minValue }),
+    ...(typeof maxValue === 'number' && { maximum: maxValue }),
+  }
 }

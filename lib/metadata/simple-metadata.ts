@@ -1,7 +1,8 @@
 /** The metadata that a view has unless it says otherwise (wire format, section 12). */
 
-import type { FieldSchema } from '../fields/field.js'
+import type { FieldOptions, FieldSchema } from '../fields/field.js'
 import { narrowed } from '../fields/narrowed-schema.js'
+import type { Bounds } from '../fields/options.js'
 import { HiddenField } from '../fields/own-value-fields.js'
 import type { Context } from '../http/context.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
@@ -49,7 +50,7 @@ function describeFields({ fields }: SerializerPlan, partial = false): Record<str
 }
 
 function describeField({ field, required, rivals, writable }: BoundField, partial: boolean): FieldMetadata {
-  const { label, helpText, validators } = field.options
+  const { label, helpText, validators, minValue, maxValue } = field.options as FieldOptions & Bounds
   const schema: FieldSchema = { ...narrowed(field.schema(), validators), ...field.options.schema }
   const [number = schema] = (schema['anyOf'] ?? []) as readonly FieldSchema[]
   const described = {
@@ -57,8 +58,8 @@ function describeField({ field, required, rivals, writable }: BoundField, partia
     help_text: helpText,
     min_length: schema.minLength ?? schema['minItems'],
     max_length: schema.maxLength ?? schema['maxItems'],
-    min_value: number.minimum,
-    max_value: number.maximum,
+    min_value: number.minimum ?? minValue,
+    max_value: number.maximum ?? maxValue,
     choices: schema.enum ?? schema.items?.enum,
   }
   const declared = Object.entries(described).filter(([, value]) => value !== undefined)

@@ -5,15 +5,13 @@ import { orNull } from '../fields/or-null.js'
 import { RelatedField } from '../fields/related-field.js'
 import type { BoundField } from './contract.js'
 
-const OF_NUMBERS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])
-
 /** The schema of a value that a client writes. */
 export function inputValue(bound: BoundField, side: string): FieldSchema {
   const { field } = bound
   const { options } = field
   const takesDefault = !side.endsWith('Patch') && ['string', 'number', 'boolean'].includes(typeof options.default)
   const schema = {
-    ...onlyNumbers(narrowed(keysOrShown(bound) ?? field.inputSchema(), options.validators)),
+    ...narrowed(keysOrShown(bound) ?? field.inputSchema(), options.validators),
     ...options.schema,
     ...(takesDefault && { default: options.default }),
   }
@@ -45,17 +43,5 @@ export function inner({ items, anyOf }: FieldSchema, change: (schema: FieldSchem
   return {
     ...(items && { items: change(items) }),
     ...(Array.isArray(anyOf) && { anyOf: anyOf.map((one: FieldSchema) => change(one)) }),
-  }
-}
-
-/** Limits of decimals and of large integers are strings, which JSON Schema does not know. */
-function onlyNumbers(schema: FieldSchema): FieldSchema {
-  const isText = [schema.type].flat().includes('string')
-  const kept = Object.entries(schema).filter(
-    ([keyword, value]) => !OF_NUMBERS.has(keyword) || (typeof value === 'number' && !isText),
-  )
-  return {
-    ...Object.fromEntries(kept),
-    ...inner(schema, onlyNumbers),
   }
 }

@@ -1,7 +1,7 @@
 /** What CHECK constraints of the database ask is asked of clients first, in the words of the fields. */
 import type { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ModelSerializer } from '../../lib/index.js'
+import { FieldFilter, ModelSerializer } from '../../lib/index.js'
 import { prepareModels } from '../../lib/models/describe-model.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { routerOf, serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
@@ -15,6 +15,7 @@ const SCHEMA = `
     kind varchar(20) check (kind = 'a' or kind = 'b'),
     code varchar(30) check (char_length(code) between 2 and 5),
     price numeric(6,2) check (price > 0),
+    coarse numeric(3,-2),
     ratio numeric check (ratio >= 0 and ratio < 1),
     share float8 check (share between 0 and 1),
     big bigint check (big <= 9007199254740995),
@@ -90,8 +91,18 @@ describe('a constraint of one column', () => {
       population: { min_value: 0, max_value: 1000 },
       status: { choices: ['open', 'closed'] },
       code: { min_length: 2, max_length: 5 },
+      price: { min_value: '0.01' },
+      big: { max_value: '9007199254740995' },
       grade: { choices: [1, 2, 3] },
     })
+  })
+
+  it('limits no text in the document, neither of a body nor of a filter', async () => {
+    const statics = { filterBackends: [FieldFilter], filtersetFields: ['price', 'big', 'coarse'] }
+    const places = viewOf(Place, serializerOf(Place, ['id', 'price', 'big', 'coarse']), statics)
+    const api = routerOf({ places })
+    await api.prepare()
+    expect(JSON.stringify(api.getSchema()).match(/"(?:minimum|maximum)":"[^"]*"/g)).toBeNull()
   })
 
   it('gives way to what the serializer says', async () => {

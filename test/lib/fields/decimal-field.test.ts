@@ -107,7 +107,8 @@ describe('DecimalField', () => {
     const field = new DecimalField({ minValue: 0, maxValue: '9.90' })
     expect(await refusal(field, -1)).toEqual(['Ensure this value is at least 0.'])
     expect(await refusal(field, '9.901')).toEqual(['Ensure this value is at most 9.90.'])
-    expect(field.schema()).toEqual({ type: 'string', format: 'decimal', minimum: 0, maximum: '9.90' })
+    // JSON Schema has no bounds of texts
+    expect(field.schema()).toEqual({ type: 'string', format: 'decimal' })
   })
 
   test.each([

@@ -111,7 +111,7 @@ describe('BigIntegerField', () => {
     expect(await refusal(field, -6)).toEqual(['Ensure this value is at least -5.'])
     expect(field.schema()).toEqual({
       anyOf: [
-        { type: 'integer', format: 'int64', minimum: -5, maximum: '9007199254740993' },
+        { type: 'integer', format: 'int64', minimum: -5 },
         { type: 'string', pattern: '^-?[0-9]+$' },
       ],
     })
