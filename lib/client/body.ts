@@ -7,23 +7,24 @@
 export function bodyOf(data: unknown): string | FormData | null {
   if (data === undefined || data instanceof FormData) return data ?? null
   const entries: [string, unknown][] = Array.isArray(data) ? [] : Object.entries(data ?? {})
-  if (!entries.some(([, value]) => itemsOf(value).some(isFile))) return JSON.stringify(data, withoutFiles)
+  if (!entries.some(([, value]) => hasFiles(value))) return JSON.stringify(data, withoutFiles)
   const form = new FormData()
   for (const [name, value] of entries) {
     if (value === undefined) continue
-    for (const item of itemsOf(value)) form.append(name, isFile(item) ? item : formText(item))
+    // a list without files is one text: an empty one would be missing, and an only item may look like a list
+    for (const item of [value].flat(+hasFiles(value))) form.append(name, formValue(item))
   }
   return form
 }
 
-const itemsOf = (value: unknown): readonly unknown[] => [value].flat()
+const hasFiles = (value: unknown): boolean => [value].flat().some(isFile)
 
 const isFile = (value: unknown): value is Blob => value instanceof Blob
 
 function withoutFiles(name: string, value: unknown): unknown {
-  if (isFile(value)) throw new TypeError(`${name}: files stand in no nested object`)
+  if (isFile(value)) throw new TypeError(`${name}: no files in nested objects`)
   return value
 }
 
-const formText = (value: unknown): string =>
-  value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value, withoutFiles)
+const formValue = (value: unknown): string | Blob =>
+  Object(value) !== value || isFile(value) ? ((value ?? '') as string) : JSON.stringify(value, withoutFiles)

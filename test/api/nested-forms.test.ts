@@ -1,6 +1,7 @@
 /** Objects and lists in forms: JSON strings, parts of JSON, and names with brackets. */
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createClient } from '../../lib/client/index.js'
 import {
   APIRouter,
   type DeclaredFields,
@@ -285,6 +286,23 @@ describe.each<[string, (entries: Entries) => Body]>([
     await own.close()
     await few.close()
   })
+})
+
+it.each<[string, object]>([
+  ['an empty list', { labels: [] }],
+  ['a list of an empty text', { labels: [''] }],
+  ['a list of one text that looks like a list', { labels: ['[1]'] }],
+  ['several texts', { labels: ['a', 'b'] }],
+  ['a list in a list', { grid: [[1, 2]] }],
+  ['a list as JSON', { meta: [1, { a: 2 }] }],
+  ['a list of objects', { tags: [{ name: 'a' }, { name: 'b' }] }],
+])('the typed client brings %s beside a file as without one', async (_what, data) => {
+  const { books } = createClient<typeof api>(`http://127.0.0.1:${client.port}`)
+  for (const file of [{}, { cover: new File(['x'], 'a.txt') }]) {
+    const created = await books.create({ title: 't', labels: ['old'] })
+    const id = Number(created.data?.id)
+    expect(await books.partialUpdate(id, { ...data, ...file })).toMatchObject({ status: 200, data })
+  }
 })
 
 describe('a multipart body', () => {
