@@ -62,10 +62,10 @@ type Step = (serializer: AnySerializer, items: readonly Item[], scope: Validatio
 /** What objects are checked for, in this order. */
 const STEPS: readonly Step[] = [
   (serializer, items, scope) => {
+    const { writable } = serializer.plan
     const forced = forcedBy(serializer, scope)
-    return inTurn(serializer.plan.writable, (bound) =>
-      isForced(forced, bound) ? undefined : validateField(serializer, bound, items, scope),
-    )
+    const fields = forced ? writable.filter((bound) => !isForced(forced, bound)) : writable
+    return inTurn(fields, (bound) => validateField(serializer, bound, items, scope))
   },
   checkRivals,
   (serializer, items, scope) => (scope.nested ? undefined : checkShared(serializer, items)),
@@ -80,11 +80,11 @@ const STEPS: readonly Step[] = [
 /** Does the work for each item from `start` on, one after the other. Waits only where one does. */
 function inTurn<T>(
   items: readonly T[],
-  work: (item: T, index: number) => Promise<void> | undefined,
+  work: (item: T) => Promise<void> | undefined,
   start = 0,
 ): Promise<void> | undefined {
   for (let index = start; index < items.length; index++) {
-    const waiting = work(items[index] as T, index)
+    const waiting = work(items[index] as T)
     if (waiting) return waiting.then(() => inTurn(items, work, index + 1))
   }
   return undefined
@@ -138,11 +138,10 @@ function validateValues(
   bound: BoundField,
   items: readonly Item[],
 ): Promise<void> | undefined {
-  // lists give way to other requests now and then; one object never waits for a turn
-  return inTurn(
-    items,
-    (item, index) => validateValue(serializer, bound, item) ?? (index > 0 && isTurnOver() ? nextTurn() : undefined),
-  )
+  const [item, second] = items
+  if (item && !second) return validateValue(serializer, bound, item)
+  // lists give way to other requests now and then
+  return inTurn(items, (one) => validateValue(serializer, bound, one) ?? (isTurnOver() ? nextTurn() : undefined))
 }
 
 function validateValue(serializer: AnySerializer, bound: BoundField, item: Item): Promise<void> | undefined {
