@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { Model } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
+import { idText } from '../kernel/id-text.js'
 import { encodeBase64Url } from '../kernel/signing.js'
 import { createTable } from '../postgres/create-table.js'
 
@@ -110,7 +111,9 @@ export async function generateApiKey(options: GenerateApiKeyOptions, knex: Knex 
   if (!PREFIX.test(prefix)) {
     throw new TypeError('generateApiKey(): prefix takes 1 to 16 lower-case letters and digits, a letter first')
   }
-  if (String(userId) === '') throw new TypeError('generateApiKey(): userId is empty')
+  const user_id = idText(userId)
+  // `undefined` as a text would be somebody, and the same one for all
+  if (user_id === undefined) throw new TypeError('generateApiKey(): userId is no id')
   if (!scopes.every((scope) => /^[!-~]+$/.test(scope))) {
     throw new TypeError('generateApiKey(): a scope takes visible ASCII characters, without spaces')
   }
@@ -120,7 +123,7 @@ export async function generateApiKey(options: GenerateApiKeyOptions, knex: Knex 
   const { rows } = await knex.raw<{ rows: { id: string }[] }>(
     `insert into ${TABLE} (key_hash, key_prefix, name, user_id, scopes, expires_at)
      values (?, ?, ?, ?, ?::text[], ?::timestamptz) returning id::text as id`,
-    [hashToken(key), keyPrefix, name, String(userId), [...scopes], expiresAt?.toISOString() ?? null],
+    [hashToken(key), keyPrefix, name, user_id, [...scopes], expiresAt?.toISOString() ?? null],
   )
   const [{ id }] = rows as [{ id: string }]
   return { key, id, keyPrefix }

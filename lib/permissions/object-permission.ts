@@ -1,6 +1,7 @@
 /** Owner permission: an object is its owner's (promises E5, E6 and E8). */
 
 import { type Context, userId } from '../http/context.js'
+import { idText } from '../kernel/id-text.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { BasePermission, type GuardedView } from './permission.js'
 
@@ -38,9 +39,3 @@ export class ObjectPermission extends BasePermission {
 }
 
 takesOptions<ObjectPermissionOptions>(ObjectPermission, { ownerField: 'name' })
-
-/** An id as text, since a bigint column gives `"7"` where a token gives 7; undefined for what is no id. */
-function idText(id: unknown): string | undefined {
-  if (typeof id === 'string') return id === '' ? undefined : id
-  return typeof id === 'bigint' || Number.isSafeInteger(id) ? String(id) : undefined
-}
