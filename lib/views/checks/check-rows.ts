@@ -35,7 +35,8 @@ export function declareSoftDelete(view: GenericViewClass): void {
  * @throws {ConfigurationError} naming class, attribute and fix
  */
 export function checkSoftDelete(view: GenericViewClass): void {
-  const { deletion, parameterNames, paginator } = resourceOf(view)
+  const resource = resourceOf(view)
+  const { deletion, paginator } = resource
   if (!deletion) return
   const { property, type, sqlType, holdsNull } = deletion.column
   const { model } = describeModel(view.modelClass())
@@ -44,7 +45,7 @@ export function checkSoftDelete(view: GenericViewClass): void {
   if (!holdsNull) throw fail(`, which is never null, so that every row of ${modelName(model)} would be deleted`)
   refuseWritable(view, 'softDelete', property)
   if (!deletion.permissions) return
-  if (parameterNames.has('deleted') || paginator?.parameters().some(({ name }) => name === 'deleted')) {
+  if (resource.parameterNames.has('deleted') || paginator?.parameters().some(({ name }) => name === 'deleted')) {
     throw new ConfigurationError(
       `${view.name}: the query parameter "deleted" asks for deleted objects (softDelete), and is read by a filter or the paginator, too; rename it there`,
     )
