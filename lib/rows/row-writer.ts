@@ -1,4 +1,4 @@
-/** Writes rows of raw text as JSON text (promise E22), or as the cells of a table (wire format, section 11). */
+/** Writes rows of raw text as JSON text, one flat function for each plan (promise E22), or as the cells of a table (wire format, section 11). */
 
 import { writeDateTime, writeTime } from '../fields/date-time-text.js'
 import type { ExternalIds } from '../ids/external-ids.js'
@@ -60,41 +60,101 @@ function writeValue({ field, column }: RowCell): CellWriter {
     writeJson(field.toRepresentation(scope.parse(column.oid ?? 0, text), scope.context) ?? null) as string
 }
 
-/** Makes the writer of an object whose columns begin at `offset`. */
-function objectWriter({ members }: RowObject, offset: number): RowWriter {
-  const writers = members.map((member, position) =>
-    memberWriter(member, offset, `${position === 0 ? '{' : ','}${JSON.stringify(member.name)}:`),
-  )
-  if (writers.length === 0) return () => '{}'
+/**
+ * The writer of a plan. It is generated code where the process allows that, which is what makes it fast; names enter the
+ * code through `JSON.stringify` only. Under `--disallow-code-generation-from-strings` it is made of closures.
+ */
+export function rowWriter(plan: RowPlan, offset: number): RowWriter {
+  try {
+    return generate(plan.object, offset)
+  } catch (error) {
+    if (error instanceof EvalError) return compose(plan.object, offset)
+    throw error
+  }
+}
+
+/** Makes the writer of closures, where code may not be generated. */
+export function compose(object: RowObject, offset: number): RowWriter {
+  const members = object.members.map((member, position) => {
+    const key = `${position === 0 ? '{' : ','}${JSON.stringify(member.name)}:`
+    if ('nested' in member) {
+      const write = compose(member.nested, offset)
+      const keyIndex = offset + (member.nested.key ?? 0)
+      return (row: RawRow, scope: CellScope) => key + (row[keyIndex] === null ? 'null' : write(row, scope))
+    }
+    if ('list' in member) {
+      const listIndex = offset + member.list.index
+      return (row: RawRow) => key + row[listIndex]
+    }
+    const write = cellWriter(member.cell)
+    const index = offset + member.cell.index
+    return (row: RawRow, scope: CellScope) => {
+      const text = row[index] as string | null
+      return key + (text === null ? 'null' : write(text, scope))
+    }
+  })
+  if (members.length === 0) return () => '{}'
   return (row, scope) => {
     let text = ''
-    for (const write of writers) text += write(row, scope)
+    for (const member of members) text += member(row, scope)
     return `${text}}`
   }
 }
 
-/** Makes the writer of a member's JSON, behind its name. */
-function memberWriter(member: RowMember, offset: number, name = ''): RowWriter {
-  if ('nested' in member) {
-    const write = objectWriter(member.nested, offset)
-    const keyIndex = offset + (member.nested.key ?? 0)
-    return (row, scope) => name + (row[keyIndex] === null ? 'null' : write(row, scope))
-  }
-  if ('list' in member) {
-    const listIndex = offset + member.list.index
-    return (row) => name + row[listIndex]
-  }
+/** The JSON text of one member where it is not null. */
+function writerOfMember(member: Exclude<RowMember, { nested: RowObject }>, offset: number): RowWriter {
+  if ('list' in member) return (row) => row[offset + member.list.index] as string
   const write = cellWriter(member.cell)
   const index = offset + member.cell.index
-  return (row, scope) => {
-    const text = row[index] as string | null
-    return name + (text === null ? 'null' : write(text, scope))
-  }
+  return (row, scope) => write(row[index] as string, scope)
 }
 
 function cellWriter(cell: RowCell): CellWriter {
   if (cell.kind === 'id') return writeId(cell.ids)
   return cell.kind === 'value' ? writeValue(cell) : CELLS[cell.kind]
+}
+
+function generate(object: RowObject, offset: number): RowWriter {
+  const writers: CellWriter[] = []
+  const body = `return (row, scope) => ${objectCode(object, offset, writers)}`
+  // the code is made of indexes and of JSON.stringify's strings only; test/api/row-path.test.ts compares it with closures
+  // oxlint-disable-next-line typescript/no-implied-eval
+  const make = new Function('writers', 'text', 'datetime', body) as (...parts: unknown[]) => RowWriter
+  return make(writers, quoteText, writeDateTime)
+}
+
+function objectCode(object: RowObject, offset: number, writers: CellWriter[]): string {
+  if (object.members.length === 0) return "'{}'"
+  const parts = object.members.map((member, position) => {
+    const key = JSON.stringify(`${position === 0 ? '{' : ','}${JSON.stringify(member.name)}:`)
+    if ('nested' in member) {
+      const { nested } = member
+      return `${key} + (row[${offset + (nested.key ?? 0)}] === null ? 'null' : ${objectCode(nested, offset, writers)})`
+    }
+    if ('list' in member) return `${key} + row[${offset + member.list.index}]`
+    const value = `row[${offset + member.cell.index}]`
+    return `${key} + (${value} === null ? 'null' : ${cellCode(member.cell, value, writers)})`
+  })
+  return `${parts.join(' + ')} + '}'`
+}
+
+/** The commonest kinds are written out; the others are calls. */
+function cellCode(cell: RowCell, value: string, writers: CellWriter[]): string {
+  switch (cell.kind) {
+    case 'number':
+    case 'json':
+      return value
+    case 'quoted':
+      return `'"' + ${value} + '"'`
+    case 'boolean':
+      return `(${value} === 't' ? 'true' : 'false')`
+    case 'text':
+      return `text(${value})`
+    case 'datetime':
+      return `'"' + datetime(${value}) + '"'`
+    default:
+      return `writers[${writers.push(cellWriter(cell)) - 1}](${value}, scope)`
+  }
 }
 
 /** Writes one row; the cells are those of the plan's members, in order. */
@@ -126,7 +186,7 @@ function cellsOf(member: RowMember, offset: number): RowWriter[] {
   }
   const index = offset + ('list' in member ? member.list.index : member.cell.index)
   const plain = 'cell' in member ? CSV_CELLS[member.cell.kind] : undefined
-  const write = memberWriter(member, offset)
+  const write = writerOfMember(member, offset)
   return [
     (row, scope) => {
       const text = row[index] as string | null
@@ -139,7 +199,7 @@ function cellsOf(member: RowMember, offset: number): RowWriter[] {
 /** The writer of a plan whose columns begin at `offset`; made once. */
 export function writerOf(plan: RowPlan, offset: number): RowWriter {
   const made = writersOf(plan)
-  made[offset] ??= objectWriter(plan.object, offset)
+  made[offset] ??= rowWriter(plan, offset)
   return made[offset]
 }
 

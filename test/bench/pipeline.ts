@@ -55,6 +55,8 @@ const SPECIAL: ReadonlyMap<string, string> = new Map([
   ['(program)', NATIVE],
   ['(root)', HTTP],
 ])
+/** Functions made by `new Function` have a script without a name: those are the writers of rows. */
+const GENERATED = 'validate, write JSON'
 const OTHER = 'other packages'
 
 const PROJECT = new URL('../../', import.meta.url).href
@@ -70,7 +72,7 @@ const nodeSteps = new Map(STEPS.map(({ step, node = step }) => [step, node]))
 export const STEP_NAMES: readonly string[] = [...STEPS.map(({ step }) => step), OTHER, HTTP, NATIVE, GARBAGE]
 
 /** The step of a function; one of Node's own belongs to the step of ours that has called it. */
-export function stepOf({ url, functionName }: Runtime.CallFrame, caller: string | undefined): string {
+export function stepOf({ url, functionName, scriptId }: Runtime.CallFrame, caller: string | undefined): string {
   const special = SPECIAL.get(functionName)
   if (special !== undefined && url === '') return special
   const [, packageName] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url) ?? []
@@ -82,6 +84,7 @@ export function stepOf({ url, functionName }: Runtime.CallFrame, caller: string 
         .replace(/^dist\//, '')
         .split('/'),
     )
+  if (url === '' && scriptId !== '0') return GENERATED
   if (caller === undefined) return HTTP
   return url.startsWith('node:') ? (nodeSteps.get(caller) ?? caller) : caller
 }

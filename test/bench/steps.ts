@@ -27,7 +27,7 @@ import { selectRenderer } from '../../lib/renderers/renderer.js'
 import { RouteTable } from '../../lib/router/route-table.js'
 import { rowPlan } from '../../lib/rows/row-plan.js'
 import type { CellScope } from '../../lib/rows/row-shape.js'
-import { writerOf } from '../../lib/rows/row-writer.js'
+import { rowWriter } from '../../lib/rows/row-writer.js'
 import { checkThrottles } from '../../lib/throttling/check-throttles.js'
 import { resourceOf } from '../../lib/views/resource.js'
 import { Author, Book, BookSerializer, BookViewSet } from './books.js'
@@ -129,7 +129,7 @@ async function serializing(connection: ClientConfig): Promise<readonly Step[]> {
   if (!plan) throw new Error('The books are not written from rows.')
   const columns = plan.columns.map(({ column }) => column.column)
   const rows = await readRawRows(connection, `SELECT ${columns.join(', ')} FROM book ORDER BY id LIMIT ${ROWS}`)
-  const write = writerOf(plan, 0)
+  const write = rowWriter(plan, 0)
   const scope: CellScope = { context: {}, parse: (_oid, text) => text }
   const query = Book.query().orderBy('id').limit(ROWS)
   readExactly(query as unknown as AnyQueryBuilder)
