@@ -211,7 +211,7 @@ export class Resource {
 
   /** Only a known user may be shown what these serializer classes write, or the keys in it. */
   needsUser(own: SerializerClass, shown: SerializerClass): boolean {
-    return this.namesPerUser || [own, shown].some((one) => serializerPlan(one).needsUser)
+    return this.namesPerUser || serializerPlan(own).needsUser || (shown !== own && serializerPlan(shown).needsUser)
   }
 
   /** What the application does in its own way. */
