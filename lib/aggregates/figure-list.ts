@@ -46,7 +46,7 @@ export class FigureList extends DescribedList implements ListSource {
   constructor(options: FigureListOptions) {
     const { name, model, parameters } = options
     // no column orders groups, so that no position can be kept of one
-    super({ name, model, parameters, order: [], shown: new Set() })
+    super({ name, parameters, shown: new Set(), hidesKeys: false }, model, [])
     this.#options = options
   }
 

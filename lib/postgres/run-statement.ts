@@ -215,7 +215,7 @@ function send<Row>(
       const read: Done<RawRow> = (error, result) =>
         result ? done(error, { rows: result.rows.map(format.ofTexts) }) : done(error)
       if (settings) queryWithSettings(connection, settings, query, read as never)
-      else connection.query(name === undefined ? query : { ...query, name }, read)
+      else connection.query(name === undefined ? query : { name, ...query }, read)
     }
   })
 }

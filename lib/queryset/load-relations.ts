@@ -54,7 +54,7 @@ export interface Loading {
  */
 export async function loadRelations(model: ModelClass, objects: readonly object[], loading: Loading): Promise<void> {
   const own = new Set(Object.keys((loading.parent?.graphExpressionObject() ?? {}) as object))
-  await loadBesides(model, objects, { ...loading, path: [], isOwn: (name) => own.has(name) })
+  await loadBesides(model, objects, { path: [], isOwn: (name) => own.has(name), ...loading })
 }
 
 interface Besides extends Loading {
@@ -81,7 +81,7 @@ async function loadBesides(model: ModelClass, objects: readonly object[], beside
     const isPartial = list !== undefined && isPart(list)
     if (isPartial && isLoaded) throw loadedOtherwise(model, name)
     if (!relation) continue
-    if (!isLoaded) await loadRelation(model, objects, { ...besides, key, relation, list })
+    if (!isLoaded) await loadRelation(model, objects, { key, relation, list, ...besides })
     if (Object.keys(inner).length > 0) {
       // objects of one foreign key share what it leads to
       const related = [...new Set(isPartial ? partsOf(objects, key) : relatedOf(objects, name))]

@@ -31,5 +31,5 @@ export function ownCondition(query: AnyQueryBuilder, knex: Queryable): KeyedCond
   if (!sql.startsWith(narrowed)) return undefined
   const part = { sql: sql.slice(narrowed.length), bindings: bindings as readonly unknown[] }
   const key = conditionKey([part])
-  return key && { ...part, key, isVaried: true }
+  return key && { key, isVaried: true, ...part }
 }

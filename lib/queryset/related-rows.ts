@@ -98,7 +98,7 @@ async function readRows(
   const names = columns.map((_, index) => `${KEY}${index}`)
   const references = names.map((name) => `${KEYS}.${name}`)
   const typed = () => ofNobody(model, relation, parent)
-  const keys = { ...keyRows({ columns, values, table: KEYS, names, typed }), references }
+  const keys = { references, ...keyRows({ columns, values, table: KEYS, names, typed }) }
   const query = relatedTo(model, relation, references)
   if (parent) void query.childQueryOf(parent, { fork: true })
   if (knex) void query.transacting(knex as Knex.Transaction)

@@ -43,7 +43,9 @@ export class RouteTree<T> {
     const params: [string, string][] = []
     const node = descend(this.#root, parts, 0, params)
     if (node?.value === undefined) return undefined
-    return { value: node.value, params: params.length === 0 ? {} : Object.fromEntries(params.reverse()) }
+    const inOrder: Record<string, string> = {}
+    for (const [name, text] of params.reverse()) inOrder[name] = text
+    return { value: node.value, params: inOrder }
   }
 }
 

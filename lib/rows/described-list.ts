@@ -14,12 +14,12 @@ export abstract class DescribedList {
   readonly shown: ReadonlySet<string>
   readonly hidesKeys: boolean
 
-  constructor(list: ListDescription & Pick<ListSource, 'model' | 'order'>) {
-    this.name = list.name
-    this.model = list.model
-    this.order = list.order
-    this.parameters = list.parameters
-    this.shown = list.shown
-    this.hidesKeys = list.hidesKeys === true
+  constructor(description: ListDescription, model: ListSource['model'], order: ListSource['order']) {
+    this.name = description.name
+    this.model = model
+    this.order = order
+    this.parameters = description.parameters
+    this.shown = description.shown
+    this.hidesKeys = description.hidesKeys === true
   }
 }

@@ -45,8 +45,7 @@ export class InstanceList extends DescribedList implements ListSource {
   readonly #options: InstanceListOptions
 
   constructor(options: InstanceListOptions) {
-    const model = describeModel(options.query.modelClass() as ModelClass)
-    super({ ...options.description, model, order: options.order })
+    super(options.description, describeModel(options.query.modelClass() as ModelClass), options.order)
     this.#options = options
   }
 

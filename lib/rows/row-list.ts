@@ -79,7 +79,7 @@ export class RowList extends DescribedList implements ListSource {
   readonly #options: RowListOptions
 
   constructor(access: RowAccess, options: RowListOptions) {
-    super({ ...options.description, model: access.model, order: options.order })
+    super(options.description, access.model, options.order)
     this.#access = access
     this.#options = options
   }

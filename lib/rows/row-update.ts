@@ -122,7 +122,7 @@ function leadingTo({ joins }: RowPlan, owner: ModelDescription, values: UpdateVa
   const conditions: KeyedCondition[] = []
   for (const { parent, relation } of joins) {
     const condition = parent === 0 ? isThere(relation, owner, values) : undefined
-    if (condition) conditions.push({ ...condition, key: conditionKey([condition]) as ConditionKey })
+    if (condition) conditions.push({ key: conditionKey([condition]) as ConditionKey, ...condition })
   }
   return conditions
 }

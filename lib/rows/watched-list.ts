@@ -17,7 +17,7 @@ export class WatchedList extends DescribedList implements ListSource {
   readonly #list: ListSource
 
   constructor(list: ListSource) {
-    super(list)
+    super(list, list.model, list.order)
     this.#list = list
   }
 

@@ -4,7 +4,6 @@ import type { SerializerContext, Validator } from '../fields/field.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
-import { decided } from '../kernel/once-per.js'
 import { nameColumns } from '../renderers/renderer.js'
 import type {
   AnySerializer,
@@ -107,6 +106,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   context: SerializerContext
   /** The object (or list) that is shown, updated, or was created by `save()`. */
   obj: T | readonly T[] | undefined
+  #plan: SerializerPlan | undefined
   #outcome: Validity | undefined
   readonly #children = new Map<BoundField, AnySerializer>()
 
@@ -122,8 +122,10 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
 
   /** What is known of the class before any request. */
   get plan(): SerializerPlan {
+    if (this.#plan) return this.#plan
     const own = this.constructor as SerializerClass
-    return decided(this, 'plan', serializerPlan((this.context.view as SeesFields)?.seenClass?.(own) ?? own))
+    this.#plan = serializerPlan((this.context.view as SeesFields)?.seenClass?.(own) ?? own)
+    return this.#plan
   }
 
   /** @internal */

@@ -82,7 +82,7 @@ function byField(
   kind: 'before' | 'after',
 ): readonly (readonly [BoundField, readonly Asked[]])[] {
   const writes = items.flatMap((item) =>
-    item.writes[kind].map((write): Asked => ({ ...write, item, path: [...item.path, write.bound.name] })),
+    item.writes[kind].map((write): Asked => ({ item, path: [...item.path, write.bound.name], ...write })),
   )
   const asked = groupBy(writes, ({ bound }) => bound)
   return plan.fields.flatMap((bound) => {

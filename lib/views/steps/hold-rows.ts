@@ -134,7 +134,7 @@ function oneOfAll(view: GenericView, { keys }: WantedRows, { condition, knex }: 
   const own = conditionKey([where])
   const isOwn = readsOwnRow(where)
   if (!own || !(isOwn || view.plan.parents.length === 0)) return undefined
-  return { where: { ...where, key: own }, readsOwnRow: isOwn }
+  return { where: { key: own, ...where }, readsOwnRow: isOwn }
 }
 
 interface Narrowed {

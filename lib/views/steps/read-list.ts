@@ -82,7 +82,7 @@ export async function readList(view: GenericView): Promise<unknown> {
   const bounds = keepsConnections ? undefined : boundsOf(listing, conditions)
   if (!bounds) return readPage(listing, conditions)
   if (view.trx ?? view.knex) checkOrdering(listing)
-  return readGuarded(view, { ...bounds, conditions }, () => readPage(listing, conditions))
+  return readGuarded(view, { conditions, ...bounds }, () => readPage(listing, conditions))
 }
 
 /**
@@ -161,7 +161,7 @@ function cutPage({ view, resource, ctx, query }: Listing, source: ListSource): P
   if (!paginator) return readAll(source)
   const params = (ctx['params'] ?? {}) as Record<string, string>
   const request: PageRequest = { ctx, url: publicUrl(ctx), query, params }
-  const asked = keepsConnections ? { ...request, resultsOnly: rendererOf(view).resultsOnly } : request
+  const asked = keepsConnections ? { resultsOnly: rendererOf(view).resultsOnly, ...request } : request
   return paginator.paginate(source, asked)
 }
 

@@ -183,7 +183,7 @@ function keyedScope(view: GenericView): KeyedCondition | null | undefined {
   if (conditions.length === 0) return null
   const scope = every(conditions)
   const key = readsOwnRow(scope) ? conditionKey([scope]) : undefined
-  return key && { ...scope, key }
+  return key && { key, ...scope }
 }
 
 /**
