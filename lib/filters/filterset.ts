@@ -107,9 +107,9 @@ function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, o
       const values = lookup.values(text, operand, caller)
       const asked = onPath(path, (reference) => ({ sql, bindings: [reference, ...values] }))
       return {
-        ...(isOpposite ? opposite(asked) : asked),
         position,
         expensive: lookup.isPattern === true,
+        ...(isOpposite ? opposite(asked) : asked),
       }
     },
   }
@@ -144,9 +144,9 @@ function isNull({ name, position }: Place, path: FieldPath): Filter {
     read(text) {
       if (text !== 'true' && text !== 'false') throw new ValidationError('Must be true or false.')
       return {
-        ...condition(text === 'true'),
         position,
         expensive: false,
+        ...condition(text === 'true'),
       }
     },
   }

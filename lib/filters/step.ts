@@ -63,22 +63,15 @@ export interface JoinNames {
 
 /** The tables that a step leads to, and the condition that a row of them belongs to one of its owner's. */
 export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
-  const { owner, related, through: alias, visible } = names
+  const { owner, related, through: alias, schema, relatedSchema, visible } = names
   const seen = visible?.related({ owner: step.owner, relation: step.name, model: step.model })
   const { rows = seen && 'query' in seen ? seen.query() : undefined } = names
-  const source = sourceOf(step, { ...names, rows, seen: seen && 'where' in seen ? seen : undefined }, related)
+  const own = { schema, rows, relatedSchema, seen: seen && 'where' in seen ? seen : undefined }
+  const source = sourceOf(step, own, related)
   const { through } = step
   if (!through) return { from: source, where: equal(owner, related, step.join) }
-  const table = sourceOf(
-    joinSource(through),
-    {
-      ...names,
-      rows: undefined,
-      relatedSchema: undefined,
-      seen: visible?.links(through.model()),
-    },
-    alias,
-  )
+  const links = { schema, rows: undefined, relatedSchema: undefined, seen: visible?.links(through.model()) }
+  const table = sourceOf(joinSource(through), links, alias)
   const on = equal(alias, related, through.join)
   return {
     from: {
@@ -89,7 +82,7 @@ export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; 
   }
 }
 
-interface SeenNames extends JoinNames {
+interface SeenNames extends Pick<JoinNames, 'schema' | 'rows' | 'relatedSchema'> {
   /** The related rows that the caller sees. */
   readonly seen: RowCondition | undefined
 }
