@@ -166,7 +166,7 @@ export class ChangeLog implements RequestLog {
   #writtenOf(model: ModelClass, shownBy: SerializerClass | undefined): WrittenModel | undefined {
     const recorded = this.#options.recorded(model, shownBy)
     if (!recorded) return undefined
-    return getOrInsert(this.#written, recorded, () => ({ ...recorded, model, before: new Map(), rows: new Map() }))
+    return getOrInsert(this.#written, recorded, () => ({ model, before: new Map(), rows: new Map(), ...recorded }))
   }
 
   async #readNoted(written: WrittenModel): Promise<readonly Image[]> {

@@ -79,7 +79,7 @@ export async function readImages(
     if (isListed) kept.set(asked.shown, text)
   }
   const found = await runStatement(knex, isListed ? statementOf(text) : { text, name: undefined }, bound)
-  return found.map(([place, deleted, held, json]) => ({ ...stateOf({ place, deleted, held }), text: json as string }))
+  return found.map(([place, deleted, held, json]) => ({ text: json as string, ...stateOf({ place, deleted, held }) }))
 }
 
 /** The rows, of which something else than PostgreSQL writes the JSON. */
