@@ -131,7 +131,7 @@ interface Period {
 }
 
 /** A column may be called as a period is: it comes first. */
-function periodOf({ where, model }: Declaring, name: string): Period {
+export function periodOf({ where, model }: Pick<Declaring, 'where' | 'model'>, name: string): Period {
   const period = PERIODS.find((one) => name.endsWith(SEPARATOR + one))
   if (!period || leadsSomewhere(where, model, name)) return { column: name, period: undefined }
   return { column: withoutPeriod(name), period }
@@ -148,7 +148,7 @@ function leadsSomewhere(where: string, model: ModelDescription, name: string): b
 }
 
 /** The name without the period at its end. */
-export function withoutPeriod(name: string): string {
+function withoutPeriod(name: string): string {
   const period = PERIODS.find((one) => name.endsWith(SEPARATOR + one))
   return period ? name.slice(0, -(SEPARATOR.length + period.length)) : name
 }

@@ -1,5 +1,6 @@
 /** What a view class with `AggregateMixin` declares, and what is decided of it. */
 import { type AggregateDeclarations, AggregatePlan } from '../aggregates/aggregate-plan.js'
+import { periodOf } from '../aggregates/group-figure.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { CursorPagination } from '../pagination/cursor-pagination.js'
 import { LimitOffsetPagination } from '../pagination/limit-offset-pagination.js'
@@ -52,9 +53,14 @@ function askedFigures(resource: Resource, view: AggregatingClass): AggregateDecl
   return {
     aggregates: Object.fromEntries(aggregates),
     // of groups something is computed
-    groupBy: aggregates.length === 0 ? [] : view.groupBy.filter((name) => resource.mayAsk('groupBy', name)),
-    facets: view.facets.filter((name) => resource.mayAsk('facets', name)),
+    groupBy: aggregates.length === 0 ? [] : view.groupBy.filter((name) => mayGroup(resource, 'groupBy', name)),
+    facets: view.facets.filter((name) => mayGroup(resource, 'facets', name)),
   }
+}
+
+function mayGroup(resource: Resource, attribute: 'groupBy' | 'facets', name: string): boolean {
+  const { column } = periodOf({ where: `${resource.view.name}: ${attribute}`, model: resource.model }, name)
+  return resource.mayAsk(attribute, column)
 }
 
 /** Groups have no positions: a view whose lists go by them has groups by limit and offset, of as many on a page. */
