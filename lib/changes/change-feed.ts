@@ -1,4 +1,4 @@
-/** Reads the changes of a database as they are committed, for all of a process that wait for them. */
+/** Change feed: reads the changes of a database as they are committed, for all of a process that wait for them. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'

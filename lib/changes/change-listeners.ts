@@ -1,4 +1,4 @@
-/** Tells those who listen of changes of what their lists show: the same is asked once for all callers with the same conditions. */
+/** Change stream listeners, told of changes of what their lists show: the same is asked once for all callers with the same conditions. */
 
 import { eventText } from '../http/event-stream.js'
 import { forEachAtOnce, Gate } from '../kernel/at-once.js'

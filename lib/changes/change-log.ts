@@ -1,4 +1,4 @@
-/** What one transaction changes: each object as it was before, and as it is at the end. */
+/** Change log of a transaction: each object as it was before, and as it is at the end. */
 
 import type { Model } from 'objection'
 import { compositeKey } from '../fields/composite-key.js'

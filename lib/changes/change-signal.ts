@@ -1,4 +1,4 @@
-/** When to look for new changes: told by this process, by another one through PostgreSQL, or else from time to time. */
+/** Polling and notifications of a change feed: when it looks for new changes, told by this process, by another one through PostgreSQL, or else from time to time. */
 
 import type { Knex } from 'knex'
 import { Alarm } from '../kernel/alarm.js'

@@ -1,4 +1,4 @@
-/** Records what a view set changes. */
+/** Change recording for a view set. */
 
 import { described, exclusiveTo } from '../kernel/declarations.js'
 import type { Queryable } from '../postgres/pg-types.js'

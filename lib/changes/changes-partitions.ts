@@ -1,4 +1,4 @@
-/** The table of changes month by month: created ahead, and dropped when it is over. */
+/** Partitions of the table of changes, one for each month: created ahead, and dropped when it is over. */
 
 import type { Knex } from 'knex'
 import { changesTableName, setting } from '../kernel/settings.js'

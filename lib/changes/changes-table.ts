@@ -1,4 +1,4 @@
-/** The table of changes: what it is called, where it is found, and as whom it is asked. */
+/** Table of changes: its name, its schema, and the role that asks it. */
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'

@@ -1,4 +1,4 @@
-/** Tells those of this process who wait for changes of a database that some were committed. */
+/** Notifications of commits within this process, for those who wait for changes of a database. */
 
 import { oncePer } from '../kernel/once-per.js'
 import { configOf } from '../models/describe-model.js'

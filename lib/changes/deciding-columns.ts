@@ -1,5 +1,5 @@
 /**
- * The columns of a row that decide who sees it, as far as that can be known before anybody asks: what is recorded of a row as
+ * Visibility columns: those of a row that decide who sees it, as far as that can be known before anybody asks: what is recorded of a row as
  * it was, so that those hear of a change who saw the object before it.
  */
 

@@ -1,4 +1,4 @@
-/** Records changes, in the transaction that makes them. */
+/** INSERT of change records, in the transaction that makes the changes. */
 
 import { afterCommit } from '../postgres/after-commit.js'
 import type { Queryable } from '../postgres/pg-types.js'

@@ -1,4 +1,4 @@
-/** Which columns of a table SQL names: what conditions may ask for. Too many rather than too few. */
+/** Column names in SQL: which columns of a table a condition may ask for. Too many rather than too few. */
 
 /** True for SQL that names a column, by itself or behind a name of its table. */
 export function namesColumn(text: string, tables: readonly string[], column: string): boolean {

@@ -1,4 +1,4 @@
-/** What policies of the database say of rows that are not in their table any more, or not yet: as SQL, for the role of a caller. */
+/** Row level security as conditions of SQL, for the role of a caller and rows that are not in their table any more, or not yet. */
 
 import { toReference } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'

@@ -1,4 +1,4 @@
-/** How far a reading of changes has come. */
+/** Positions of a change feed: how far a reading has come. */
 
 /**
  * What was read: all that `last` shows; and, of what `next` shows besides, the changes up to an id.

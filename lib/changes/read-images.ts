@@ -1,4 +1,4 @@
-/** What is shown of rows as they are now, written by PostgreSQL itself where nothing but their own columns is. */
+/** Images of rows: what is recorded of them as they are now, written by PostgreSQL itself where nothing but their own columns is shown. */
 
 import type { Knex } from 'knex'
 import type { Model } from 'objection'

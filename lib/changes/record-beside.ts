@@ -1,4 +1,4 @@
-/** The record of a row that one statement writes, made by the same statement. */
+/** Change record of a row in the statement that writes it. */
 
 import { atResponseEnd } from '../http/response-end.js'
 import { externalIds } from '../ids/external-ids.js'

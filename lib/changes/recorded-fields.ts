@@ -1,4 +1,4 @@
-/** What of an object is recorded: the fields of a serializer, but for what is masked, what lasts for no time, and what stands in rows of its own. */
+/** Recorded fields of an object: those of a serializer, but for what is masked, what lasts for no time, and what stands in rows of its own. */
 
 import type { SerializerField } from '../fields/field.js'
 import { FileUploadField } from '../fields/file-upload-field.js'

@@ -1,4 +1,4 @@
-/** How a view set records what it changes: its statics, read once. */
+/** Recording of a view set: its statics about changes, read once. */
 
 import { userText } from '../http/caller.js'
 import { type Context, isDescribing } from '../http/context.js'

@@ -1,4 +1,4 @@
-/** The states of rows before and after changes, as a table of SQL that can stand in the place of the rows' own. */
+/** States of rows before and after changes, as a table of SQL that can stand in the place of the rows' own. */
 
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import type { Queryable } from '../postgres/pg-types.js'

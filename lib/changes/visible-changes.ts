@@ -1,4 +1,4 @@
-/** Of which changes of objects a caller may hear: of those that his list shows, or showed before them. */
+/** Visibility of changes: a caller hears of those of objects that his list shows, or showed before them. */
 
 import type { Knex } from 'knex'
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'

@@ -1,4 +1,4 @@
-/** A relation on the way of a path, and its SQL: the tables that it leads to, and the condition that joins them. */
+/** Join of a relation on the way of a path, as SQL: the tables that it leads to, and the condition that joins them. */
 
 import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'

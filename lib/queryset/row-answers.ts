@@ -1,4 +1,4 @@
-/** What statements have said of rows that they held or wrote: which conditions hold of a row, which do not, and what columns hold. */
+/** Cached answers of statements about rows that they held or wrote: which conditions hold of a row, which do not, and what columns hold. */
 
 import type { Column, ModelDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'

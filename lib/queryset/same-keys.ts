@@ -1,4 +1,4 @@
-/** Which keys are the same. PostgreSQL says so, but for types whose values are equal where their texts are. */
+/** Equality of keys. PostgreSQL says so, but for types whose values are equal where their texts are. */
 
 import type { Column } from '../models/model-description.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'

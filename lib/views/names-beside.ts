@@ -1,4 +1,4 @@
-/** Names of paths that stand beside those of objects: a key that is one of them is written in another way. */
+/** Reserved names of paths, which stand beside keys of objects: a key that is one of them is written in another way. */
 import { oncePer } from '../kernel/once-per.js'
 import { type ActionClass, actionsOf } from './action-options.js'
 import { actionsOn, answers } from './actions.js'

@@ -1,5 +1,5 @@
 /**
- * What endpoints are to be told: written as changes are read, claimed for a while, and ended. What waits for something that is
+ * Queue of deliveries: what endpoints are to be told, written as changes are read, claimed for a while, and ended. What waits for something that is
  * told of the same object before is marked (`waits`), so that a claim looks at nothing that it cannot take.
  */
 

@@ -1,4 +1,4 @@
-/** Makes of changes what endpoints are to be told: of what their owners see, and no more of it than they may read. */
+/** Deliveries of a change: what endpoints are to be told of what their owners see, and no more of it than they may read. */
 
 import { createHash } from 'node:crypto'
 import { clientKey } from '../changes/change-log.js'

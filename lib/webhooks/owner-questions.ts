@@ -1,4 +1,4 @@
-/** Asks code of the application what owners see: who throws or hangs is left alone for a while, and holds up nobody else. */
+/** Visibility questions about owners of endpoints, answered by code of the application: who throws or hangs is left alone for a while, and holds up nobody else. */
 
 import { TooLate, within } from '../kernel/within.js'
 import { Rests } from './rests.js'

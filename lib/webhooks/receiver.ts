@@ -1,5 +1,5 @@
 /**
- * Where a webhook may go. URLs are given by customers, so they may name what only this server reaches: the requests it sends
+ * SSRF protection: where a webhook may go. URLs are given by customers, so they may name what only this server reaches: the requests it sends
  * must not be forged (OWASP API Security Top 10 2023, API7: Server Side Request Forgery).
  */
 import { isIP } from 'node:net'

@@ -1,4 +1,4 @@
-/** Who is left alone for a while after failures, longer each time. */
+/** Backoff after failures: who is left alone for a while, longer each time. */
 
 /** How long, the first time and at most, in milliseconds. */
 const REST = { first: 1_000, longest: 60_000 }

@@ -1,4 +1,4 @@
-/** How long a receiver asks to be left alone. */
+/** `Retry-After` of a receiver: how long it asks to be left alone. */
 
 /** The longest wait that a receiver may ask for, in seconds. */
 const MOST_SECONDS = 24 * 60 * 60

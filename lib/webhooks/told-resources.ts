@@ -1,4 +1,4 @@
-/** Which resources of an API events are of. */
+/** Resources of an API that have events. */
 
 import { type RecordingViewClass, recordingOf } from '../changes/recording.js'
 import type { DescribedWebhook } from '../views/described-webhook.js'

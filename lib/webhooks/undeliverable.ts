@@ -1,4 +1,4 @@
-/** Why a webhook has no answer. */
+/** Reasons why a webhook has no answer. */
 
 /** The message is a short sentence that may be shown to whoever the receiver belongs to. */
 export class Undeliverable extends Error {

@@ -1,4 +1,4 @@
-/** What of its objects a request wants to see: `?fields=title,price` and `?expand=author`. */
+/** Sparse fields and expansions of a request: `?fields=title,price` and `?expand=author`. */
 
 import { lastValueOf, type ParameterDescription, type QueryParameters } from '../../filters/filter.js'
 import { queryOf } from '../../http/context.js'
