@@ -9,6 +9,9 @@ type Described = abstract new () => object
 /** Classes whose statics are named alike. */
 type Family = 'view' | 'serializer'
 
+/** What to do in place of a name, by the name. */
+type Advice = Readonly<Record<string, string>>
+
 interface Description {
   /** What its statics are. */
   readonly kinds: Kinds
@@ -23,6 +26,9 @@ type IsCalled = (owner: never, name: string) => boolean
 const descriptions = new WeakMap<object, Description>()
 /** Statics that mean nothing without one of our classes, by name. */
 const exclusive = new Map<string, { readonly family: Family; readonly to: string }>()
+
+/** Names that nothing reads or calls, and what says here what another framework says by them. */
+const replaced = new Map<Family | undefined, Advice>()
 
 /** Classes without mistakes. */
 const checked = new WeakSet<object>()
@@ -50,6 +56,11 @@ export function exclusiveTo(to: string, family: Family, kinds: Kinds): void {
   for (const name of Object.keys(kinds)) exclusive.set(name, { family, to })
 }
 
+/** Refuses statics and methods by names that Django REST framework knows, where they would mean nothing. */
+export function insteadOf(family: Family, names: Advice): void {
+  replaced.set(family, names)
+}
+
 /**
  * Checks a class, once: that its statics are of their kinds, that nothing is set on instances which a static should say,
  * and that no name is nearly one that is read.
@@ -68,6 +79,7 @@ export function checkDeclarations(owner: object, calls: readonly string[] = []):
     calls.includes(name) || ours.some((one) => descriptions.get(one)?.isCalled?.(owner as never, name))
   for (const one of chain) {
     if (descriptions.has(one)) continue
+    refuseReplaced(one, ours, isCalled)
     refuseMisspeltStatic(one, ours, kinds)
     refuseMisspeltMethod(one, ours, isCalled)
   }
@@ -115,6 +127,17 @@ function staticOf(owner: object, name: string): unknown {
 
 function nameOf(owner: object): string {
   return (owner as { name: string }).name
+}
+
+/** A name by which another framework says what is said otherwise here, such as permissions that nobody would ask. */
+function refuseReplaced(one: object, ours: readonly object[], isCalled: (name: string) => boolean): void {
+  const known = Object.assign({}, ...ours.map((made) => replaced.get(descriptions.get(made)?.family))) as Advice
+  const methods = Object.getOwnPropertyNames((one as Described).prototype).filter((name) => !isCalled(name))
+  for (const name of [...Object.getOwnPropertyNames(one), ...methods]) {
+    const meant = Object.hasOwn(known, name) ? name : nearMiss(name, Object.keys(known), () => 0)
+    if (meant === undefined) continue
+    throw new ConfigurationError(`${nameOf(one)}: ${name} means nothing here; ${known[meant]}, or rename it`)
+  }
 }
 
 /** A static that only another class reads, and one that is nearly one of ours. */

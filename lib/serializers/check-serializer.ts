@@ -1,7 +1,7 @@
 /** What can be wrong with a serializer class before any request, and without its database (promise I23). */
 
 import { ArrayField } from '../fields/array-field.js'
-import { SerializerField } from '../fields/field.js'
+import { type FieldOptions, SerializerField } from '../fields/field.js'
 import { HiddenField } from '../fields/own-value-fields.js'
 import { checkDeclarations, nameAnonymous } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -33,9 +33,10 @@ export function checkDeclaredFields(serializer: SerializerClass): void {
   for (const [name, field] of declaredFieldsOf(serializer)) {
     checkField(`${serializer.name}: declaredFields.${name}`, field)
     if (field instanceof SerializerMethodField) methodOf(serializer, name, field)
-    if (field instanceof HiddenField && readOnly.has(name)) {
+    if (field.writeOnly && readOnly.has(name)) {
+      const kind = field instanceof HiddenField ? 'a HiddenField' : 'which is writeOnly'
       throw new ConfigurationError(
-        `${serializer.name}: readOnlyFields names "${name}", a HiddenField, which would then have no value; leave it out`,
+        `${serializer.name}: readOnlyFields names "${name}", ${kind}, and would leave nothing of it; leave it out`,
       )
     }
   }
@@ -45,7 +46,7 @@ export function checkDeclaredFields(serializer: SerializerClass): void {
 export function checkField(where: string, field: SerializerField): void {
   const { name } = field.constructor
   checkOptions(`${where}: ${name}`, field.constructor, field.options)
-  checkContradictions(`${where}: ${name}`, field)
+  checkContradictions(`${where}: ${name}`, field.options)
   if (field instanceof ArrayField) {
     const { child } = field.options as { readonly child: unknown }
     if (!(child instanceof SerializerField)) {
@@ -70,14 +71,17 @@ export function isSerializer(value: unknown): value is SerializerClass {
 }
 
 /** Options that cannot both be meant. @throws {ConfigurationError} */
-export function checkContradictions(where: string, field: SerializerField): void {
-  const { readOnly, writeOnly, required } = field.options
+export function checkContradictions(where: string, options: FieldOptions): void {
+  const { writeOnly, required, source } = options
+  const isDotted = source?.includes('.') === true
+  const readOnly = options.readOnly === true || isDotted
+  const only = isDotted ? 'has a dotted source, which is only read,' : 'is readOnly'
   const fail = (problem: string) => {
     throw new ConfigurationError(`${where}: ${problem}`)
   }
-  if (readOnly === true && writeOnly === true) fail('is readOnly and writeOnly; leave out one of them')
-  if (readOnly === true && required === true) fail('is readOnly and required; leave out one of them')
-  if (required === true && field.options.default !== undefined) {
+  if (readOnly && writeOnly === true) fail(`${only} and writeOnly; leave out one of them`)
+  if (readOnly && required === true) fail(`${only} and required; leave out one of them`)
+  if (required === true && options.default !== undefined) {
     fail('is required, so that its default is never used; leave out one of them')
   }
 }

@@ -135,7 +135,8 @@ function checkedField(serializer: FieldsDeclaration, source: ModelSource, name: 
   if (extra === undefined) return field
   const where = `${serializer.name}: extraKwargs.${name}: ${field.constructor.name}`
   if (model.prepared) checkOptions(where, field.constructor, extra)
-  checkContradictions(where, field)
+  // a field that is only read takes none of the options that say otherwise
+  checkContradictions(where, { ...field.options, ...extra })
   return field
 }
 

@@ -1,7 +1,7 @@
 /** Checks input and writes output, one object or a list of them. */
 
 import type { SerializerContext, Validator } from '../fields/field.js'
-import { described } from '../kernel/declarations.js'
+import { described, insteadOf } from '../kernel/declarations.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { nameColumns } from '../renderers/renderer.js'
@@ -303,6 +303,15 @@ described(
   'serializer',
   belongsToField,
 )
+
+insteadOf('serializer', {
+  toInternalValue: 'write validate(data), or a field class with a toInternalValue() of its own',
+  runValidation: 'write validate(data)',
+  getFields: 'name the fields in static fields and declaredFields; rules say who sees which',
+  exclude: 'name the fields that are left in static fields',
+  writeOnlyFields: 'set writeOnly: true in static extraKwargs',
+  listSerializerClass: 'override createMany() and updateMany()',
+})
 
 function validityOfOne(outcomes: readonly Outcome[]): Validity {
   const { value, errors } = outcomes[0] as Outcome

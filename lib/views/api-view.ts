@@ -5,7 +5,7 @@ import { keepPrivate } from '../caching/cache-response.js'
 import { type Context, hasContent } from '../http/context.js'
 import { type DatabaseRole, type DatabaseSettings, roleRefusal } from '../http/database-role.js'
 import type { IdempotencyScope, Idempotent } from '../idempotency/rule.js'
-import { checkDeclarations, described } from '../kernel/declarations.js'
+import { checkDeclarations, described, insteadOf } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
@@ -325,6 +325,20 @@ described(
   'view',
   (view: typeof APIView, name) => actionsOf(view).has(name) || Object.values(view.actions).includes(name),
 )
+
+insteadOf('view', {
+  getPermissions: 'set static permissionClasses, of the view set or of one action',
+  getAuthenticators: 'set static authenticationClasses',
+  getThrottles: 'set static throttleClasses, of the view set or of one action',
+  getParsers: 'set static parserClasses',
+  getRenderers: 'set static rendererClasses',
+  paginateQueryset: 'set static paginationClass',
+  getPaginatedResponse: 'set static paginationClass',
+  handleException: 'override toError(error)',
+  httpMethodNames: 'set static withoutActions, or extend a class without these actions',
+  filterFields: 'set static filtersetFields, with FieldFilter among filterBackends',
+  filtersetClass: 'set static filtersetFields, with FieldFilter among filterBackends',
+})
 
 // what a request begins with: on the prototype, so that it takes no time to set
 Object.assign(APIView.prototype, {

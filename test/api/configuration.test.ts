@@ -359,6 +359,29 @@ const SPELLING: Row[] = [
     'Address: nobody calls getCachekey(); did you mean getCacheKey()?',
   ],
   [
+    'getPermissions(), which nobody would ask',
+    () => viewWith({}, { getPermissions: () => [Wrong] }),
+    'PersonViewSet: getPermissions means nothing here; set static permissionClasses',
+  ],
+  ['get_permissions()', () => viewWith({}, { get_permissions: () => [Wrong] }), 'set static permissionClasses'],
+  ['http_method_names', () => viewWith({ http_method_names: ['get'] }), 'set static withoutActions'],
+  ['filtersetClass', () => viewWith({ filtersetClass: Wrong }), 'set static filtersetFields'],
+  ['exclude', serialized({ fields: '__all__', exclude: ['is_admin'] }), 'People: exclude means nothing here; name the'],
+  [
+    'toInternalValue() of a serializer',
+    () => {
+      class Checked extends ModelSerializer<Person> {
+        static override model = Person
+        static override fields = ['name']
+        toInternalValue(value: unknown) {
+          return value
+        }
+      }
+      return viewWith({ serializerClass: Checked })
+    },
+    'Checked: toInternalValue means nothing here; write validate(data)',
+  ],
+  [
     'read_only_fields',
     serialized({ read_only_fields: ['is_admin'] }),
     'People: nobody reads static read_only_fields; did you mean readOnlyFields?',
@@ -425,6 +448,11 @@ const SERIALIZERS: Row[] = [
     'readOnlyFields names "boss_id", a HiddenField',
   ],
   [
+    'a field that is only written, and read-only',
+    serialized({ declaredFields: { name: new StringField({ writeOnly: true }) }, readOnlyFields: ['name'] }),
+    'readOnlyFields names "name", which is writeOnly',
+  ],
+  [
     'no serializer in a nested field',
     declared({ boss: new NestedSerializer(loose(Person)) }),
     'declaredFields.boss: NestedSerializer has no serializer class',
@@ -465,6 +493,11 @@ const FIELDS: Row[] = [
   ],
   ['a source that is none', option(new StringField(loose({ source: '' }))), 'source is ""; give a name'],
   ['bounds as texts', option(new IntegerField(loose({ minValue: '1' }))), 'minValue is "1"; give a number'],
+  [
+    'writeOnly with a source that is only read',
+    option(new StringField({ writeOnly: true, source: 'boss.name' })),
+    'has a dotted source, which is only read, and writeOnly',
+  ],
   [
     'readOnly and writeOnly',
     option(new StringField({ readOnly: true, writeOnly: true })),
@@ -840,6 +873,11 @@ describe('[I23] prepare() refuses', () => {
       'a forgotten return',
       () => viewWith({}, { getQueryset() {} }),
       'PersonViewSet: its queryset is no query but undefined; return Model.query()',
+    ],
+    [
+      'a generated field that is only written, of a source that is only read: it would be shown',
+      serialized({ fields: ['id', 'pin'], extraKwargs: { pin: { writeOnly: true, source: 'boss.name' } } }),
+      'extraKwargs.pin: ReadOnlyField: has a dotted source, which is only read, and writeOnly',
     ],
     [
       'an asynchronous queryset',
