@@ -89,6 +89,8 @@ const invalidInput: Answer = (cause, subject) =>
   TYPE_INPUT.get(cause.code)?.has(cause.file) ? invalid(cause, subject) : null
 const invalidWrite: Answer = (cause, subject) =>
   subject.operation === 'write' ? invalid(cause, subject) : invalidInput(cause, subject)
+/** Too deep a value that was given; a function or trigger that calls itself without end says where it was. */
+const tooDeep: Answer = (cause, subject) => (cause['where'] === undefined ? invalidWrite(cause, subject) : null)
 /** A value for a column that another server makes the values of, which the foreign table here does not say. */
 const generatedFar: Answer = (cause, subject) => (cause.file === 'connection.c' ? invalidWrite(cause, subject) : null)
 const invalidPattern: Answer = (cause) => new BadRequest('Invalid search pattern.', { cause })
@@ -157,7 +159,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['23503', reference],
   ['23001', referenced],
   ['54000', invalidWrite],
-  ['54001', invalidWrite],
+  ['54001', tooDeep],
   ['40001', unavailable],
   ['40P01', unavailable],
   ['55P03', unavailable],

@@ -260,7 +260,7 @@ function findRoute({ routes }: Compiled, path: string, method: string): Route | 
   return isKey ? whole : (stripped ?? whole)
 }
 
-const DATE = String.raw`\d{4,6}-\d{2}-\d{2}`
+const DATE = String.raw`\d{4,7}-\d{2}-\d{2}`
 const TIME = String.raw`\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?`
 const FOREVER = '-?infinity'
 

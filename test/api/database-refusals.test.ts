@@ -60,6 +60,11 @@ const SCHEMA = `
     code int generated always as (site * 100) stored unique
   );
 
+  create table endless (id int primary key, n int); insert into endless values (1, 1);
+  create function again() returns trigger language plpgsql as $$ begin
+    update endless set n = n + 1 where id = new.id; return new; end $$;
+  create trigger again after update on endless for each row execute function again();
+
   create table typed (id serial primary key, bits bit(3), span int4range, page xml, address macaddr, counts int[]);
 `
 
@@ -172,6 +177,14 @@ describe('what SQL of the application cannot compute', () => {
     const client = await serveViews({ orders: viewOf(Order, serializerOf(Order, ['id', 'title', 'quantity'])) })
     expect(await client.send('POST', '/orders', { title: 'zero' })).toMatchObject(UNKNOWN)
     expect(client.reported).toHaveLength(1)
+  })
+
+  it('is 500 in a trigger that calls itself without end', async () => {
+    const Endless = tableOf('endless')
+    const client = await serveViews({ endless: viewOf(Endless, serializerOf(Endless, ['id', 'n'])) })
+    expect(await client.send('PATCH', '/endless/1', { n: 2 })).toMatchObject(UNKNOWN)
+    expect(await client.send('PATCH', '/endless/bulk', [{ id: 1, n: 2 }])).toMatchObject(UNKNOWN)
+    expect(client.reported).toMatchObject([{ code: '54001' }, { code: '54001' }])
   })
 })
 

@@ -94,6 +94,7 @@ describe('a response that is as the document says', () => {
   it.each<[string, Partial<Exchange>]>([
     ['an object', {}],
     ['null where it may be', { body: { ...book, created: null, author: null } }],
+    ['the last day that PostgreSQL has', { body: { ...book, created: '5874897-12-31T00:00:00' } }],
     ['more than was promised', { body: { ...book, kind: 'book' } }],
     ['a page', { path: '/books', body: { next: null, results: [book, book] } }],
     ['a query string', { path: '/books?page=2', body: { next: null, results: [] } }],
