@@ -90,7 +90,8 @@ const invalidInput: Answer = (cause, subject) =>
 const invalidWrite: Answer = (cause, subject) =>
   subject.operation === 'write' ? invalid(cause, subject) : invalidInput(cause, subject)
 /** Too deep a value that was given; a function or trigger that calls itself without end says where it was. */
-const tooDeep: Answer = (cause, subject) => (cause['where'] === undefined ? invalidWrite(cause, subject) : null)
+const tooDeep: Answer = (cause, subject) =>
+  cause['where'] === undefined || cause.routine === RAISE ? invalidWrite(cause, subject) : null
 /** A value for a column that another server makes the values of, which the foreign table here does not say. */
 const generatedFar: Answer = (cause, subject) => (cause.file === 'connection.c' ? invalidWrite(cause, subject) : null)
 const invalidPattern: Answer = (cause) => new BadRequest('Invalid search pattern.', { cause })
