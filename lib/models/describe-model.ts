@@ -10,7 +10,7 @@ import { shareTurns } from '../postgres/row-stream.js'
 import { runRaw } from '../postgres/type-parsers.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
 import { type CatalogueColumn, type CatalogueTable, readCatalogue } from './catalogue.js'
-import { readCheck } from './check-constraint.js'
+import { type Checked, readCheck } from './check-constraint.js'
 import { describeRelations } from './describe-relations.js'
 import type { Column, ModelDescription } from './model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
@@ -62,9 +62,15 @@ function describeColumn(from: ColumnSources): Column {
     isEquated: stored?.isEquated ?? true,
     isDeterministic: stored?.isDeterministic ?? true,
     isCounted: stored?.isCounted ?? false,
-    checked: stored?.checks.flatMap((check) => readCheck(check, stored.nativeName)) ?? [],
+    checked: stored ? checkedIn(stored) : [],
     schema,
   }
+}
+
+/** What CHECKs ask of the column; where other texts are equal to the choices that one names, these are not all that there are. */
+function checkedIn({ checks, nativeName, collation }: CatalogueColumn): readonly Checked[] {
+  const checked = checks.flatMap((check) => readCheck(check, nativeName))
+  return collation === undefined ? checked : checked.filter(({ choices }) => choices === undefined)
 }
 
 const FORMATS: Readonly<Record<string, string>> = {
