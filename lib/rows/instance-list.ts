@@ -81,7 +81,7 @@ export class InstanceList extends DescribedList implements ListSource {
     }
     const all = this.#query({ limit: Number.POSITIVE_INFINITY })
     const limits = { ...options, bounds }
-    const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
+    const cursor = await openCursor({ list: this.name, knex: query.knex() }, limits, nativeSql(all.toKnexQuery()))
     return new FetchedCursor(cursor, async (size) => {
       const rows = instancesOf(model as ModelClass, await cursor.fetch(size), cursor.trx)
       // find hooks, as if the query itself had found the rows

@@ -19,13 +19,16 @@ export function poolOf(knex: unknown): ListPool {
 
 /** Declares a cursor. @throws {ConfigurationError} the request runs in a transaction, which would end before the cursor */
 export async function openCursor(
-  knex: unknown,
+  { list, knex }: { readonly list: string; readonly knex: unknown },
   options: DatabaseCursorOptions,
   statement: CompiledSql,
 ): Promise<DatabaseCursor> {
   const queryable = knex as Queryable
   if (queryable.isTransaction) {
-    throw new ConfigurationError('a server cursor outlives its request: read the list outside of a transaction')
+    throw new ConfigurationError(
+      `${list}: getKnex() gives a transaction, which may end before a stream or a server cursor does; ` +
+        'let it return super.getKnex() for lists that are read so',
+    )
   }
   return DatabaseCursor.open(queryable, options, statement)
 }

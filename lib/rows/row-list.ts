@@ -117,7 +117,7 @@ export class RowList extends DescribedList implements ListSource {
       counting: undefined,
       countSql,
     })
-    const cursor = await openCursor(knex, { ...options, bounds }, statement)
+    const cursor = await openCursor({ list: this.name, knex }, { ...options, bounds }, statement)
     const layout = { plan, first: 0, offset: 0, places: [] }
     return new FetchedCursor(cursor, async (size) => new TextRows(await cursor.fetchRaw(size), layout, this.#access))
   }
