@@ -7,10 +7,11 @@ import { oncePer } from '../kernel/once-per.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
 import type { FieldPath } from './field-path.js'
 import type { FilterSettings, ParameterDescription } from './filter.js'
-import { LOOKUPS, type Lookup, Operand } from './lookups.js'
+import { LONGEST_PATTERN, LOOKUPS, type Lookup, Operand } from './lookups.js'
 import { lookupsOf } from './lookups-of.js'
 import { externalPath, resolvePaths, SEPARATOR } from './resolve-paths.js'
 import { type AskedCondition, onPath } from './sub-queries.js'
+import { cutText } from './text-match.js'
 
 /** What a parameter asks for, once its text was read. */
 export interface Condition extends AskedCondition {
@@ -104,6 +105,8 @@ function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, o
   return {
     description: { name, description: `${path.name} ${lookup.description}.`, ...lookup.parameter(operand) },
     read(text, caller) {
+      if (lookup.isPattern && cutText(text, LONGEST_PATTERN) !== text)
+        throw new ValidationError(`Give at most ${LONGEST_PATTERN} characters.`)
       const values = lookup.values(text, operand, caller)
       const asked = onPath(path, (reference) => ({ sql, bindings: [reference, ...values] }))
       return {

@@ -15,6 +15,12 @@ import { checkedText, escapeLike, matchedSql } from './text-match.js'
 /** The most values that a list takes. */
 export const MOST_VALUES = 1_000
 
+/**
+ * The most characters that a client looks for within texts: PostgreSQL may compare all of them at each place of a text, and
+ * writes them small again for each row.
+ */
+export const LONGEST_PATTERN = 200
+
 /** Types of ranges, and of sets of them. */
 export const RANGES: ReadonlySet<string> = new Set(
   ['date', 'ts', 'tstz', 'int4', 'int8', 'num'].flatMap((ends) => [`${ends}range`, `${ends}multirange`]),
@@ -138,7 +144,7 @@ function matchPattern(operator: 'like' | 'ilike', pattern: (escaped: string) => 
     isPattern: true,
     values: (text) => [pattern(escapeLike(checkedText(text)))],
     sql: ({ column }) => `${matchedSql(column)} ${operator} ?`,
-    parameter: ofText,
+    parameter: () => ({ schema: { type: 'string', maxLength: LONGEST_PATTERN } }),
   }
 }
 

@@ -224,6 +224,17 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
+  it('[R10] looks for at most 200 characters within texts, and compares whole ones of any length', async () => {
+    const [most, more] = ['𝄞'.repeat(200), 'a'.repeat(201)]
+    for (const lookup of ['contains', 'startswith', 'endswith', 'icontains', 'istartswith', 'iendswith']) {
+      const name = `title__${lookup}`
+      expect(await found(`${path}?${parameters({ [name]: most })}`)).toEqual([])
+      const { status, json } = await client.get(`/api/${path}?${parameters({ [name]: more })}`)
+      expect([status, json.errors]).toEqual([400, { [name]: ['Give at most 200 characters.'] }])
+    }
+    expect(await found(`${path}?${parameters({ title: more, title__iexact: more })}`)).toEqual([])
+  })
+
   it('[C6] takes at most 1,000 values, none for nothing, and no gaps', async () => {
     const list = (length: number) => Array.from({ length }, (_, index) => index).join()
     expect(await found(`${path}?n__in=${list(1_000)}`)).toEqual([1, 2, 3, 5, 6])

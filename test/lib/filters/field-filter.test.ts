@@ -175,7 +175,7 @@ describe('FieldFilter', () => {
     })
     expect(parameters.get('n__range')).toMatchObject({ schema: { minItems: 2, maxItems: 2 }, explode: false })
     expect(parameters.get('n__isnull')?.schema).toEqual({ type: 'boolean' })
-    expect(parameters.get('n__contains')?.schema).toEqual({ type: 'string' })
+    expect(parameters.get('n__contains')?.schema).toEqual({ type: 'string', maxLength: 200 })
     expect(parameters.get('state')?.schema).toEqual({ type: 'string', enum: ['draft', 'open', 'done'] })
   })
 
