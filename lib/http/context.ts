@@ -2,6 +2,7 @@
 
 import { parse } from 'node:querystring'
 import type Koa from 'koa'
+import { BadRequest } from '../kernel/errors.js'
 import { ALL_METHODS } from '../kernel/methods.js'
 
 /** Koa's context. Our steps write `ctx.state.user`, `auth`, `version` and `validatedData`. */
@@ -198,16 +199,23 @@ export function setQuery(ctx: Context, parameters: QueryParameters): void {
   ASKED.set(ctx, parameters)
 }
 
+/** Koa 2 leaves out what comes after so many parameters, and Koa 3 reads a name again for each time that it stands there. */
+const MOST_PARAMETERS = 1_000
+
 /**
  * The parameters of a request: those of its URL, and of a QUERY those of its body, too. Where the application has given Koa
  * another reader of queries (koa-qs), `?a[b]=1` may be an object: then the text is read as Koa itself would, in which `a[b]`
  * is a name like any other.
+ * @throws BadRequest there are too many
  */
 export function queryOf(ctx: Context): QueryParameters {
   const asked = ASKED.get(ctx)
   if (asked !== undefined) return asked
+  const { querystring } = ctx
+  if (querystring.length > MOST_PARAMETERS && querystring.split('&').length > MOST_PARAMETERS)
+    throw new BadRequest(`Give at most ${MOST_PARAMETERS} parameters.`)
   const { query } = ctx as { query: Readonly<Record<string, unknown>> }
-  for (const name in query) if (!isPlain(query[name])) return parse(ctx.querystring)
+  for (const name in query) if (!isPlain(query[name])) return parse(querystring)
   return query as QueryParameters
 }
 

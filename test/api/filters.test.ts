@@ -235,6 +235,13 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     expect(await found(`${path}?${parameters({ title: more, title__iexact: more })}`)).toEqual([])
   })
 
+  it('[R10] reads at most 1,000 parameters of a URL', async () => {
+    const many = (count: number) => client.get(`/api/${path}?${'n=1&'.repeat(count - 1)}n=2`)
+    expect((await many(1_000)).json).toEqual((await client.get(`/api/${path}?n=2`)).json)
+    const { status, json } = await many(1_001)
+    expect([status, json]).toEqual([400, { detail: 'Give at most 1000 parameters.', status: 400 }])
+  })
+
   it('[C6] takes at most 1,000 values, none for nothing, and no gaps', async () => {
     const list = (length: number) => Array.from({ length }, (_, index) => index).join()
     expect(await found(`${path}?n__in=${list(1_000)}`)).toEqual([1, 2, 3, 5, 6])
