@@ -165,21 +165,18 @@ export function stepThrough(where: string, description: ModelDescription, name: 
   const mapping = mappingOf(owner, name)
   const { relatedModelClass: model, ownerProp, relatedProp } = relation
   const related = description.relations.get(name)
-  const step = {
+  const links = mapping.join?.through
+  return {
     owner,
     name,
     single: related?.single === true,
     model,
     narrowing: mapping.modify ?? mapping.filter,
     deletedBy: related?.kind === 'belongs-to-one' ? undefined : related?.deletedBy,
-  }
-  if (!mapping.join?.through) return { ...step, join: pairs(ownerProp.cols, relatedProp.cols), through: undefined }
-  return {
-    ...step,
-    join: pairs(ownerProp.cols, relation.joinTableOwnerProp.cols),
-    through: {
+    join: pairs(ownerProp.cols, links ? relation.joinTableOwnerProp.cols : relatedProp.cols),
+    through: links && {
       model: () => relation.joinModelClass,
-      narrowing: mapping.join.through.modify ?? mapping.join.through.filter,
+      narrowing: links.modify ?? links.filter,
       join: pairs(relation.joinTableRelatedProp.cols, relatedProp.cols),
     },
   }

@@ -22,8 +22,7 @@ export function conditionKey(conditions: readonly SqlPart[]): ConditionKey | und
   for (const { sql, bindings } of conditions) {
     text += `|${sql}`
     let mark = 0
-    for (let at = sql.indexOf('?'); at !== -1; at = sql.indexOf('?', at + 1)) {
-      if (sql[at - 1] === ESCAPE) continue
+    for (let at = nextMark(sql, 0); at !== -1; at = nextMark(sql, at + 1)) {
       const binding = bindings[mark++]
       if (sql[at + 1] === '?') {
         text += `|${String(binding)}`
@@ -35,8 +34,27 @@ export function conditionKey(conditions: readonly SqlPart[]): ConditionKey | und
   return { text, values }
 }
 
+/** The condition with other values; its names stay. */
+export function mapValues({ sql, bindings }: SqlPart, change: (value: unknown) => unknown): SqlPart {
+  const changed: unknown[] = []
+  for (let at = nextMark(sql, 0); at !== -1; at = nextMark(sql, at + 1)) {
+    const binding = bindings[changed.length]
+    const isName = sql[at + 1] === '?'
+    changed.push(isName ? binding : change(binding))
+    if (isName) at++
+  }
+  return { sql, bindings: changed }
+}
+
 /** Before a question mark that binds neither a name nor a value. */
 const ESCAPE = '\\'
+
+/** Where the next question mark stands that binds a name (`??`) or a value; -1 for none. */
+function nextMark(sql: string, from: number): number {
+  let at = sql.indexOf('?', from)
+  while (at > 0 && sql[at - 1] === ESCAPE) at = sql.indexOf('?', at + 1)
+  return at
+}
 
 function isQuery(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('toKnexQuery' in value || 'toSQL' in value)

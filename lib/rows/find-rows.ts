@@ -2,6 +2,7 @@
 
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import type { CompiledSql } from '../postgres/pg-types.js'
 import { type RawRow, runStatement, statementOf } from '../postgres/run-statement.js'
 import type { ConditionKey } from '../queryset/condition-key.js'
 import type { OrderTerm } from '../queryset/total-order.js'
@@ -33,30 +34,43 @@ export async function findRows(
   lookup: ObjectLookup,
   terms: readonly OrderTerm[],
 ): Promise<readonly FoundRow[] | null> {
-  const { plan, knex, client, native, statements, model } = access
+  const { knex, client, native, statements, seen } = access
   const scope = lookup.scope()
   const names = terms.map(({ property }) => property).join()
-  const key = scope && !access.varies ? `one|${native}|${lookup.key.name}|${names}|${scope.text}` : undefined
+  const key = scope && seen ? `one|${native}|${lookup.key.name}|${names}|${scope.text}${seen.key.text}` : undefined
+  const own = scope ? [...scope.values, ...lookup.values] : []
   const cached = key === undefined ? undefined : statements.get(key)
-  if (scope && cached) {
-    return write(access, await runStatement(knex, cached, [...scope.values, ...lookup.values], client), terms.length)
+  if (cached) {
+    return write(access, await runStatement(knex, cached, access.valuesOf(cached, own), client), terms.length)
   }
   const query = lookup.query()
   if (!scope && !access.canRead(query)) return null
-  const { text, values } = (native ? compileNativeRow : compileRows)(query, {
+  const run = compile(access, query, lookup, terms)
+  const statement = statementOf(run.text)
+  if (key !== undefined && seen?.isWhole) statements.set(key, statement)
+  else if (key !== undefined && seen) {
+    seen.keep(statements, key, { run, marked: compile(access, seen.marked(lookup.query()), lookup, terms), own })
+  }
+  return write(access, await runStatement(knex, statement, run.values, client), terms.length)
+}
+
+function compile(
+  { plan, native, model, countSql }: RowAccess,
+  query: AnyQueryBuilder,
+  { key }: Pick<ObjectLookup, 'key'>,
+  terms: readonly OrderTerm[],
+): CompiledSql {
+  return (native ? compileNativeRow : compileRows)(query, {
     plan,
     model,
     order: [],
     backwards: false,
     positions: terms.length > 0 ? terms : undefined,
-    limit: lookup.key.unique ? undefined : 1,
+    limit: key.unique ? undefined : 1,
     offset: 0,
     counting: undefined,
-    countSql: access.countSql,
+    countSql,
   })
-  const statement = statementOf(text)
-  if (key !== undefined) statements.set(key, statement)
-  return write(access, await runStatement(knex, statement, values, client), terms.length)
 }
 
 function write(access: RowAccess, rows: readonly RawRow[], first: number): FoundRow[] {

@@ -12,10 +12,18 @@ import { type Statement, type StatementClient, statementOf } from '../postgres/r
 import type { ConditionKey } from '../queryset/condition-key.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
+import type { VisibleRows } from '../queryset/visible-rows.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { CountSql } from './list-sql.js'
 import type { CellScope, RowPlan } from './row-shape.js'
 import { isWrapped } from './row-sql.js'
+import {
+  type KeptStatement,
+  placedValues,
+  type SeenConditions,
+  seenConditions,
+  WHOLE_TABLES,
+} from './seen-conditions.js'
 
 /** The conditions of a list whose statement is kept. */
 export interface ListKey extends ConditionKey {
@@ -28,7 +36,7 @@ export function countKey({ text, values }: ListKey): string {
   return `${text}|${values.join('\0')}`
 }
 
-/** Statements of one output; a client that asks for more shapes has its lists compiled each time. */
+/** Statements of one output: a new one takes the place of the one that came first. */
 const MOST_STATEMENTS = 500
 /** How many lists are remembered by their length. */
 const MOST_COUNTS = 128
@@ -39,9 +47,9 @@ export class StatementCache {
   readonly counts = new RecentMap<number>(MOST_COUNTS)
   /** How many rows lists had by their conditions alone, where these are expensive. */
   readonly lengths = new RecentMap<number>(MOST_COUNTS)
-  readonly #statements = new Map<string, Statement>()
+  readonly #statements = new RecentMap<KeptStatement>(MOST_STATEMENTS)
 
-  get(key: string): Statement | undefined {
+  get(key: string): KeptStatement | undefined {
     return this.#statements.get(key)
   }
 
@@ -55,9 +63,8 @@ export class StatementCache {
     return statement
   }
 
-  /** Keeps a statement, unless there are too many. */
-  set(key: string, statement: Statement): void {
-    if (this.#statements.size < MOST_STATEMENTS) this.#statements.set(key, statement)
+  set(key: string, statement: KeptStatement): void {
+    this.#statements.set(key, statement)
   }
 }
 
@@ -84,8 +91,10 @@ export interface RowAccessOptions {
   readonly native: boolean
   /** Counts related objects, where the plan shows their number. */
   readonly countSql: CountSql | undefined
-  /** The SQL of what is joined to the rows is another for each request. */
-  readonly varies: boolean
+  /** What the caller sees of related rows, where that is not all of them. */
+  readonly visible: VisibleRows | undefined
+  /** Queries of other view sets stand in the place of related tables. */
+  readonly readsQueries: boolean
 }
 
 /**
@@ -101,11 +110,14 @@ export class RowAccess implements CellScope {
   readonly native: boolean
   readonly statements: StatementCache
   readonly countSql: CountSql | undefined
-  readonly varies: boolean
+  readonly #visible: VisibleRows | undefined
+  readonly #readsQueries: boolean
+  #seen: SeenConditions | undefined
   readonly #makeContext: () => SerializerContext
   #context: SerializerContext | undefined
 
-  constructor({ model, plan, knex, statements, client, native, countSql, varies, context }: RowAccessOptions) {
+  constructor(options: RowAccessOptions) {
+    const { model, plan, knex, statements, client, native, countSql, context } = options
     this.model = model
     this.plan = plan
     this.knex = knex
@@ -113,7 +125,9 @@ export class RowAccess implements CellScope {
     this.native = native
     this.statements = statements(configOf(knex))
     this.countSql = countSql
-    this.varies = varies
+    this.#visible = isWrapped(plan) ? options.visible : undefined
+    this.#readsQueries = options.readsQueries
+    this.#seen = undefined
     this.#makeContext = context
     this.#context = undefined
   }
@@ -127,8 +141,23 @@ export class RowAccess implements CellScope {
   /** Why a statement that writes a row cannot return it as it is shown, as a sentence; undefined where it can. */
   obstacleTo(write: 'insert' | 'update'): string | undefined {
     const { insertObstacle, updateObstacle } = this.plan
-    const seen = this.varies ? 'what it shows of related objects is what the caller sees' : undefined
+    const isSeen = this.plan.varies || this.#visible !== undefined
+    const seen = isSeen ? 'what it shows of related objects is what the caller sees' : undefined
     return (write === 'insert' ? insertObstacle : updateObstacle) ?? seen
+  }
+
+  /** What the caller sees of related rows; undefined where their SQL is known only once it is built. */
+  get seen(): SeenConditions | undefined {
+    if (this.plan.varies) return undefined
+    if (!this.#visible) return WHOLE_TABLES
+    if (this.#readsQueries) return undefined
+    this.#seen ??= seenConditions(this.plan, this.#visible)
+    return this.#seen
+  }
+
+  /** The values that a kept statement binds for the caller. @param own those of the conditions on the rows themselves */
+  valuesOf({ places }: KeptStatement, own: readonly unknown[]): readonly unknown[] {
+    return places ? placedValues(places, own, this.seen?.key.values ?? []) : own
   }
 
   /** The value that pg's standard parser makes of a column's text. */

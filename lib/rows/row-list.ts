@@ -27,6 +27,7 @@ import { countKey, type ListKey, type RowAccess } from './row-access.js'
 import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
 import { compileQuery, compileRows, positionCells } from './row-sql.js'
 import { TextRows } from './row-writer.js'
+import type { SeenConditions } from './seen-conditions.js'
 
 export interface RowListOptions {
   readonly description: ListDescription
@@ -71,6 +72,14 @@ function wholeSlice(slice: Slice): WholeSlice {
     positions: slice.positions ?? false,
     count: slice.count,
   }
+}
+
+/** What a slice's SQL is made of besides. */
+interface Compiling {
+  readonly counted: Counted
+  /** The rows that it begins behind. */
+  readonly ranges: readonly SqlPart[] | undefined
+  readonly seen?: SeenConditions
 }
 
 /** Reads rows of raw text through prepared statements. */
@@ -200,12 +209,12 @@ export class RowList extends DescribedList implements ListSource {
 
   /** Runs the list: by a kept statement where its key has one, else by one made now. */
   #run<Row>(format: RowFormat<Row>, slice: WholeSlice, counted: Counted): Promise<Row[]> {
-    const { knex, native, client, statements, varies } = this.#access
+    const { knex, native, client, statements, seen } = this.#access
     const { varied } = this.#options
-    const key = varies ? undefined : this.#options.key
+    const key = seen && this.#options.key
     const { limit, offset, after, backwards, positions } = slice
     if (!key) {
-      const { text, values } = this.#compile(slice, counted, this.#ranges(slice))
+      const { text, values } = this.#compile(slice, { counted, ranges: this.#ranges(slice) })
       const statement = varied ? { text, name: undefined } : statementOf(text)
       return runStatement(knex, statement, values, client, format)
     }
@@ -219,16 +228,19 @@ export class RowList extends DescribedList implements ListSource {
     }
     if (offset > 0) values.push(offset)
     if (counted === 'beside' && !this.#options.once) values.push(...key.values)
-    const text = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${key.text}`
+    const text = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${key.text}${seen.key.text}`
     const cached = statements.get(text)
-    if (cached) return runStatement(knex, cached, values, client, format)
+    if (cached) return runStatement(knex, cached, this.#access.valuesOf(cached, values), client, format)
     const ranges = this.#ranges(slice)
-    const compiled = this.#compile(slice, counted, ranges)
+    const compiled = this.#compile(slice, { counted, ranges })
     // several ranges bind the conditions several times; their text is made anew each time
     const several = ranges !== undefined && ranges.length !== 1
-    return several
-      ? runStatement(knex, statementOf(compiled.text), compiled.values, client, format)
-      : runStatement(knex, this.#keep(text, compiled, values), values, client, format)
+    if (!several && seen.isWhole) this.#keep(text, compiled, values)
+    else if (!several) {
+      const marked = this.#compile(slice, { counted, ranges, seen })
+      seen.keep(statements, text, { run: compiled, marked, own: values })
+    }
+    return runStatement(knex, statementOf(compiled.text), compiled.values, client, format)
   }
 
   /** Keeps a compiled text. */
@@ -241,10 +253,11 @@ export class RowList extends DescribedList implements ListSource {
     return statement
   }
 
-  #compile(slice: WholeSlice, counted: Counted, ranges: readonly SqlPart[] | undefined): CompiledSql {
+  /** @param seen for the statement to keep, in place of the one to run */
+  #compile(slice: WholeSlice, { counted, ranges, seen }: Compiling): CompiledSql {
     const { plan, native, countSql } = this.#access
     const { query, once } = this.#options
-    const list = joinOrder(query(), this.order)
+    const list = joinOrder(seen ? seen.marked(query()) : query(), this.order)
     const { backwards, limit } = slice
     if (ranges) whereBeyond(list, { ranges, backwards, limit, model: this.model, order: this.order })
     return (native ? compileNative : compileRows)(list, {

@@ -111,7 +111,8 @@ export class RuleSet {
   readonly #rules: ReadonlyMap<string, ModelRule>
   /** What they say of fields. */
   readonly fields: FieldRules
-  readonly #requests = new WeakMap<object, RequestRules>()
+  /** What they are for a request, as a property of it: a WeakMap would keep each until a full garbage collection. */
+  readonly #asked = Symbol('the rules for the caller')
 
   /** @throws {ConfigurationError} one is no rule, or two are of one model */
   constructor(rules: Rules) {
@@ -190,15 +191,14 @@ export class RuleSet {
 
   /** What the rules say of a request; they are asked once, when the first query needs to know. */
   of(ctx: Context): RequestRules {
-    const key = ctx.req
-    let known = this.#requests.get(key)
+    const request: object & { [asked: symbol]: RequestRules | undefined } = ctx.req as never
+    const known = request[this.#asked]
     const user: RuleCaller['user'] = ctx.state['user']
-    // who asks is known once authentication has run
-    if (!known || known.user !== user) {
-      known = new RequestRules(this, { user, ctx })
-      this.#requests.set(key, known)
-    }
-    return known
+    // who asks is known once authentication has run; a request within the process may be made of the one around it
+    if (known?.user === user && known?.request === request) return known
+    const rules = new RequestRules(this, { user, ctx })
+    request[this.#asked] = rules
+    return rules
   }
 }
 
@@ -249,6 +249,11 @@ export class RequestRules {
   /** Who asks. */
   get user(): RuleCaller['user'] {
     return this.#caller.user
+  }
+
+  /** What they were asked for. */
+  get request(): object {
+    return this.#caller.ctx.req
   }
 
   constructor(rules: RuleSet, caller: RuleCaller) {

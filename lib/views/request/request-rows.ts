@@ -1,7 +1,6 @@
 /** Decides which rows the caller of a request sees and may write: those of the view's own model by `ruledRows()`, of all others by `RequestRows`. */
 
 import type { PathStart, Where } from '../../filters/field-path.js'
-import { oncePer } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { ModelClass } from '../../models/objection.js'
 import type { FieldUse, Leading, RowCondition, RowWrite, SeenRows, VisibleRows } from '../../queryset/visible-rows.js'
@@ -10,8 +9,14 @@ import type { GenericView } from '../generic-view.js'
 import { relatedSource } from '../related-view-set.js'
 import { listOf, openList } from './related-list.js'
 
+const ROWS = Symbol('what the caller sees')
+
 /** What a view's caller sees, where more than the querysets of views narrows it. */
-export const requestRows = oncePer((view: GenericView): VisibleRows => new RequestRows(view))
+export function requestRows(view: GenericView & { [ROWS]?: VisibleRows }): VisibleRows {
+  // a property: a WeakMap would keep the request until a full garbage collection
+  view[ROWS] ??= new RequestRows(view)
+  return view[ROWS]
+}
 
 /** Rules of the API, and the view sets from which related objects come, for one request. */
 class RequestRows implements VisibleRows {

@@ -3,7 +3,6 @@
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { JSONRenderer } from '../../renderers/json-renderers.js'
 import { RowAccess } from '../../rows/row-access.js'
-import { isWrapped } from '../../rows/row-sql.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
@@ -41,7 +40,8 @@ export function openRows(view: GenericView, answer: RowAnswer, options: RowAcces
     client: view.ctx.req.socket,
     native: way === 'native',
     countSql: plan.varies ? countSqlOf(view) : undefined,
-    varies: plan.varies || (view.plan.limitsRows && isWrapped(plan)),
+    visible: view.visibleRows,
+    readsQueries: Object.keys(view.plan.viewClass.related).length > 0,
     context: () => view.getSerializerContext(),
   })
 }
