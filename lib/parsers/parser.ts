@@ -196,6 +196,7 @@ export function parseBody(
   }
   if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
   const { body } = ctx.request as { body?: unknown }
+  if (body === undefined && !ctx.req.readableDidRead) throw new BadRequest('Request aborted')
   if (body === undefined) throw new Error('Something has read the request body and left no ctx.request.body')
   return parser.accept(ctx, body, asked)
 }

@@ -26,6 +26,7 @@ beforeAll(async () => {
   app.use(async (ctx) => {
     asked = ctx
     try {
+      if (ctx.path === '/late') await once(ctx.res, 'close')
       const parser =
         ctx.path === '/big'
           ? new JSONParser({ limit: 3 * MB, depth: 70, ratio: 1_000, nodes: 200_000 })
@@ -361,6 +362,16 @@ describe('a client that goes away', () => {
     asked = undefined
     socket.write(Buffer.concat([Buffer.from(head), gzipSync('{"a":1}').subarray(0, 12)]))
     await vi.waitFor(() => expect(asked).toBeDefined(), { timeout: 10_000 })
+    socket.destroy()
+    const aborted = [{ status: 400, detail: 'Request aborted' }]
+    await vi.waitFor(() => expect(failures).toMatchObject(aborted), { timeout: 10_000 })
+  })
+
+  it('before its whole body is read has aborted the request, and nothing is reported', async () => {
+    const socket = connect(server.port, '127.0.0.1')
+    asked = undefined
+    socket.write('POST /late HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}')
+    await vi.waitFor(() => expect(asked?.req.complete).toBe(true), { timeout: 10_000 })
     socket.destroy()
     const aborted = [{ status: 400, detail: 'Request aborted' }]
     await vi.waitFor(() => expect(failures).toMatchObject(aborted), { timeout: 10_000 })
