@@ -36,12 +36,23 @@ async function applyToShown(view: GenericView, found: object): Promise<object> {
   const merging = mergingOf(view, object)
   const parser = view.plan.policies.parsers.find((one) => one instanceof JsonPatchParser)
   await askReadable(view, [object])
-  const before = workingCopyOf(merging.serializer.data)
+  const before = workingCopyOf(namedPart(merging.serializer.data, operations))
   const after = applyOperations(workingCopy(before), operations, { maxCopied: parser?.limit ?? DEFAULT_MAX_COPIED })
   takeData(view, finished(await changedInput({ before, after }, merging)))
   // a list of operations has no names to look at before
   refuseUnknownNames(view)
   return object
+}
+
+/** What is shown, with the values that operations can change or look at: by their names, all where one is about the whole object. */
+function namedPart(shown: object, operations: readonly Operation[]): object {
+  const pointers = operations.flatMap(({ op, path, from }) => (op === 'move' || op === 'copy' ? [path, from] : [path]))
+  const names = new Set(pointers.map(([name]) => name))
+  if (names.has(undefined)) return shown
+  // the names of the others stay, for `did you mean`; a copy keeps the digits that stand beside members
+  const part: Record<string, unknown> = { ...shown }
+  for (const name of Object.keys(part)) if (!names.has(name)) part[name] = null
+  return part
 }
 
 /** True where the operation may write into a field of the outermost object. */
