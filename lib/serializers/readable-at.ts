@@ -3,36 +3,42 @@
 import type { SerializerContext } from '../fields/field.js'
 import type { BoundField } from './contract.js'
 
-/** What is known of an object, for one request: an application may show an object in several. */
-interface Known {
-  readonly view: unknown
-  /** By property, whether it may be read. */
-  readonly readable: Map<string, boolean>
+/** By property, whether it may be read. */
+type Readable = ReadonlyMap<string, boolean>
+
+const NOTED = Symbol('which properties of objects may be read')
+
+/** What is known of objects for one request, as a property of its view: an application may show an object in several. */
+interface Noting {
+  [NOTED]?: WeakMap<object, Readable>
 }
 
-const KNOWN = new WeakMap<object, Known>()
+function notedFor({ view }: SerializerContext, object: object): Readable | undefined {
+  return (view as Noting | null | undefined)?.[NOTED]?.get(object)
+}
 
 /** True where the caller may read a field of an object. Of an object that nobody has asked about the value stays hidden. */
-export function isReadableAt({ access }: BoundField, object: object, { view }: SerializerContext): boolean {
+export function isReadableAt({ access }: BoundField, object: object, context: SerializerContext): boolean {
   if (!access || access.read === 'all') return true
   if (access.read === 'none') return false
-  const known = KNOWN.get(object)
-  return known?.view === view && access.properties.every((property) => known?.readable.get(property) === true)
+  const known = notedFor(context, object)
+  return known !== undefined && access.properties.every((property) => known.get(property) === true)
 }
 
 /** True for an object of which all of these properties were asked about. */
-export function isNoted(object: object, properties: readonly string[], { view }: SerializerContext): boolean {
-  const known = KNOWN.get(object)
-  return known?.view === view && properties.every((property) => known?.readable.has(property))
+export function isNoted(object: object, properties: readonly string[], context: SerializerContext): boolean {
+  const known = notedFor(context, object)
+  return known !== undefined && properties.every((property) => known.has(property))
 }
 
 /** Notes which of the properties of an object the caller may read. */
 export function noteReadable(
   object: object,
   answers: Readonly<Record<string, boolean>>,
-  { view }: SerializerContext,
+  context: SerializerContext,
 ): void {
-  const known = KNOWN.get(object)
-  const readable = known?.view === view ? known?.readable : undefined
-  KNOWN.set(object, { view, readable: new Map([...(readable ?? []), ...Object.entries(answers)]) })
+  const view = context.view as Noting | null | undefined
+  if (!view) return
+  view[NOTED] ??= new WeakMap()
+  view[NOTED].set(object, new Map([...(notedFor(context, object) ?? []), ...Object.entries(answers)]))
 }
