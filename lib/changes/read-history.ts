@@ -11,6 +11,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
+import { selectsWholeRows } from '../queryset/shown-rows.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
@@ -65,11 +66,13 @@ export async function readHistory(view: GenericView, object: Model, page: Histor
 
 /** True where the view's queryset may show something else than its rows have; what it loads with them is none of that. */
 export function makesColumns(view: GenericView): boolean {
-  return !readsWholeRows(
-    querysetOf(view)
-      .clone()
-      .clear(/^(eager|modifyGraph)/),
-  )
+  const { viewClass, resource } = view.plan
+  const query = querysetOf(view)
+    .clone()
+    .clear(/^(eager|modifyGraph)/)
+  if (readsWholeRows(query)) return false
+  if (!readsWholeRows(query.clone().clearSelect())) return true
+  return !selectsWholeRows(query, { name: viewClass.name, model: resource.model })
 }
 
 /** What is recorded of the object, and is neither kept from the caller nor masked. */

@@ -26,6 +26,15 @@ export function computedColumns(query: AnyQueryBuilder, options: ShowingOptions)
   return columns.filter((column) => isComputed(column, items)).map(({ property }) => property)
 }
 
+/**
+ * True where a query selects each column of its table as it is, whatever it selects besides.
+ * @throws {ConfigurationError} it selects an expression without a name
+ */
+export function selectsWholeRows(query: AnyQueryBuilder, options: ShowingOptions): boolean {
+  const items = selectedItems(query.toKnexQuery() as Building, query, options)
+  return [...options.model.columns.values()].every(({ writtenName }) => items.get(writtenName)?.isOwn === true)
+}
+
 function isComputed({ writtenName }: Column, items: ReadonlyMap<string, Item>): boolean {
   return items.get(writtenName)?.isOwn === false
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import type Koa from 'koa'
-import { knexSnakeCaseMappers, Model } from 'objection'
+import { knexSnakeCaseMappers, Model, type QueryBuilder } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   type Changes,
@@ -1255,6 +1255,25 @@ describe('a history', () => {
     expect((await chosen.send('GET', '/books/1/history')).json).toEqual([])
     await database.knex('books').update({ title: 'Other' })
     expect((await chosen.send('GET', '/books/1/history')).status).toBe(404)
+  })
+
+  it.each<[string, number, (books: QueryBuilder<Book>) => unknown]>([
+    ['a join, and all columns', 200, (books) => books.leftJoinRelated('author').select('books.*')],
+    ['a name for more', 200, (books) => books.select('books.*', Book.raw('upper(title) as loud'))],
+    ['a column that has the name of another one', 500, (books) => books.select('books.*', 'secret as title')],
+    ['some columns', 500, (books) => books.select('books.id', 'title', 'price')],
+    ['all columns, which a hook changes', 500, (books) => books.select('books.*').runAfter((found) => found)],
+  ])('of a queryset that selects %s is %i', async (_, status, select) => {
+    class Selecting extends Historic {
+      override getQueryset() {
+        return select(Book.query()) as never
+      }
+    }
+    const [author] = await database.knex('authors').insert({ name: 'Jane' }).returning('id')
+    await database.knex('books').insert({ title: 'Emma', author_id: author.id })
+    const own = await serveBooks(Selecting)
+    const history = await own.send('GET', '/books/1/history')
+    expect([history.status, own.reported.length]).toEqual([status, status === 500 ? 1 : 0])
   })
 
   it('shows no field that the view does not choose for the caller', async () => {
