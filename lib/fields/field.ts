@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isShared, ownCopy } from '../kernel/own-copy.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
@@ -203,6 +204,7 @@ function isContextDefault(given: unknown): given is ContextDefault {
   return typeof (given as { resolve?: unknown } | null | undefined)?.resolve === 'function'
 }
 
+described(SerializerField)
 takesOptions<FieldOptions>(SerializerField, {
   readOnly: 'boolean',
   writeOnly: 'boolean',

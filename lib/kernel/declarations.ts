@@ -2,6 +2,7 @@
 import { ConfigurationError } from './errors.js'
 import { type Kinds, wrongKind } from './kinds.js'
 import { nearMiss } from './near-miss.js'
+import { hasOptions } from './option-kinds.js'
 
 /** A class whose statics and methods describe it. */
 type Described = abstract new () => object
@@ -84,6 +85,27 @@ export function checkDeclarations(owner: object, calls: readonly string[] = []):
     refuseMisspeltMethod(one, ours, isCalled)
   }
   checked.add(owner)
+}
+
+/**
+ * Checks what a policy was made with: what a class of ours reads is a property of the instance.
+ * @throws {ConfigurationError} one is written in another way, or as a static
+ */
+export function checkProperties(made: object): void {
+  const own: unknown = made.constructor
+  const above = typeof own === 'function' ? (Object.getPrototypeOf(own) as Described) : undefined
+  // nothing of the application's is made once more
+  if (typeof own !== 'function' || !above || !hasOptions(above)) return
+  const known = namesSet(above)
+  const check = (name: string, said: string, value: unknown) => {
+    const meant = known.includes(name) ? name : nearMiss(name, known, () => 0)
+    if (meant === undefined || value === (made as Record<string, unknown>)[meant]) return
+    throw new ConfigurationError(`${own.name}: nobody reads ${said}; write ${meant} = …`)
+  }
+  for (const [name, value] of Object.entries(made)) check(name, name, value)
+  for (const name of Object.getOwnPropertyNames(own)) {
+    if (!(EVERYWHERE.has(name) || name in above)) check(name, `static ${name}`, staticOf(own, name))
+  }
 }
 
 /** What the statics of a class are, by name. */

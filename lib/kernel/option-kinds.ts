@@ -18,6 +18,11 @@ export function takesOptions<Own extends object = {}, Inherited extends object =
   optionsOf.set(made, { ...kindsOf(Object.getPrototypeOf(made) as object), ...kinds })
 }
 
+/** True for a class of ours that has options. */
+export function hasOptions(made: object): boolean {
+  return optionsOf.has(made)
+}
+
 /** The options of a class, those of the classes above it included. */
 export function kindsOf(made: object | null): Kinds {
   for (let one = made; one; one = Object.getPrototypeOf(one) as object | null) {

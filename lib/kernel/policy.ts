@@ -1,5 +1,5 @@
 /** Lists of policies: each a class where its defaults suit, or an instance. */
-import { checkDeclarations } from './declarations.js'
+import { checkDeclarations, checkProperties } from './declarations.js'
 import { ConfigurationError } from './errors.js'
 
 /** A policy: a class without required options, or an instance. */
@@ -34,10 +34,11 @@ function isClass<T>(entry: Policy<T>): entry is new () => T {
   return typeof entry === 'function' && entry.prototype !== undefined
 }
 
-/** @throws {ConfigurationError} the policy's class has a method that nobody calls, and is nearly named as one of ours */
+/** @throws {ConfigurationError} the policy has a method or a property that nobody uses, and is nearly named as one of ours */
 function checkClass(where: string, policy: object): void {
   try {
     checkDeclarations(policy.constructor)
+    checkProperties(policy)
   } catch (error) {
     throw error instanceof ConfigurationError ? new ConfigurationError(`${where}: ${error.message}`) : error
   }

@@ -6,7 +6,7 @@ import { HiddenField } from '../fields/own-value-fields.js'
 import { checkDeclarations, nameAnonymous } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkOptions } from '../kernel/option-kinds.js'
-import type { SerializerClass } from './contract.js'
+import type { AnySerializer, SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { methodOf } from './hooks.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -26,9 +26,16 @@ export function checkSerializer(serializer: SerializerClass, seen = new Set<Seri
   serializer.checkFields()
 }
 
+/** What is shown is written at once. @throws {ConfigurationError} it would be a promise, which is shown as `{}` */
+function checkOutput(where: string, shown: Pick<AnySerializer | SerializerField, 'toRepresentation'>): void {
+  if (Object.prototype.toString.call(shown.toRepresentation) !== '[object AsyncFunction]') return
+  throw new ConfigurationError(`${where}: toRepresentation() is asynchronous; return the value, at once`)
+}
+
 /** Checks what one class declares. @throws {ConfigurationError} */
 export function checkDeclaredFields(serializer: SerializerClass): void {
   checkDeclarations(serializer)
+  checkOutput(serializer.name, serializer.prototype as AnySerializer)
   const readOnly = new Set(serializer.readOnlyFieldNames())
   for (const [name, field] of declaredFieldsOf(serializer)) {
     checkField(`${serializer.name}: declaredFields.${name}`, field)
@@ -45,7 +52,9 @@ export function checkDeclaredFields(serializer: SerializerClass): void {
 /** @throws {ConfigurationError} an option is unknown, of another kind, or contradicts another */
 export function checkField(where: string, field: SerializerField): void {
   const { name } = field.constructor
+  checkDeclarations(field.constructor)
   checkOptions(`${where}: ${name}`, field.constructor, field.options)
+  checkOutput(`${where}: ${name}`, field)
   checkContradictions(`${where}: ${name}`, field.options)
   if (field instanceof ArrayField) {
     const { child } = field.options as { readonly child: unknown }

@@ -86,6 +86,7 @@ export function withoutHidden(serializer: AnySerializer, shown: unknown, object:
   const { fields } = serializer.plan
   const { context } = serializer
   if (serializer.showsByPlan || typeof shown !== 'object' || shown === null) return shown
+  if (isThenable(shown)) throw promised(serializer, 'toRepresentation', shown)
   const hidden = new Map(
     fields.flatMap((bound) => (isReadableAt(bound, object, context) ? [] : [[bound.name, bound] as const])),
   )
@@ -127,13 +128,15 @@ function representRelated(serializer: AnySerializer, bound: BoundField, field: R
 function callMethod(serializer: AnySerializer, method: string, object: object): unknown {
   const compute = (serializer as unknown as Record<string, (object: object) => unknown>)[method]
   const value = compute?.call(serializer, object)
-  if (isThenable(value)) {
-    if (value instanceof Promise) value.catch(() => undefined)
-    throw new Error(
-      `${serializer.constructor.name}.${method}() returned a promise: output is synchronous; load what it needs in getQueryset()`,
-    )
-  }
+  if (isThenable(value)) throw promised(serializer, method, value)
   return value ?? null
+}
+
+function promised(serializer: AnySerializer, method: string, value: unknown): Error {
+  if (value instanceof Promise) value.catch(() => undefined)
+  return new Error(
+    `${serializer.constructor.name}.${method}() returned a promise: output is synchronous; load what it needs in getQueryset()`,
+  )
 }
 
 /** A promise, or a query: awaiting one would run it. */

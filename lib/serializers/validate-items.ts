@@ -3,6 +3,7 @@
 import type { RelatedField } from '../fields/related-field.js'
 import { runValidators } from '../fields/run-validators.js'
 import { ValidationError } from '../kernel/errors.js'
+import { isRecord } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { guardFields, guardOf } from './guard-fields.js'
@@ -232,7 +233,11 @@ function runObjectHook(serializer: AnySerializer, item: Item): Promise<void> | u
 
 function runObjectMethod(serializer: AnySerializer, item: Item): Promise<void> | undefined {
   const keep = (value: unknown) => {
-    if (value !== undefined) item.value = value as Record<string, unknown>
+    if (value === undefined) return
+    if (!isRecord(value)) {
+      throw new Error(`${serializer.constructor.name}: validate() returned no object; return the data, or nothing`)
+    }
+    item.value = value
   }
   const refuse = (error: unknown) => {
     if (!(error instanceof ValidationError)) throw error

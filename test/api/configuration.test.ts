@@ -40,6 +40,7 @@ import {
   ScopedRateThrottle,
   SearchFilter,
   Serializer,
+  SerializerField,
   SerializerMethodField,
   ServerCursorPagination,
   SessionAuthentication,
@@ -354,6 +355,28 @@ const SPELLING: Row[] = [
     'Filter: nobody calls filterQuerySet(); did you mean filterQueryset()?',
   ],
   [
+    'page_size of a paginator',
+    () =>
+      viewWith({
+        paginationClass: class Small extends PageNumberPagination {
+          page_size = 2
+        },
+      }),
+    'PersonViewSet.paginationClass: Small: nobody reads page_size; write pageSize = …',
+  ],
+  [
+    'a static rate, which would limit nobody',
+    () =>
+      viewWith({
+        throttleClasses: [
+          class Burst extends AnonRateThrottle {
+            static rate = '1/minute'
+          },
+        ],
+      }),
+    'PersonViewSet.throttleClasses[0]: Burst: nobody reads static rate; write rate = …',
+  ],
+  [
     'getCachekey()',
     () => viewWith({ throttleClasses: [Address] }),
     'Address: nobody calls getCachekey(); did you mean getCacheKey()?',
@@ -448,6 +471,20 @@ const SERIALIZERS: Row[] = [
     'readOnlyFields names "boss_id", a HiddenField',
   ],
   [
+    'asynchronous output',
+    () => {
+      class Delayed extends ModelSerializer<Person> {
+        static override model = Person
+        static override fields = ['name']
+        override async toRepresentation(person: Person) {
+          return super.toRepresentation(person)
+        }
+      }
+      return viewWith({ serializerClass: Delayed })
+    },
+    'Delayed: toRepresentation() is asynchronous',
+  ],
+  [
     'a field that is only written, and read-only',
     serialized({ declaredFields: { name: new StringField({ writeOnly: true }) }, readOnlyFields: ['name'] }),
     'readOnlyFields names "name", which is writeOnly',
@@ -459,7 +496,24 @@ const SERIALIZERS: Row[] = [
   ],
 ]
 
+class Shouted extends SerializerField {
+  to_internal_value(value: unknown) {
+    return value
+  }
+}
+class Later extends SerializerField {
+  override async toRepresentation(value: unknown) {
+    return value
+  }
+}
+
 const FIELDS: Row[] = [
+  [
+    'to_internal_value()',
+    option(new Shouted()),
+    'Shouted: nobody calls to_internal_value(); did you mean toInternalValue()?',
+  ],
+  ['asynchronous output', option(new Later()), 'declaredFields.name: Later: toRepresentation() is asynchronous'],
   [
     'StringField',
     option(new StringField(loose({ maxLenght: 3 }))),

@@ -306,6 +306,17 @@ describe('validation', () => {
     await expect(refused(broken, { title: 'x' })).rejects.toThrow(TypeError)
   })
 
+  it('is an error where validate() returns what is no object', async () => {
+    for (const returned of [null, [{ title: 'x' }], true]) {
+      class Wrong extends BookSerializer {
+        override validate() {
+          return returned
+        }
+      }
+      await expect(refused(Wrong, { title: 'x' })).rejects.toThrow('Wrong: validate() returned no object')
+    }
+  })
+
   it('tells what all validators of a field and of its items have found', async () => {
     const refuse = (message: string) => () => {
       throw new ValidationError(message)
@@ -528,6 +539,18 @@ describe('output', () => {
         expect(() => make(Wrong, { obj }).data).toThrow('.getLabel() returned a promise: output is synchronous')
       })
       expect(texts).toEqual([])
+    }
+  })
+
+  it('is no promise of toRepresentation(), of one object or a list', async () => {
+    class Later extends BookSerializer {
+      override toRepresentation(object: Book) {
+        return Promise.resolve(super.toRepresentation(object))
+      }
+    }
+    const obj = await book()
+    for (const options of [{ obj }, { obj: [obj], many: true }]) {
+      expect(() => make(Later, options).data).toThrow('Later.toRepresentation() returned a promise')
     }
   })
 
