@@ -56,6 +56,7 @@ export const DETAILS = {
   referenced: ['Object is referenced by other objects.'],
   throttled: ['Request was throttled. Retry after {wait} seconds'],
   too_many_cursors: ['Maximum {max} concurrent server cursors per user'],
+  too_many_parameters: ['Give at most {max} parameters.'],
   unavailable: ['Service temporarily unavailable'],
   unsupported_media_type: ['Unsupported media type'],
   validation_failed: ['Validation failed'],
