@@ -4,6 +4,7 @@ import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serveViews } from '../support/views.js'
 
 const Note = table('notes')
 class NoteSerializer extends modelSerializer(Note, { fields: ['id', 'owner'] }) {}
@@ -76,4 +77,19 @@ it.each([
   const { length } = client.reported
   expect((await client.send(method, path, method === 'PATCH' ? { owner: 'me' } : undefined)).status).toBe(500)
   expect(String(client.reported.at(length))).toContain('ByRequest: getQueryset() was set on a view while it answers')
+})
+
+it('a getObject() that finds nothing is 404, for all that the path names', async () => {
+  class Found extends modelViewSet(Note, { serializerClass: NoteSerializer }) {
+    override async getObject() {
+      return (await this.getQueryset().findById(Number(this.ctx.params['id']))) as never
+    }
+  }
+  const served = await serveViews({ found: Found })
+  expect((await served.get('/found/1')).json).toEqual({ id: 1, owner: 'me' })
+  for (const method of ['GET', 'PATCH', 'PUT', 'DELETE']) {
+    const { status } = await served.send(method, '/found/99', method.startsWith('P') ? { owner: 'me' } : undefined)
+    expect([method, status]).toEqual([method, 404])
+  }
+  expect(served.reported).toEqual([])
 })

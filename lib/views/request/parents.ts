@@ -21,7 +21,7 @@ import { namesIn } from '../../queryset/where-keys.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import type { ForcedValues } from '../../serializers/contract.js'
 import { isDetail } from '../actions.js'
-import type { GenericView } from '../generic-view.js'
+import { foundObject, type GenericView } from '../generic-view.js'
 import { keyOnPath, lookedUp, lookupOf } from '../steps/read-object.js'
 import type { View } from '../view.js'
 import { type ParentKey, parentKeyOf } from './parent-key.js'
@@ -234,7 +234,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
 }
 
 async function find(parent: GenericView, related: readonly Column[] | undefined): Promise<object> {
-  if (parent.plan.resource.overrides.has('getObject')) return parent.getObject()
+  if (parent.plan.resource.overrides.has('getObject')) return foundObject(parent)
   const lookup = lookupOf(parent)
   const query = lookup.query()
   if (!query.hasSelects() && parent.plan.isPlain) {

@@ -10,7 +10,7 @@ import { changedInput, holdNested, readableOperations } from '../../serializers/
 import type { BoundField } from '../../serializers/contract.js'
 import { type Merging, mergedInput } from '../../serializers/merged-input.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import type { GenericView } from '../generic-view.js'
+import { foundObject, type GenericView } from '../generic-view.js'
 import { inputSerializerOf } from './input-serializer.js'
 import { refuseUnknownNames } from './refuse-unknown-names.js'
 import { askReadable } from './represent.js'
@@ -32,7 +32,7 @@ async function applyToShown(view: GenericView, found: object): Promise<object> {
   const { serializer } = mergingOf(view, found)
   const operations = readableOperations(readOperations(view.body.data), serializer.plan)
   const holds = await holdNested(serializer, [found], (bound) => operations.some((one) => writes(one, bound)))
-  const object = holds ? ((await view.getObject()) as object) : found
+  const object = holds ? await foundObject(view) : found
   const merging = mergingOf(view, object)
   const parser = view.plan.policies.parsers.find((one) => one instanceof JsonPatchParser)
   await askReadable(view, [object])

@@ -16,7 +16,7 @@ import { positionColumn } from '../../queryset/keyset.js'
 import { toldOf } from '../../queryset/row-answers.js'
 import type { OrderTerm } from '../../queryset/total-order.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
-import { type GenericView, knexOf } from '../generic-view.js'
+import { foundObject, type GenericView, knexOf } from '../generic-view.js'
 import { encloseObject } from '../request/enclose.js'
 import { rendererOf } from '../request/respond.js'
 
@@ -62,11 +62,11 @@ export async function readVersionOf(view: GenericView, { key, values }: ObjectLo
 
 /** The object, its version known. */
 export async function getVersionedObject(view: GenericView): Promise<object> {
-  const object = (await view.getObject()) as object
+  const object = await foundObject(view)
   if (view.plan.viewClass.concurrency === null || ROW_VERSION.get(view.ctx) !== undefined) return object
   // a getObject() of the application's has read it: once more, so that it is not older than its version
   await readNewVersion(view, object)
-  return view.getObject() as Promise<object>
+  return foundObject(view)
 }
 
 /** Refuses a request for another version than the one there is (RFC 9110 section 13.1.1). @throws ApiError 412 */

@@ -13,7 +13,7 @@ import { isHeld } from '../../queryset/held-rows.js'
 import { spelling } from '../../queryset/key-rows.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import { writeLogOf } from '../../serializers/write-log.js'
-import type { GenericView } from '../generic-view.js'
+import { foundObject, type GenericView } from '../generic-view.js'
 import { refusesLocks, transactionOf } from '../request/in-view-transaction.js'
 import { applyBody } from './apply-body.js'
 import { checkRowWrite } from './check-row-write.js'
@@ -31,7 +31,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
   checkTransaction(view)
   view.holds = true
   try {
-    const found = (await view.getObject()) as object
+    const found = await foundObject(view)
     const object = view.plan.resource.overrides.has('getObject') ? await holdChosen(view, found) : found
     // a lookup by a column that is not unique has read no version
     if (view.plan.viewClass.concurrency !== null && ROW_VERSION.get(view.ctx) === undefined)
@@ -107,7 +107,7 @@ async function holdChosen(view: GenericView, chosen: object): Promise<object> {
     if (!texts) throw new NotFound()
     noteVersion(view, texts)
     held = keyOf(own)
-    object = (await view.getObject()) as object
+    object = await foundObject(view)
   }
   throw new Conflict(CHANGED)
 }
