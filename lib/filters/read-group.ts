@@ -20,6 +20,9 @@ import { type AskedRelation, askedRelationsOf } from './relations/asked-relation
 import { countOf, existsRelated, ofRelated } from './relations/related-condition.js'
 import { type AskedCondition, anyOf, type Within } from './sub-queries.js'
 
+/** The most characters that a group looks for within texts: where one is not found, the next is looked for. */
+const MOST_SOUGHT = 1_000
+
 /** A group whose conditions were read. */
 export interface ReadGroup extends AskedCondition {
   /** Costs the database as much as a search. */
@@ -42,6 +45,8 @@ export function readGroup(
 class GroupReader {
   readonly errors: string[] = []
   expensive = false
+  /** Characters that were looked for within texts. */
+  #sought = 0
   readonly #fields = new UnknownNames('field')
   readonly #relations = new UnknownNames('relation')
   readonly #lookups = new UnknownLookups()
@@ -78,7 +83,13 @@ class GroupReader {
     }
     const condition = this.#attempt(valueAt, () => filter.read(value, this.#caller))
     if (!condition) return NOTHING
-    if (condition.expensive) this.expensive = true
+    if (condition.expensive) {
+      this.expensive = true
+      const before = this.#sought
+      this.#sought += value.length
+      if (before <= MOST_SOUGHT && this.#sought > MOST_SOUGHT)
+        this.#refuse(valueAt, `Give at most ${MOST_SOUGHT} characters to look for within texts.`)
+    }
     return condition
   }
 

@@ -183,6 +183,14 @@ describe('what is no group', () => {
     expect(await refused(many(51))).toEqual([expect.stringMatching(/^Character \d+: Give at most 50 conditions\.$/)])
     expect(await found(`grouped?${group(`title="${'a'.repeat(8_192 - 8)}"`)}`)).toEqual([])
     expect(await refused(`title="${'a'.repeat(8_193 - 8)}"`)).toEqual(['Give at most 8192 characters.'])
+    const sought = (count: number) =>
+      `or(${Array(count)
+        .fill(`title__icontains=${'a'.repeat(100)}`)
+        .join()})`
+    expect(await found(`grouped?${group(sought(10))}`)).toEqual([])
+    expect(await refused(sought(12))).toEqual([
+      'Character 1201: Give at most 1000 characters to look for within texts.',
+    ])
     expect(await refused('('.repeat(4_000))).toHaveLength(1)
     expect(await refused('"'.repeat(4_000))).toHaveLength(1)
     expect(await refused(`title="${'\\"'.repeat(1_500)}`)).toEqual(['Character 7: The quotation mark is not closed.'])
