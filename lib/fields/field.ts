@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isShared, ownCopy } from '../kernel/own-copy.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
@@ -195,9 +196,18 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
 }
 
 function defaultOf(given: unknown): (context: SerializerContext) => unknown {
-  if (typeof given === 'function') return () => (given as () => unknown)()
-  if (isContextDefault(given)) return (context) => given.resolve(context)
+  if (typeof given === 'function') return () => atOnce((given as () => unknown)())
+  if (isContextDefault(given)) return (context) => atOnce(given.resolve(context))
   return isShared(given) ? () => ownCopy(given) : () => given
+}
+
+/** @throws {ConfigurationError} the default is a promise, which would be stored as `{}` */
+function atOnce(value: unknown): unknown {
+  if (!(value instanceof Promise)) return value
+  value.catch(() => undefined)
+  throw new ConfigurationError(
+    'a default is a promise; give what is there at once, or set the value in performCreate()',
+  )
 }
 
 function isContextDefault(given: unknown): given is ContextDefault {

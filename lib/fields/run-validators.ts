@@ -1,5 +1,5 @@
 /** Runs the `validators` of a field or a serializer, and reports all that they find. */
-import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { joined } from '../kernel/given-codes.js'
 import { askSchema, isStandardSchema, type StandardSchema, toGivenErrors } from '../kernel/standard-schema.js'
 import type { SerializerContext, Validator } from './field.js'
@@ -20,7 +20,7 @@ export async function runValidators(
     const isSchema = isStandardSchema(validator)
     try {
       if (isSchema) value = await parse(validator, value)
-      else await validator(value as never, context)
+      else refuseFalse(await validator(value as never, context))
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error
       found.push(error)
@@ -30,6 +30,12 @@ export async function runValidators(
   const [first] = found
   if (first) throw found.length === 1 ? first : new ValidationError(found.map(({ errors }) => errors).reduce(merge))
   return value
+}
+
+/** @throws {ConfigurationError} a validator says no in a way that nobody hears */
+function refuseFalse(said: unknown): void {
+  if (said === false)
+    throw new ConfigurationError('a validator returned false, which refuses nothing; throw a ValidationError')
 }
 
 async function parse(schema: StandardSchema, value: unknown): Promise<unknown> {

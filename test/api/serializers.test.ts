@@ -349,6 +349,15 @@ describe('validation', () => {
     expect(seen).toEqual([context, {}])
   })
 
+  it('tells of a validator that says no by what it returns, as nobody would hear it', async () => {
+    for (const isEven of [(n: number) => n % 2 === 0, async (n: number) => n % 2 === 0]) {
+      const validators = [isEven as (n: number) => void]
+      const Even = variant(BookSerializer, { fields: ['n'], extraKwargs: { n: { validators } } })
+      await expect(refused(Even, { n: 3 })).rejects.toThrow('a validator returned false')
+      expect(await refused(Even, { n: 4 })).toBeUndefined()
+    }
+  })
+
   it('of a partial update needs only what is sent, and applies no default', async () => {
     const Defaults = variant(BookSerializer, { extraKwargs: { n: { default: () => 5 }, isbn: { default: 'none' } } })
     const whole = make(Defaults, { inputData: { title: 'x' } })
@@ -845,6 +854,13 @@ describe('a default that is a list or an object', () => {
     const list: unknown[] = []
     expect(new JSONField({ default: () => list }).defaultFor({})).toBe(list)
     expect(new HiddenField({ default: new CurrentUserDefault() }).defaultFor({ user: { id: 7 } })).toBe(7)
+  })
+
+  it('is an error where a function makes a promise of it', () => {
+    const later = async () => 'x'
+    for (const made of [later, { resolve: later }, () => Promise.reject(new Error('x'))]) {
+      expect(() => new StringField({ default: made }).defaultFor({})).toThrow('a default is a promise')
+    }
   })
 })
 
