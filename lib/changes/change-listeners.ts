@@ -1,21 +1,30 @@
 /** Change stream listeners, told of changes of what their lists show: the same is asked once for all callers with the same conditions. */
 
 import { eventText } from '../http/event-stream.js'
-import { forEachAtOnce, Gate } from '../kernel/at-once.js'
+import { forEachAtOnce } from '../kernel/at-once.js'
 import { writeJson } from '../kernel/json-numerals.js'
-import { getOrInsert } from '../kernel/maps.js'
+import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { type ChangeFeed, PAGE } from './change-feed.js'
-import { isBehind, type Position, positionText, shownBy } from './position.js'
+import {
+  commonPosition,
+  isBehind,
+  missedAt,
+  type Position,
+  positionAfter,
+  positionText,
+  shownBy,
+  shownByEither,
+} from './position.js'
 import { currentSnapshot, type FoundChange, isLast, type NewChanges, selectNew } from './select-changes.js'
 import { VisibleChanges } from './visible-changes.js'
 
-/** How many statements ask at the same time what groups of callers see, and how many of those who came back what they missed. */
+/** How many statements ask at the same time what groups of callers see. */
 const AT_ONCE = 4
 /** The most groups that one statement asks for. */
 const MOST_TOGETHER = 100
-/** How often those who hear of nothing are told how far they came, in milliseconds. */
-const BEAT = 15_000
+/** How often those who hear of nothing are told how far they came: in milliseconds, and behind how many changes. */
+const BEAT = { milliseconds: 15_000, changes: 1_000 }
 
 /** Who listens. */
 export interface Listener {
@@ -29,44 +38,61 @@ export interface Listener {
   end(): void
 }
 
-/** Those with the same conditions; never empty while it is known. */
+/** Those with the same conditions. */
 type Group = ReadonlySet<Listener>
+
+/** Where somebody is who has missed changes, and what those are told meanwhile who have not. */
+interface Behind {
+  readonly at: Position
+  readonly meanwhile: Bell[]
+}
+
+/** What somebody knows besides what the feed has read. */
+interface Known {
+  readonly snapshot: string
+  /** It was told where that is: a snapshot of the moment never is, see `currentSnapshot()`. */
+  readonly isTold: boolean
+}
+
+/** What the group of a listener was asked, and answered. */
+type TellGroup = (group: Group, seen: ReadonlySet<FoundChange>) => void
 
 /** The listeners of one database in this process. */
 export class ChangeListeners {
   readonly #feed: ChangeFeed
   readonly #groups = new Map<string, Set<Listener>>()
-  /** What those are told who still read what they have missed. */
-  readonly #backlogs = new Map<Listener, Bell[]>()
-  /** Of those who came while the feed was behind: a snapshot of what they know already. */
-  readonly #known = new Map<Listener, string>()
-  /** Those who have lost a process come back all at once. */
-  readonly #catchingUp = new Gate(AT_ONCE)
+  /** Those who came back, until they know what they have missed. */
+  readonly #behind = new Map<Listener, Behind>()
+  /** Of those who are further than the feed: what they know already. */
+  readonly #known = new Map<Listener, Known>()
+  #isCatchingUp = false
   #beat: NodeJS.Timeout | undefined
   /** Behind what everybody was told. */
   #position: Position | undefined
+  /** How many changes were read since all were told how far they came. */
+  #unsaid = 0
   readonly #take = (found: NewChanges, from: Position) => this.#tell(found, from)
 
   constructor(feed: ChangeFeed) {
     this.#feed = feed
   }
 
-  /** Tells a listener of what is committed from now on; of what it has missed by `catchUp()`, where it has come to `since`. */
+  /** Tells a listener of what is committed from now on; and before of what it has missed, where it has come to `since`. */
   async add(listener: Listener, since: Position | undefined): Promise<void> {
     const { group } = listener.visible
     getOrInsert(this.#groups, group, () => new Set()).add(listener)
-    if (since) this.#backlogs.set(listener, [])
-    this.#beat ??= setInterval(() => this.#sendBeat(), BEAT).unref()
+    // what is read for others meanwhile was read before it is for this one
+    if (since) this.#behind.set(listener, { at: since, meanwhile: [] })
+    this.#beat ??= setInterval(() => this.#sendBeat(), BEAT.milliseconds).unref()
     const position = await this.#feed.follow(this.#take)
     this.#position ??= position
-    if (since) return
+    if (since) {
+      void this.#catchUp()
+      return
+    }
     listener.send(eventText({ id: positionText(this.#position) }))
     const snapshot = await currentSnapshot(this.#feed.knex)
-    if (this.#hears(listener)) this.#known.set(listener, snapshot)
-  }
-
-  #hears(listener: Listener): boolean {
-    return this.#groups.get(listener.visible.group)?.has(listener) === true
+    if (this.#groups.get(group)?.has(listener)) this.#known.set(listener, { snapshot, isTold: false })
   }
 
   remove(listener: Listener): void {
@@ -74,7 +100,7 @@ export class ChangeListeners {
     const own = this.#groups.get(group)
     own?.delete(listener)
     if (own?.size === 0) this.#groups.delete(group)
-    this.#backlogs.delete(listener)
+    this.#behind.delete(listener)
     this.#known.delete(listener)
     if (this.#groups.size > 0) return
     clearInterval(this.#beat)
@@ -83,97 +109,128 @@ export class ChangeListeners {
     this.#feed.leave(this.#take)
   }
 
-  /** Tells a listener what it has missed, and then what came meanwhile that it does not know yet. */
-  catchUp(listener: Listener, since: Position): Promise<void> {
-    return this.#catchingUp.run(() => this.#catchUp(listener, since))
-  }
-
-  async #catchUp(listener: Listener, since: Position): Promise<void> {
-    let from = since
-    for (let isEnd = false; !isEnd; ) {
-      if (!this.#hears(listener)) return
-      const found = await selectNew(this.#feed.knex, from, PAGE)
-      const own = found.changes.filter(({ model }) => model === listener.model)
-      const bells = bellsOf(listener, await listener.visible.of(own), { found, from, made: new Map() })
-      listener.send(textOf(bells))
-      isEnd = isLast(from, found.position)
-      from = found.position
+  /**
+   * Tells those who came back what they have missed. Who has lost a process comes back at once with all others: what they go on
+   * with is read once for all who are in the same snapshot, which soon is one for all.
+   */
+  async #catchUp(): Promise<void> {
+    if (this.#isCatchingUp) return
+    this.#isCatchingUp = true
+    while (this.#behind.size > 0) {
+      const parts = groupBy(this.#behind.keys(), (listener) => this.#behind.get(listener)?.at.next?.snapshot)
+      for (const part of parts.values()) await this.#readOn(part).catch(() => this.#end(part))
     }
-    const told = this.#backlogs.get(listener)
-    // it has left meanwhile
-    if (!told) return
-    this.#backlogs.delete(listener)
-    this.#known.set(listener, from.last)
-    listener.send(eventText({ id: positionText(from) }))
-    this.#send(listener, told)
+    this.#isCatchingUp = false
   }
 
-  #send(listener: Listener, bells: readonly Bell[]): void {
-    const known = this.#known.get(listener)
-    const shows = known === undefined ? undefined : shownBy(known)
-    const fresh = shows ? bells.filter(({ transaction }) => !shows(transaction)) : bells
-    listener.send(textOf(fresh))
+  async #readOn(listeners: readonly Listener[]): Promise<void> {
+    const waiting = listeners.filter((listener) => this.#behind.has(listener))
+    if (waiting.length === 0) return
+    const from = commonPosition(waiting.map((listener) => (this.#behind.get(listener) as Behind).at))
+    const found = await selectNew(this.#feed.knex, from, PAGE)
+    const groups = [...groupBy(waiting, ({ visible }) => visible.group).values()].map((group) => new Set(group))
+    const all = new Map<Group, ReadonlySet<FoundChange>>()
+    await this.#ask(groups, found, (group, seen) => all.set(group, seen))
+    const reading = { found, from, made: new Map<string, Bell>() }
+    for (const group of groups) for (const listener of group) this.#goOn(listener, all.get(group) ?? [], reading)
+  }
+
+  #goOn(listener: Listener, seen: Iterable<FoundChange>, reading: Reading): void {
+    const behind = this.#behind.get(listener)
+    // it has left meanwhile
+    if (!behind) return
+    const { found, from } = reading
+    const { at, meanwhile } = behind
+    const missed = bellsOf(listener, [...seen].filter(missedAt(at)), reading)
+    const reached = positionAfter(at, found.position)
+    const text = textOf(missed, at.last) + eventText({ id: positionText(reached) })
+    if (!isLast(from, found.position)) {
+      this.#behind.set(listener, { at: reached, meanwhile })
+      listener.send(text)
+      return
+    }
+    this.#behind.delete(listener)
+    const known = { snapshot: reached.last, isTold: true }
+    this.#known.set(listener, known)
+    listener.send(text + unknownText(meanwhile, known))
+  }
+
+  /** Who connects again says how far it came, and misses nothing. */
+  #end(listeners: Iterable<Listener>): void {
+    for (const listener of listeners) {
+      this.#behind.delete(listener)
+      listener.end()
+    }
   }
 
   async #tell(found: NewChanges, from: Position): Promise<void> {
-    await forEachAtOnce(this.#partsOf(found), AT_ONCE, (groups) => this.#tellGroups(groups, found, from))
+    this.#unsaid += found.changes.length
+    // before what is new: a client that is sent much has not read it at once
+    if (this.#unsaid > BEAT.changes) this.#sendBeat()
+    const made = new Map<string, Bell>()
+    await this.#ask([...this.#groups.values()], found, (group, seen) => {
+      const [first] = group
+      const bells = first ? bellsOf(first, seen, { found, from, made }) : []
+      if (bells.length === 0) return
+      const bytes = Buffer.from(textOf(bells))
+      for (const listener of group) this.#ring(listener, bells, bytes)
+    })
     this.#position = found.position
     const { last } = found.position
-    for (const [listener, known] of this.#known) if (isBehind(known, last)) this.#known.delete(listener)
+    for (const [listener, { snapshot }] of this.#known) if (isBehind(snapshot, last)) this.#known.delete(listener)
   }
 
-  /** The groups that listen to what has changed: those together that one statement can ask for. */
-  #partsOf({ changes }: NewChanges): readonly (readonly Group[])[] {
-    const models = new Set(changes.map(({ model }) => model))
+  /** Asks for groups what they see of changes: for those together that one statement can ask for. */
+  async #ask(groups: readonly Group[], found: NewChanges, tell: TellGroup): Promise<void> {
+    const models = groupBy(found.changes, ({ model }) => model)
     const parts = new Map<object, Group[][]>()
-    for (const group of this.#groups.values()) {
+    for (const group of groups) {
       const [first] = group
       if (!first || !models.has(first.model)) continue
-      const kind = first.visible.together ?? first.visible
-      const own = getOrInsert(parts, kind, () => [])
+      const own = getOrInsert(parts, first.visible.together ?? first.visible, () => [])
       const last = own.at(-1)
       if (last && last.length < MOST_TOGETHER) last.push(group)
       else own.push([group])
     }
-    return [...parts.values()].flat()
+    await forEachAtOnce([...parts.values()].flat(), AT_ONCE, (part) => this.#askTogether(part, models, tell))
   }
 
-  async #tellGroups(groups: readonly Group[], found: NewChanges, from: Position): Promise<void> {
-    const firsts = groups.flatMap((group) => [...group].slice(0, 1))
-    const [{ model }] = firsts as [Listener]
-    const own = found.changes.filter((change) => change.model === model)
-    try {
-      const seen = await VisibleChanges.ofAll(
-        firsts.map(({ visible }) => visible),
-        own,
-      )
-      const made = new Map<string, Bell>()
-      for (const [index, group] of groups.entries()) {
-        const bells = bellsOf(firsts[index] as Listener, seen[index] as ReadonlySet<FoundChange>, { found, from, made })
-        if (bells.length === 0) continue
-        const bytes = Buffer.from(textOf(bells))
-        for (const listener of group) this.#ring(listener, bells, bytes)
-      }
-    } catch {
-      // one of them may be wrong for all
-      if (groups.length > 1) for (const group of groups) await this.#tellGroups([group], found, from)
-      // who connects again says how far it came, and misses nothing
-      else for (const group of groups) for (const listener of group) listener.end()
+  async #askTogether(
+    all: readonly Group[],
+    models: ReadonlyMap<string, readonly FoundChange[]>,
+    tell: TellGroup,
+  ): Promise<void> {
+    // the last one of a group may have left while others were asked
+    const groups = all.filter(({ size }) => size > 0)
+    const firsts = groups.map((group) => [...group][0] as Listener)
+    const visible = firsts.map((first) => first.visible)
+    const changes = models.get(firsts[0]?.model ?? '') ?? []
+    const seen = await VisibleChanges.ofAll(visible, changes).catch(() => undefined)
+    if (seen) {
+      for (const [index, group] of groups.entries()) tell(group, seen[index] as ReadonlySet<FoundChange>)
+      return
     }
+    // one of them may be wrong for all
+    if (groups.length > 1) for (const group of groups) await this.#askTogether([group], models, tell)
+    else for (const group of groups) this.#end(group)
   }
 
   #ring(listener: Listener, bells: readonly Bell[], bytes: Buffer): void {
-    const backlog = this.#backlogs.get(listener)
-    if (backlog) backlog.push(...bells)
-    else if (this.#known.has(listener)) this.#send(listener, bells)
-    else listener.send(bytes)
+    const behind = this.#behind.get(listener)
+    const known = this.#known.get(listener)
+    if (behind) behind.meanwhile.push(...bells)
+    else listener.send(known ? unknownText(bells, known) : bytes)
   }
 
   #sendBeat(): void {
     if (!this.#position) return
+    this.#unsaid = 0
     const text = eventText({ id: positionText(this.#position) })
     for (const group of this.#groups.values()) {
-      for (const listener of group) if (!this.#backlogs.has(listener)) listener.send(text)
+      for (const listener of group) {
+        // those who are further were told so
+        if (!this.#behind.has(listener) && !this.#known.get(listener)?.isTold) listener.send(text)
+      }
     }
   }
 }
@@ -181,15 +238,37 @@ export class ChangeListeners {
 /** The listeners of a feed. */
 export const listenersOf = oncePer((feed: ChangeFeed) => new ChangeListeners(feed))
 
-/** An event that tells of a change. */
+/** What is told of a change: an event. */
 interface Bell {
-  readonly text: string
+  readonly resource: string
+  readonly key: unknown
+  readonly at: Position
   readonly transaction: string
+  /** For those who know what the reading knew. */
+  readonly text: string
 }
 
-const textOf = (bells: readonly Bell[]) => bells.map(({ text }) => text).join('')
+function textAt({ resource, key: id }: Pick<Bell, 'resource' | 'key'>, at: Position): string {
+  const position = positionText(at)
+  return eventText({ id: position, data: writeJson({ resource, id, position }) as string })
+}
 
-/** What was read, and the events that are made of it already, by their resources and changes. */
+/** Events, as they are for those who know besides what a snapshot shows. */
+function textOf(bells: readonly Bell[], known?: string): string {
+  const texts = bells.map((bell) => {
+    const last = known === undefined ? bell.at.last : shownByEither(bell.at.last, known)
+    return last === bell.at.last ? bell.text : textAt(bell, { ...bell.at, last })
+  })
+  return texts.join('')
+}
+
+function unknownText(bells: readonly Bell[], { snapshot, isTold }: Known): string {
+  const shows = shownBy(snapshot)
+  const unknown = bells.filter(({ transaction }) => !shows(transaction))
+  return textOf(unknown, isTold ? snapshot : undefined)
+}
+
+/** What was read, and what is told of it already, by resources and changes. */
 interface Reading {
   readonly found: NewChanges
   readonly from: Position
@@ -198,18 +277,16 @@ interface Reading {
 
 function bellsOf(
   { visible, resource }: Listener,
-  seen: ReadonlySet<FoundChange>,
+  seen: Iterable<FoundChange>,
   { found: { position }, from, made }: Reading,
 ): readonly Bell[] {
   const snapshot = from.next?.snapshot ?? position.next?.snapshot ?? position.last
   const bellOf = (change: FoundChange): Bell => {
-    const id = positionText({ last: from.last, next: { snapshot, id: change.id } })
-    const data = writeJson({ resource, id: visible.shownKey(change), position: id }) as string
-    return { text: eventText({ id, data }), transaction: change.transaction }
+    const bell = { resource, key: visible.shownKey(change) }
+    const at = { last: from.last, next: { snapshot, id: change.id } }
+    return { ...bell, at, transaction: change.transaction, text: textAt(bell, at) }
   }
   return [...seen]
     .sort((one, other) => Number(one.id) - Number(other.id))
-    .map((change) => {
-      return getOrInsert(made, `${resource} ${change.id}`, () => bellOf(change))
-    })
+    .map((change) => getOrInsert(made, `${resource} ${change.id}`, () => bellOf(change)))
 }

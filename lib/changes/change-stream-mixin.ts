@@ -129,8 +129,6 @@ async function listen(view: GenericView, visible: VisibleChanges): Promise<{ str
     ended()
     throw error
   }
-  // what fails from now on ends the stream: the client connects again
-  if (from) listeners.catchUp(listener, from).catch(() => stream.end())
   return { stream, ended }
 }
 

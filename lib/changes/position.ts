@@ -61,6 +61,45 @@ export function shownBy(snapshot: string): (transaction: string) => boolean {
   }
 }
 
+/** What all of these show. */
+function shownByAll(snapshots: readonly string[]): string {
+  const all = snapshots.map(partsOf)
+  const end = all.map((one) => one.end).reduce((one, other) => (one < other ? one : other))
+  const running = new Set(all.flatMap((one) => one.running.filter((number) => number < end)))
+  return textOf(end, [...running].sort(ascending))
+}
+
+/** What either of two shows. */
+export function shownByEither(one: string, other: string): string {
+  return one === other
+    ? one
+    : snapshotAfter(one, { snapshot: other, newest: String(partsOf(other).end - 1n), own: null })
+}
+
+/** Behind what one reading goes on for all of these positions, which are in the same snapshot, or in none: it finds what any of them has missed. */
+export function commonPosition(positions: readonly Position[]): Position {
+  const last = shownByAll([...new Set(positions.map((one) => one.last))])
+  const [next] = positions
+    .flatMap(({ next }) => (next ? [next] : []))
+    .sort((one, other) => Number(one.id) - Number(other.id))
+  return { last, next }
+}
+
+/** Where somebody is who had come to a position, and has read what there is up to another one behind a `commonPosition()`. */
+export function positionAfter({ last, next }: Position, read: Position): Position {
+  if (!read.next) return { last: shownByEither(last, read.last) }
+  return { last, next: next && Number(next.id) > Number(read.next.id) ? next : read.next }
+}
+
+/** Tells of changes that were found behind a `commonPosition()` whether this one of the positions has missed them. */
+export function missedAt({
+  last,
+  next,
+}: Position): (change: { readonly id: string; readonly transaction: string }) => boolean {
+  const isShown = shownBy(last)
+  return ({ id, transaction }) => !isShown(transaction) && (next === undefined || Number(id) > Number(next.id))
+}
+
 /** What a reading has seen. */
 export interface Seen {
   readonly snapshot: string
@@ -86,8 +125,10 @@ export function snapshotAfter(last: string, { snapshot, newest, own }: Seen): st
     ...before.running.filter((number) => !isShown(number)),
     ...nowRunning.filter((number) => number >= before.end && number < end),
   ]
-  return `${running[0] ?? end}:${end}:${running.join()}`
+  return textOf(end, running)
 }
+
+const textOf = (end: bigint, running: readonly bigint[]) => `${running[0] ?? end}:${end}:${running.join()}`
 
 const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 const ascending = (one: bigint, other: bigint): number => (one < other ? -1 : one > other ? 1 : 0)

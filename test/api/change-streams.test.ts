@@ -330,6 +330,123 @@ describe('a stream', () => {
     expect(ids(await again.hear(6))).toEqual(ids(second.events.slice(3)))
   })
 
+  it('goes on for many who come back at once, each where it was, and tells each of them of each change once', async () => {
+    const random = new Random(seed)
+    const many: ChangeStreamOptions = { perCaller: 100 }
+    const own = new APIRouter()
+      .register(
+        'books',
+        class extends BookViewSet {
+          static override changeStream = many
+        },
+      )
+      .register(
+        'own',
+        class extends OwnBooks {
+          static override changeStream = many
+        },
+        'own',
+      )
+    await own.prepare()
+    const { port } = await serveApp(asUser, own.routes())
+    const caller = { 'X-User': '1' }
+    const open = (path: string, id = '') => openEvents(port, path, { ...caller, ...(id && { 'Last-Event-ID': id }) })
+    const record = (trx: Knex | Knex.Transaction, count: number, owner: number) =>
+      trx.raw(
+        `insert into koa_viewsets_changes (model, key, action, was)
+           select 'books', key::text, 'x', jsonb_build_object('id', key, 'author_id', ?::int, 'deleted_at', null)
+             from generate_series(1, ?::int) n, lateral (select 10 * ?::int + n % 9 as key) k`,
+        [owner, count, owner],
+      )
+    /** Transactions that commit later than others that began after them. */
+    const late: Knex.Transaction[] = []
+    const change = async (count: number) => {
+      if (random.chance(0.3)) {
+        const trx = await database.knex.transaction()
+        await record(trx, count, 1)
+        late.push(trx)
+      } else await record(database.knex, count, 1 + random.below(2))
+      if (late.length > 0 && random.chance(0.5)) await late.splice(random.below(late.length), 1)[0]?.commit()
+      await database.knex.raw('notify koa_viewsets_changes')
+    }
+    const changeOf = (event: { readonly data: any }) => event.data.position.split(';').at(-1) as string
+    /** What was heard before each of these streams, and by it. */
+    interface Heard {
+      readonly path: string
+      readonly before: readonly string[]
+      readonly events: EventSource
+    }
+    const begin = await lastChange()
+    let streams: Heard[] = []
+    for (const path of ['/books/changes', '/own/changes']) {
+      const events = await open(path)
+      streams.push({ path, before: [], events })
+    }
+    for (let round = 0; round < 3; round++) {
+      for (let index = 0; index < 12; index++) await change(1 + random.below(3))
+      if (round === 1) await change(700)
+      await Promise.all(late.splice(0).map((trx) => trx.commit()))
+      await database.knex.raw('notify koa_viewsets_changes')
+      const { rows } = await database.knex.raw('select id, was from koa_viewsets_changes where id > ? order by id', [
+        begin,
+      ])
+      const expected: Record<string, string[]> = {
+        '/books/changes': rows.map(({ id }: any) => String(id)),
+        '/own/changes': rows.filter(({ was }: any) => was.author_id === 1).map(({ id }: any) => String(id)),
+      }
+      for (const { path, before, events } of streams) {
+        const all = expected[path] as string[]
+        await events.hear(all.length - before.length)
+        const heard = [...before, ...events.events.map(changeOf)]
+        expect(heard.sort((one, other) => Number(one) - Number(other))).toEqual(all)
+      }
+      // each of them goes on behind some events of an earlier stream, as if it had ended there
+      const places = Array.from({ length: 12 }, () => {
+        const stream = random.pick(streams)
+        return { ...stream, place: 1 + random.below(stream.events.events.length) }
+      })
+      const changing = (async () => {
+        for (let index = 0; index < 12; index++) await change(1 + random.below(3))
+      })()
+      streams = await Promise.all(
+        places.map(async ({ path, before, events, place }) => {
+          const heard = events.events.slice(0, place)
+          return {
+            path,
+            before: [...before, ...heard.map(changeOf)],
+            events: await open(path, heard.at(-1)?.data.position),
+          }
+        }),
+      )
+      await changing
+    }
+    await Promise.all(late.map((trx) => trx.rollback()))
+  })
+
+  it('tells nobody what another one is told who has left while others were asked', async () => {
+    class Slow extends BookViewSet {
+      override getQueryset() {
+        return Book.query(this.knex)
+          .withSchema('public')
+          .whereRaw(`pg_sleep(0.2) is not null and ${this.ctx.get('X-User')} > 0`)
+      }
+    }
+    const own = new APIRouter().register('slow', Slow).register('own', OwnBooks, 'own')
+    await own.prepare()
+    const { port } = await serveApp(asUser, own.routes())
+    const open = (path: string, user: number) => openEvents(port, `${path}/changes`, { 'X-User': String(user) })
+    // more than are asked at the same time
+    for (const user of [1, 2, 3, 4]) await open('/slow', user)
+    const [first, second, third] = [await open('/own', 1), await open('/own', 2), await open('/own', 3)]
+    await database.knex.transaction((trx) =>
+      recordChange(trx, { model: 'books', key: 5, action: 'x', was: { id: 5, author_id: 3, deleted_at: null } }),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    first?.close()
+    expect(ids((await third?.hear(1)) ?? [])).toEqual([5])
+    expect(second?.events).toEqual([])
+  })
+
   it.each([
     'x',
     '1',
