@@ -51,7 +51,7 @@ function positionsOf({ changes, snapshots }: History, random: Random): readonly 
 
 /** The next page behind a position, and where it ends; its snapshot is one of the last moments. */
 function readOn(history: History, from: Position, limit: number): { found: readonly Change[]; read: Position } {
-  const snapshot = from.next?.snapshot ?? (history.snapshots.at(-1) as string)
+  const snapshot = from.next?.snapshot ?? history.snapshots.at(-1) ?? ''
   const known = readAt(history, from)
   const isShown = shownBy(snapshot)
   const fresh = history.changes.filter(({ id, transaction }) => isShown(transaction) && !known.includes(id))
