@@ -40,13 +40,17 @@ export function accountOf(ctx: Context): string | undefined {
   return finderOf(ctx)?.userKind !== undefined ? userKey(ctx) : idText(ctx.state['user'])
 }
 
-/** The `id` of a user as a text; undefined for anybody else. @throws {ConfigurationError} it has the text of any other object */
+/** The `id` of a user as a text; undefined for anybody else. @throws {ConfigurationError} others may have the same text */
 function idText(user: unknown): string | undefined {
   const id = userId(user)
-  const text = id === undefined ? undefined : `${id as string | number}`
-  if (typeof id !== 'object' || text !== '[object Object]') return text
+  if (id === undefined || id === '') return undefined
+  if (typeof id === 'string' || typeof id === 'bigint') return `${id}`
+  const hasText = typeof id === 'number' || (typeof id === 'object' && 'toString' in (id as object))
+  const text = hasText ? `${id as number}` : ''
+  if (text !== '' && text !== 'NaN' && !text.startsWith('[object ')) return text
+  const kind = typeof id === 'object' ? 'an object' : text || `a ${typeof id}`
   throw new ConfigurationError(
-    'ctx.state.user: its id is an object, by which no user is told from another one; give a string, a number, or an object with a toString() of its own',
+    `ctx.state.user: its id is ${kind}, by which no user is told from another one; give a string, a number, or an object with a toString() of its own`,
   )
 }
 

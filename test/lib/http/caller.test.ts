@@ -44,6 +44,21 @@ describe('callerOf', () => {
     })
   })
 
+  it.each([
+    [Number.NaN, 'NaN'],
+    [Promise.resolve(7), 'an object'],
+    [Object.create(null), 'an object'],
+    [() => 7, 'a function'],
+    [Symbol('7'), 'a symbol'],
+    [true, 'a boolean'],
+  ])('is nobody whose id is one that others have, too: %o', (id, kind) => {
+    expect(() => of({ id })).toThrow(`ctx.state.user: its id is ${kind}, by which no user is told from another one`)
+  })
+
+  it('is the address of whose id is an empty text', () => {
+    expect(of({ id: '' })).toEqual({ kind: 'ip', address: '203.0.113.7' })
+  })
+
   it('is the user, or the address of anybody else', () => {
     expect(of({ id: 7 })).toEqual({ kind: 'user', id: '7' })
     expect(of({ id: 7, isAnonymous: true })).toEqual({ kind: 'ip', address: '203.0.113.7' })
