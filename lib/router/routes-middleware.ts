@@ -93,18 +93,18 @@ export class TracedRoutes {
 function makeLayer({ path, operations }: Endpoint): TracedLayer {
   const [first] = operations.values()
   const answerRoute: Answer = (ctx) => ((ctx as Answered)[ANSWER] as Answer)(ctx)
-  return {
-    path,
-    name: first?.name,
-    methods: [...operations.keys()],
-    stack: [answerRoute],
-    // what @koa/router reads of a layer when another router is to contain it
-    get paramNames(): never {
-      throw new ConfigurationError(
-        'APIRouter: routes() is a middleware of an application; write app.use(api.routes()), or api.mount(router) for a @koa/router',
-      )
-    },
-  } as TracedLayer
+  const layer = { path, name: first?.name, methods: [...operations.keys()], stack: [answerRoute] }
+  for (const name of OF_ROUTERS) Object.defineProperty(layer, name, { get: refuseToNest })
+  return layer
+}
+
+/** What routers read of a layer of another router that is nested in them: koa-router 7 moves it, or only puts it among its own. */
+const OF_ROUTERS = ['paramNames', 'setPrefix', 'match']
+
+function refuseToNest(): never {
+  throw new ConfigurationError(
+    'APIRouter: routes() is a middleware of an application; write app.use(api.routes()), or api.mount(router) for a @koa/router',
+  )
 }
 
 /** The middleware of `routes()`. */

@@ -183,3 +183,11 @@ it('a @koa/router is told that routes() is no router to be nested', () => {
     'APIRouter: routes() is a middleware of an application; write app.use(api.routes()), or api.mount(router) for a @koa/router',
   )
 })
+
+it.each([
+  ['moves it below a path', 'setPrefix'],
+  ['asks it for a path', 'match'],
+])('koa-router 7 is told so where it %s', (_does, name) => {
+  const layer = api.routes().router.stack[0] as unknown as Record<string, (path: string) => unknown>
+  expect(() => layer[name]?.('/v1')).toThrow('APIRouter: routes() is a middleware of an application')
+})
