@@ -2,7 +2,7 @@
 import { rememberChallengers } from '../http/answer-error.js'
 import { finderOf, rememberFinder } from '../http/challenges.js'
 import type { Context } from '../http/context.js'
-import { described } from '../kernel/declarations.js'
+import { described, insteadOf } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 
 /**
@@ -73,6 +73,8 @@ export abstract class BaseAuthentication {
 }
 
 described(BaseAuthentication)
+
+insteadOf(BaseAuthentication, { authenticateHeader: 'set challenge' })
 
 /**
  * Tries each scheme in order; the first that knows the caller sets `ctx.state.user` and `ctx.state.auth`. Where none does,

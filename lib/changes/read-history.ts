@@ -19,7 +19,7 @@ import { findOwnReadable } from '../serializers/limited-fields.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { isReadableAt } from '../serializers/readable-at.js'
 import { isBuiltIn } from '../views/built-in.js'
-import type { GenericView } from '../views/generic-view.js'
+import { type GenericView, serializerClassOf } from '../views/generic-view.js'
 import { querysetOf } from '../views/steps/visible-query.js'
 import { keyTexts } from './change-log.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
@@ -123,7 +123,7 @@ function shownNames(
 /** The fields that the view chooses to show this caller; undefined where it shows all callers the same. */
 function chosenNames(view: GenericView): ReadonlySet<string> | undefined {
   if (isBuiltIn(view, 'getSerializerClass')) return undefined
-  return new Set(serializerPlan(view.getSerializerClass()).readable.map(({ name }) => name))
+  return new Set(serializerPlan(serializerClassOf(view)).readable.map(({ name }) => name))
 }
 
 function leading(owner: ModelClass, { name, model }: { readonly name: string; readonly model: ModelClass }) {

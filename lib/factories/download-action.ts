@@ -10,6 +10,7 @@ import { isRecord } from '../kernel/records.js'
 import { attachment } from '../renderers/csv-renderer.js'
 import { FileRenderer } from '../renderers/file-renderer.js'
 import { showsOf } from '../serializers/plan.js'
+import { serializerClassOf } from '../views/generic-view.js'
 import { lookedUp } from '../views/steps/read-object.js'
 import { representFound } from '../views/steps/represent.js'
 import { visibleQuery } from '../views/steps/visible-query.js'
@@ -63,7 +64,7 @@ async function download(view: GenericViewSet, column: string, storage: UploadSto
   await view.loadRelated([object])
   await view.checkObjectPermissions(object)
   const shown = await representFound(view, object)
-  const names = showsOf(view.getSerializerClass(), column)
+  const names = showsOf(serializerClassOf(view), column)
   // what is hidden or masked has no URL to follow
   const isShown = isRecord(shown) && names.some(({ name }) => [shown[name]].flat().includes(storage.url(key)))
   const file = isShown ? await storage.open?.(key) : undefined

@@ -50,9 +50,25 @@ class ChoiceSet {
     return this.#values.has(number) ? number : value
   }
 
+  /**
+   * A default is stored as it is, and shown where the document has choices only.
+   * @throws ConfigurationError it is a value, or has one, that is none of the choices
+   */
+  checkDefault(field: object, { default: given, validators = [] }: FieldOptions): void {
+    // what checks may make another value of
+    if (validators.length > 0) return
+    const odd = [given].flat().find((one) => isPlain(one) && !this.#values.has(one))
+    if (odd !== undefined) throw optionError(field, `default ${quote(odd)} is none of its choices; give one of them`)
+  }
+
   fromText(text: string): Choice {
     return this.#byText.get(text) ?? text
   }
+}
+
+/** True for a value that is stored as it is given, and is not null. */
+function isPlain(value: unknown): boolean {
+  return ['string', 'number', 'boolean', 'bigint'].includes(typeof value)
 }
 
 export interface ChoiceFieldOptions extends FieldOptions {
@@ -62,7 +78,7 @@ export interface ChoiceFieldOptions extends FieldOptions {
 
 /**
  * A value that is one of `choices`.
- * @throws ConfigurationError when there are no choices
+ * @throws ConfigurationError when there are no choices, or the default is none of them
  * @example status: new ChoiceField({ choices: ['draft', 'open'], default: 'draft' })
  */
 export class ChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldOptions> extends SerializerField<
@@ -74,6 +90,7 @@ export class ChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldO
   constructor(options: ClosedOptions<Options, ChoiceFieldOptions>) {
     super(options)
     this.#choices = new ChoiceSet(this, options.choices)
+    if (this.toInternalValue === ChoiceField.prototype.toInternalValue) this.#choices.checkDefault(this, options)
   }
 
   override toInternalValue(value: unknown): Options['choices'][number] {
@@ -107,7 +124,7 @@ export interface MultipleChoiceFieldOptions extends ChoiceFieldOptions {
 /**
  * Several of `choices`. Values given twice are taken once, in the order they first appear.
  * In a form the name is repeated, or its text is a JSON array.
- * @throws ConfigurationError when there are no choices
+ * @throws ConfigurationError when there are no choices, or the default has a value that is none of them
  */
 export class MultipleChoiceField<
   const Options extends MultipleChoiceFieldOptions = MultipleChoiceFieldOptions,
@@ -117,6 +134,8 @@ export class MultipleChoiceField<
   constructor(options: ClosedOptions<Options, MultipleChoiceFieldOptions>) {
     super(options)
     this.#choices = new ChoiceSet(this, options.choices)
+    if (this.toInternalValue === MultipleChoiceField.prototype.toInternalValue)
+      this.#choices.checkDefault(this, options)
   }
 
   override toInternalValue(value: unknown): Options['choices'][number][] {

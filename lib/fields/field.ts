@@ -2,7 +2,7 @@
 
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
-import { described } from '../kernel/declarations.js'
+import { described, insteadOf } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isShared, ownCopy } from '../kernel/own-copy.js'
@@ -215,6 +215,12 @@ function isContextDefault(given: unknown): given is ContextDefault {
 }
 
 described(SerializerField)
+
+insteadOf(SerializerField, {
+  runValidation: 'override toInternalValue(value)',
+  getAttribute: 'give the option source, or declare a SerializerMethodField',
+  getDefault: 'give the option default',
+})
 takesOptions<FieldOptions>(SerializerField, {
   readOnly: 'boolean',
   writeOnly: 'boolean',

@@ -2,7 +2,7 @@
 
 import { type Context, type QueryParameters, queryOf } from '../http/context.js'
 import type { IDContext } from '../ids/codec.js'
-import { described } from '../kernel/declarations.js'
+import { described, insteadOf } from '../kernel/declarations.js'
 import type { ApiError } from '../kernel/errors.js'
 import { emptyListOf } from '../kernel/once-per.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -159,6 +159,11 @@ export abstract class BaseFilter {
 }
 
 described(BaseFilter)
+
+insteadOf(BaseFilter, {
+  getSchemaFields: 'override parameters(settings)',
+  getSchemaOperationParameters: 'override parameters(settings)',
+})
 
 /** True for a backend that says all it does by `read`. */
 export function isDescribed(backend: BaseFilter): boolean {

@@ -28,8 +28,8 @@ const descriptions = new WeakMap<object, Description>()
 /** Statics that mean nothing without one of our classes, by name. */
 const exclusive = new Map<string, { readonly family: Family; readonly to: string }>()
 
-/** Names that nothing reads or calls, and what says here what another framework says by them. */
-const replaced = new Map<Family | undefined, Advice>()
+/** Names that nothing reads or calls, by the class of ours, and what says here what another framework says by them. */
+const replaced = new WeakMap<object, Advice>()
 
 /** Classes without mistakes. */
 const checked = new WeakSet<object>()
@@ -57,9 +57,9 @@ export function exclusiveTo(to: string, family: Family, kinds: Kinds): void {
   for (const name of Object.keys(kinds)) exclusive.set(name, { family, to })
 }
 
-/** Refuses statics and methods by names that Django REST framework knows, where they would mean nothing. */
-export function insteadOf(family: Family, names: Advice): void {
-  replaced.set(family, names)
+/** Refuses statics and methods of a class by names that Django REST framework knows, where they would mean nothing. */
+export function insteadOf(made: object, names: Advice): void {
+  replaced.set(made, names)
 }
 
 /**
@@ -153,7 +153,7 @@ function nameOf(owner: object): string {
 
 /** A name by which another framework says what is said otherwise here, such as permissions that nobody would ask. */
 function refuseReplaced(one: object, ours: readonly object[], isCalled: (name: string) => boolean): void {
-  const known = Object.assign({}, ...ours.map((made) => replaced.get(descriptions.get(made)?.family))) as Advice
+  const known = Object.assign({}, ...ours.map((made) => replaced.get(made))) as Advice
   const methods = Object.getOwnPropertyNames((one as Described).prototype).filter((name) => !isCalled(name))
   for (const name of [...Object.getOwnPropertyNames(one), ...methods]) {
     const meant = Object.hasOwn(known, name) ? name : nearMiss(name, Object.keys(known), () => 0)

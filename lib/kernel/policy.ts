@@ -1,6 +1,7 @@
 /** Lists of policies: each a class where its defaults suit, or an instance. */
 import { checkDeclarations, checkProperties } from './declarations.js'
 import { ConfigurationError } from './errors.js'
+import { type Kinds, wrongKind } from './kinds.js'
 
 /** A policy: a class without required options, or an instance. */
 export type Policy<T> = T | (new () => T)
@@ -11,22 +12,34 @@ interface Settling {
   settle?(where: string): void
 }
 
+/** What a policy must have: a method, and perhaps properties. */
+type Contract<T> = (keyof T & string) | { readonly method: keyof T & string; readonly properties: Kinds }
+
 /** A list of policies. */
 export type Policies<T> = readonly Policy<T>[]
 
 /**
  * The instance that an entry stands for.
- * @param has a method that it must have
+ * @param has what it must have
  * @throws {ConfigurationError} it is no such policy
  */
-export function resolvePolicy<T extends object>(where: string, entry: Policy<T>, has: keyof T & string): T {
+export function resolvePolicy<T extends object>(where: string, entry: Policy<T>, has: Contract<T>): T {
   const policy: (T & Settling) | undefined = isClass(entry) ? new entry() : entry
-  if (typeof policy?.[has] === 'function') {
+  const method: keyof T & string = typeof has === 'string' ? has : has.method
+  if (typeof policy?.[method] === 'function') {
     checkClass(where, policy)
+    if (typeof has !== 'string') checkKindsOf(where, policy, has.properties)
     policy.settle?.(where)
     return policy
   }
-  throw new ConfigurationError(`${where}: has no method ${has}(); give a class or an instance of the right kind`)
+  throw new ConfigurationError(`${where}: has no method ${method}(); give a class or an instance of the right kind`)
+}
+
+function checkKindsOf(where: string, policy: object, properties: Kinds): void {
+  for (const [name, kind] of Object.entries(properties)) {
+    const wrong = wrongKind((policy as Record<string, unknown>)[name], kind)
+    if (wrong !== undefined) throw new ConfigurationError(`${where}: ${policy.constructor.name}: ${name} ${wrong}`)
+  }
 }
 
 /** False for an arrow function, and one that is async, such as middleware. */
@@ -46,14 +59,10 @@ function checkClass(where: string, policy: object): void {
 
 /**
  * The instances that a list stands for, made once when a view is registered.
- * @param has a method that every entry must have
+ * @param has what every entry must have
  * @throws {ConfigurationError} an entry is no such policy
  */
-export function resolvePolicies<T extends object>(
-  where: string,
-  list: Policies<T>,
-  has: keyof T & string,
-): readonly T[] {
+export function resolvePolicies<T extends object>(where: string, list: Policies<T>, has: Contract<T>): readonly T[] {
   if (!Array.isArray(list)) throw new ConfigurationError(`${where}: give a list`)
   return list.map((entry: Policy<T>, position) => resolvePolicy(`${where}[${position}]`, entry, has))
 }

@@ -5,6 +5,7 @@ import { planOf } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import { serializerClassOf } from '../views/generic-view.js'
 import type { Components } from './components.js'
 
 export interface OperationOptions {
@@ -41,7 +42,7 @@ function openView({ view, route, method }: Operation, version: string | undefine
 function serializerOf(view: APIView): SerializerClass | undefined {
   if (!(view instanceof GenericAPIView)) return undefined
   try {
-    return view.getSerializerClass()
+    return serializerClassOf(view)
   } catch {
     return view.viewClass.serializerClass ?? undefined
   }

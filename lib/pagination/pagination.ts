@@ -2,7 +2,7 @@
 
 import type { ParameterDescription } from '../filters/filter.js'
 import type { Context } from '../http/context.js'
-import { described } from '../kernel/declarations.js'
+import { described, insteadOf } from '../kernel/declarations.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import type { ListSource } from './list-source.js'
@@ -113,3 +113,10 @@ export abstract class BasePagination {
 }
 
 described(BasePagination)
+
+insteadOf(BasePagination, {
+  paginateQueryset: 'override paginate(source, request)',
+  getPaginatedResponse: 'override paginate(source, request)',
+  getPaginatedResponseSchema: 'override describePage(item)',
+  getPageSize: 'set pageSize and maxPageSize',
+})

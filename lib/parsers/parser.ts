@@ -63,6 +63,9 @@ export interface Parser {
   accept(ctx: Context, body: unknown, asked?: AskedForm): ParsedBody
 }
 
+/** What parsers must have. */
+export const PARSER = { method: 'parse', properties: { mediaTypes: 'names' } } as const
+
 /** What JSON may have. */
 export interface JsonLimits {
   /** The most levels of objects and arrays. */

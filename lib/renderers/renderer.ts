@@ -32,6 +32,12 @@ export abstract class BaseRenderer {
 
 described(BaseRenderer)
 
+/** What renderers must have. */
+export const RENDERER = {
+  method: 'render',
+  properties: { mediaType: 'name', format: 'name', contentType: 'name' },
+} as const
+
 /**
  * Sets body, `Content-Type` and what other headers the renderer has.
  * @throws {ConfigurationError} the renderer answers by a promise, which would be sent as `{}`

@@ -1,6 +1,7 @@
 /** Checks input and writes output, one object or a list of them. */
 
 import type { SerializerContext, Validator } from '../fields/field.js'
+import { begin } from '../kernel/begun-work.js'
 import { described, insteadOf } from '../kernel/declarations.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
@@ -174,7 +175,11 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
    * `extra` is laid over the validated data.
    * @throws {Error} before a successful `isValid()`
    */
-  async save(extra: Readonly<Record<string, unknown>> = {}): Promise<T> {
+  save(extra: Readonly<Record<string, unknown>> = {}): Promise<T> {
+    return begin(this, this.#save(extra))
+  }
+
+  async #save(extra: Readonly<Record<string, unknown>>): Promise<T> {
     const data: unknown = this.validatedData
     const objects = this.obj === undefined ? undefined : ([this.obj].flat() as T[])
     const items = [data].flat().map((item) => withValues(item as Record<string, unknown>, extra))
@@ -304,7 +309,7 @@ described(
   belongsToField,
 )
 
-insteadOf('serializer', {
+insteadOf(Serializer, {
   toInternalValue: 'write validate(data), or a field class with a toInternalValue() of its own',
   runValidation: 'write validate(data)',
   getFields: 'name the fields in static fields and declaredFields; rules say who sees which',

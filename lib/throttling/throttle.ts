@@ -1,7 +1,7 @@
 /** Throttles: their contract. */
 
 import type { Context } from '../http/context.js'
-import { described } from '../kernel/declarations.js'
+import { described, insteadOf } from '../kernel/declarations.js'
 
 /** What a throttle may know of the view it guards. */
 export interface ThrottledView {
@@ -63,3 +63,9 @@ export abstract class BaseThrottle {
 }
 
 described(BaseThrottle)
+
+insteadOf(BaseThrottle, {
+  allowRequest: 'override check(ctx, view)',
+  getIdent: 'return the caller from getCacheKey(ctx, view) of a SimpleRateThrottle',
+  getRate: 'set rate',
+})

@@ -326,7 +326,7 @@ described(
   (view: typeof APIView, name) => actionsOf(view).has(name) || Object.values(view.actions).includes(name),
 )
 
-insteadOf('view', {
+insteadOf(APIView, {
   getPermissions: 'set static permissionClasses, of the view set or of one action',
   getAuthenticators: 'set static authenticationClasses',
   getThrottles: 'set static throttleClasses, of the view set or of one action',

@@ -35,7 +35,7 @@ import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import { GenericStatics } from './generic-statics.js'
-import type { GenericView } from './generic-view.js'
+import { type GenericView, serializerClassOf } from './generic-view.js'
 import { declaredInput, inputClassOf } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { requestRows, ruledRows } from './request/request-rows.js'
@@ -270,7 +270,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
    * `getQueryset()` has loaded with them stays as it is. Where rules say of each row what may be read of it, it asks that, too.
    */
   async loadRelated(objects: readonly object[], knex: Queryable | undefined = this.trx ?? this.knex): Promise<void> {
-    const shown = this.seenClass(this.getSerializerClass())
+    const shown = this.seenClass(serializerClassOf(this))
     const taken = isSafeMethod(this.ctx.method) ? shown : this.seenClass(inputClassOf(this))
     const own = serializerPlan(shown).relations
     // what nested objects of a body change, too
@@ -303,7 +303,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** A serializer that knows this request. */
   getSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
-    const serializerClass = this.getSerializerClass()
+    const serializerClass = serializerClassOf(this)
     const forced = this.plan.parents.length > 0 ? forcedValues(this) : undefined
     return new serializerClass({ context: this.getSerializerContext(), forced, ...options }) as Serializer<M>
   }

@@ -1,8 +1,10 @@
 /** One request's generic view, as the steps of the package know it: of any model. */
 
-import { NotFound } from '../kernel/errors.js'
+import { ConfigurationError, NotFound } from '../kernel/errors.js'
+import { quote } from '../kernel/quote.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import type { SerializerOptions } from '../serializers/contract.js'
+import { isSerializer } from '../serializers/check-serializer.js'
+import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericAPIView } from './generic-api-view.js'
 
@@ -30,4 +32,42 @@ export async function foundObject(view: GenericView): Promise<object> {
   const object: unknown = await view.getObject()
   if (object === undefined || object === null) throw new NotFound()
   return object
+}
+
+/** The class that `getSerializerClass()` chooses. @throws {ConfigurationError} an application's own chooses none */
+export function serializerClassOf(view: GenericView): SerializerClass {
+  const chosen: unknown = view.getSerializerClass()
+  if (!isSerializer(chosen)) throw noResult(view.viewClass.name, 'getSerializerClass', chosen)
+  return chosen
+}
+
+/** A serializer that the view makes. @throws {ConfigurationError} an application's own method makes none */
+export function serializerOf(
+  view: GenericView,
+  method: 'getSerializer' | 'getInputSerializer',
+  options?: SerializerOptions,
+): Serializer {
+  const made: unknown = view[method](options)
+  if (typeof (made as Partial<Serializer> | undefined)?.isValid === 'function') return made as Serializer
+  throw noResult(view.viewClass.name, method, made)
+}
+
+const RESULTS = {
+  getSerializerClass: 'a serializer class',
+  getSerializer: 'a serializer',
+  getInputSerializer: 'a serializer',
+} as const
+
+/** The error of a method of an application's that returns something else than its name says. */
+export function noResult(name: string, method: keyof typeof RESULTS, result: unknown): ConfigurationError {
+  // what an async function rejects with is nobody's
+  if (result instanceof Promise) void result.catch(() => undefined)
+  return new ConfigurationError(`${name}: ${method}() returned ${kindOf(result)}; return ${RESULTS[method]}, at once`)
+}
+
+function kindOf(result: unknown): string {
+  if (result instanceof Promise) return 'a promise'
+  if (typeof result === 'function') return `the class ${result.name}`
+  const { name = 'Object' } = (result as { constructor?: { name?: string } } | null | undefined)?.constructor ?? {}
+  return typeof result === 'object' && result !== null && name !== 'Object' ? `an instance of ${name}` : quote(result)
 }

@@ -1,12 +1,12 @@
 /** The serializer of bodies: the action's own, that of the class for input, or the one that shows objects, too. */
 import type { SerializerClass } from '../serializers/contract.js'
-import type { GenericView } from './generic-view.js'
+import { type GenericView, serializerClassOf } from './generic-view.js'
 import type { GenericViewClass } from './generic-view-class.js'
 
 /** The serializer class of a request's body. */
 export function inputClassOf(view: GenericView): SerializerClass {
   const { inputSerializer, viewClass } = view.plan
-  return inputSerializer ?? viewClass.inputSerializerClass ?? view.getSerializerClass()
+  return inputSerializer ?? viewClass.inputSerializerClass ?? serializerClassOf(view)
 }
 
 /** The same, as far as the class says. */

@@ -5,8 +5,9 @@ import { oncePer } from '../kernel/once-per.js'
 import { resolvePolicies, resolvePolicy } from '../kernel/policy.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import { JSONParser } from '../parsers/json-parser.js'
-import type { Parser } from '../parsers/parser.js'
+import { PARSER, type Parser } from '../parsers/parser.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
+import { RENDERER } from '../renderers/renderer.js'
 import { settleThrottles } from '../throttling/settle-throttles.js'
 import type { APIView } from './api-view.js'
 import type { GenericViewClass } from './generic-view-class.js'
@@ -40,7 +41,7 @@ export const policiesOf = oncePer((view: GovernedClass): ViewPolicies => {
 
 function resolve(view: GovernedClass): ViewPolicies {
   const where = (name: string) => `${view.name}.${name}`
-  const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, 'render')
+  const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, RENDERER)
   if (renderers.length === 0) throw new ConfigurationError(`${where('rendererClasses')}: give at least one renderer`)
   const { versioningClass, metadataClass } = view
   const permissions = resolvePolicies(where('permissionClasses'), view.permissionClasses, 'hasPermission').filter(
@@ -53,7 +54,7 @@ function resolve(view: GovernedClass): ViewPolicies {
     authentication: resolvePolicies(where('authenticationClasses'), view.authenticationClasses, 'authenticate'),
     permissions,
     throttles: settleThrottles(where('throttleClasses'), view.throttleClasses, view),
-    parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
+    parsers: resolvePolicies(where('parserClasses'), view.parserClasses, PARSER),
     form: view.askedForm(),
     metadata:
       metadataClass === null ? undefined : resolvePolicy(where('metadataClass'), metadataClass, 'determineMetadata'),

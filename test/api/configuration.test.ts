@@ -254,6 +254,23 @@ const STATICS: Row[] = [
     () => viewWith({}, { hire: action({ methods: ['POST'], serializerClass: OtherSerializer })(function hire() {}) }),
     'hire: serializerClass is OtherSerializer, of Other, and the view set is of Person; name a serializer of Person',
   ],
+  [
+    'a renderer without a Content-Type',
+    () => viewWith({ rendererClasses: [Object.assign(new JSONRenderer(), { contentType: undefined })] }),
+    'PersonViewSet.rendererClasses[0]: JSONRenderer: contentType is undefined; give a name',
+  ],
+  [
+    'a parser without media types',
+    () =>
+      viewWith({
+        parserClasses: [
+          class Plain {
+            parse() {}
+          },
+        ],
+      }),
+    'PersonViewSet.parserClasses[0]: Plain: mediaTypes is undefined; give a list of names',
+  ],
   ['responses as a list', () => viewWith({ responses: [409] }), 'static responses is [409]; give an object'],
   ['a description of no text', () => viewWith({ description: 7 }), 'static description is 7; give a text'],
   ['searchParam as null', () => viewWith({ searchParam: null }), 'static searchParam is null; give a name'],
@@ -385,6 +402,50 @@ const SPELLING: Row[] = [
     'getPermissions(), which nobody would ask',
     () => viewWith({}, { getPermissions: () => [Wrong] }),
     'PersonViewSet: getPermissions means nothing here; set static permissionClasses',
+  ],
+  [
+    'allowRequest() of a throttle',
+    () =>
+      viewWith({
+        throttleClasses: [
+          class Nightly extends AnonRateThrottle {
+            allowRequest = 1
+            allow_request() {}
+          },
+        ],
+      }),
+    'PersonViewSet.throttleClasses[0]: Nightly: allow_request means nothing here; override check(ctx, view), or rename it',
+  ],
+  [
+    'getPaginatedResponse() of a paginator',
+    () =>
+      viewWith({
+        paginationClass: class Enveloped extends PageNumberPagination {
+          getPaginatedResponse() {}
+        },
+      }),
+    'PersonViewSet.paginationClass: Enveloped: getPaginatedResponse means nothing here; override paginate(source, request)',
+  ],
+  [
+    'authenticateHeader() of a scheme',
+    () =>
+      viewWith({
+        authenticationClasses: [
+          class Signed extends TokenAuthentication {
+            authenticateHeader() {}
+          },
+        ],
+      }),
+    'Signed: authenticateHeader means nothing here; set challenge',
+  ],
+  [
+    'getAttribute() of a field',
+    declared({
+      x: new (class Loud extends StringField {
+        getAttribute() {}
+      })(),
+    }),
+    'Loud: getAttribute means nothing here; give the option source',
   ],
   ['get_permissions()', () => viewWith({}, { get_permissions: () => [Wrong] }), 'set static permissionClasses'],
   ['http_method_names', () => viewWith({ http_method_names: ['get'] }), 'set static withoutActions'],
@@ -927,6 +988,16 @@ describe('[I23] prepare() refuses', () => {
       'a forgotten return',
       () => viewWith({}, { getQueryset() {} }),
       'PersonViewSet: its queryset is no query but undefined; return Model.query()',
+    ],
+    [
+      'an instance in place of a serializer class',
+      () => viewWith({}, { getSerializerClass: () => new OtherSerializer() }),
+      'PersonViewSet: getSerializerClass() returned an instance of OtherSerializer; return a serializer class, at once',
+    ],
+    [
+      'an asynchronous choice of a serializer class',
+      () => viewWith({}, { getSerializerClass: async () => serializerWith({}) }),
+      'PersonViewSet: getSerializerClass() returned a promise',
     ],
     [
       'a generated field that is only written, of a source that is only read: it would be shown',

@@ -1,5 +1,5 @@
 /** What an application overrides is found wherever a class can have it, and is never passed over. */
-import { APIRouter, type ModelViewSet, modelSerializer, modelViewSet, table } from 'koa-viewsets'
+import { APIRouter, BulkCreateMixin, type ModelViewSet, modelSerializer, modelViewSet, table } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
@@ -42,7 +42,7 @@ let client: Client
 
 beforeAll(async () => {
   database = await createDatabase({
-    schema: `create table notes (id serial primary key, owner text); insert into notes (owner) values ('me'), ('her')`,
+    schema: `create table notes (id serial primary key, owner text check (owner || '' <> 'nobody')); insert into notes (owner) values ('me'), ('her')`,
   })
   Model.knex(database.knex)
   const api = new APIRouter()
@@ -91,5 +91,52 @@ it('a getObject() that finds nothing is 404, for all that the path names', async
     const { status } = await served.send(method, '/found/99', method.startsWith('P') ? { owner: 'me' } : undefined)
     expect([method, status]).toEqual([method, 404])
   }
+  expect(served.reported).toEqual([])
+})
+
+it.each([
+  [
+    'getSerializerClass',
+    () => new NoteSerializer(),
+    'an instance of NoteSerializer; return a serializer class, at once',
+  ],
+  ['getSerializer', async () => new NoteSerializer(), 'a promise; return a serializer, at once'],
+  ['getInputSerializer', () => undefined, 'undefined; return a serializer, at once'],
+])('a %s() that returns something else is told', async (name, returned, message) => {
+  class Odd extends modelViewSet(Note, { serializerClass: NoteSerializer }) {}
+  // what only a request can tell
+  const odd = function (this: ModelViewSet) {
+    return this.ctx.method === '' ? undefined : returned()
+  }
+  Object.assign(Odd.prototype, { [name]: odd })
+  const served = await serveViews({ odd: Odd })
+  expect((await served.send('POST', '/odd', { owner: 'me' })).status).toBe(500)
+  expect(String(served.reported[0])).toBe(`ConfigurationError: Odd: ${name}() returned ${message}`)
+})
+
+it('what hooks begin and do not wait for is done before the answer', async () => {
+  class Hasty extends modelViewSet(Note, { serializerClass: NoteSerializer, mixins: [BulkCreateMixin] }) {
+    override async performCreate(serializer: NoteSerializer) {
+      void serializer.save()
+    }
+    override async performUpdate(serializer: NoteSerializer) {
+      void serializer.save()
+    }
+    override async performDestroy(note: InstanceType<typeof Note>) {
+      void super.performDestroy(note)
+    }
+  }
+  const served = await serveViews({ hasty: Hasty })
+  const made = await served.send('POST', '/hasty', { owner: 'it' })
+  expect([made.status, made.json['owner']]).toEqual([201, 'it'])
+  const path = `/hasty/${made.json['id']}`
+  expect((await served.send('PATCH', path, { owner: 'us' })).json['owner']).toBe('us')
+  expect((await served.send('PATCH', path, { owner: 'nobody' })).status).toBe(400)
+  expect((await served.send('POST', '/hasty/bulk', [{ owner: 'one' }, { owner: 'two' }])).json).toMatchObject([
+    { owner: 'one' },
+    { owner: 'two' },
+  ])
+  expect((await served.send('DELETE', path)).status).toBe(204)
+  expect((await served.get(path)).status).toBe(404)
   expect(served.reported).toEqual([])
 })

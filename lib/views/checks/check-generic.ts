@@ -28,7 +28,7 @@ import { resourceOf } from '../resource.js'
 import { checkExpandable } from '../steps/selection.js'
 import { checkConcurrency } from './check-concurrency.js'
 import { checkAggregates, checkDialect, checkPaginator, checkParameters, poolSizeOf } from './check-lists.js'
-import { checkOwnQueryset } from './check-queryset.js'
+import { checkChosenSerializer, checkOwnQueryset } from './check-queryset.js'
 import { checkRelations } from './check-relations.js'
 import { checkOwners, checkSoftDelete, declareSoftDelete } from './check-rows.js'
 import { checkStreamPool, checkStreams } from './check-streams.js'
@@ -109,6 +109,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   await checkConcurrency(view, database)
   checkStreamPool(view, poolSizeOf(view))
   checkOwnQueryset(view)
+  checkChosenSerializer(view)
   warnOfUnreadNames(view)
   warnOfListRules(view)
   checkOwners(view)

@@ -1,4 +1,4 @@
-/** What can be wrong with the query that a view works on, whatever the request (promise I23). */
+/** What can be wrong with the query that a view works on, and the serializer it chooses, whatever the request (promise I23). */
 
 import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError } from '../../kernel/errors.js'
@@ -9,9 +9,10 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { schemaOf } from '../../queryset/schema-of.js'
 import { computedColumns } from '../../queryset/shown-rows.js'
+import { isSerializer } from '../../serializers/check-serializer.js'
 import { planOf } from '../action-plan.js'
 import { isBuiltIn } from '../built-in.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, noResult } from '../generic-view.js'
 import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.js'
 
 /**
@@ -22,7 +23,7 @@ import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.j
 export function checkOwnQueryset(view: RelatedViewClass): void {
   if (isBuiltIn(view.prototype, 'getQueryset') && view.queryset === null) return
   const { name } = view
-  const query = queryWithoutRequest(view)
+  const query = askWithoutRequest(view, 'getQueryset')
   if (query === UNKNOWN) return
   if (!isModelQuery(query)) {
     // what an async function rejects with is nobody's
@@ -33,6 +34,17 @@ export function checkOwnQueryset(view: RelatedViewClass): void {
   }
   refuseShape(name, query)
   if (!readsWholeRows(query)) checkSelected(view, query)
+}
+
+/**
+ * Asks a view which serializer class it chooses, as no request does. Nothing may be what it chooses without one.
+ * @throws {ConfigurationError} it is something else
+ */
+export function checkChosenSerializer(view: RelatedViewClass): void {
+  if (isBuiltIn(view.prototype, 'getSerializerClass')) return
+  const chosen = askWithoutRequest(view, 'getSerializerClass')
+  if (chosen === UNKNOWN || chosen === undefined || chosen === null || isSerializer(chosen)) return
+  throw noResult(view.name, 'getSerializerClass', chosen)
 }
 
 /** @throws {ConfigurationError} what it computes has no name */
@@ -47,14 +59,14 @@ function checkSelected(view: GenericViewClass, query: AnyQueryBuilder): void {
 
 const LIST = { get: 'list' }
 
-/** What a queryset that needs a request is. */
-const UNKNOWN = Symbol('a queryset that only a request can make')
+/** What a method returns that needs a request. */
+const UNKNOWN = Symbol('what only a request can tell')
 
-function queryWithoutRequest(view: RelatedViewClass): unknown {
+function askWithoutRequest(view: RelatedViewClass, method: 'getQueryset' | 'getSerializerClass'): unknown {
   const plan = planOf({ view, action: 'list', actions: LIST })
   try {
-    const asked = new (view as new () => { getQueryset(): unknown })()
-    return Object.assign(asked, { plan }).getQueryset()
+    const asked = new (view as new () => Record<typeof method, () => unknown>)()
+    return Object.assign(asked, { plan })[method]()
   } catch {
     return UNKNOWN
   }

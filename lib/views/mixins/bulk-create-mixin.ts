@@ -2,6 +2,7 @@
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { markBuiltIn } from '../built-in.js'
+import { serializerOf } from '../generic-view.js'
 import { atomically } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { bulkItems, DEFAULT_BULK_SIZE, saveEach } from '../steps/bulk-objects.js'
@@ -23,7 +24,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
       this.ctx.status = 201
       if (rows) return rows
       return atomically(this, async () => {
-        const serializer = this.getInputSerializer({ many: true })
+        const serializer = serializerOf(this, 'getInputSerializer', { many: true })
         await serializer.isValid({ raiseException: true })
         return answerSaved(this, serializer, 'bulkCreate', () => this.performBulkCreate(serializer))
       })

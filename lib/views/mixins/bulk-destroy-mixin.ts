@@ -1,5 +1,6 @@
 /** The action `bulkDestroy`. */
 import type { Model } from 'objection'
+import { waitingFor } from '../../kernel/begun-work.js'
 import { described } from '../../kernel/declarations.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
@@ -36,7 +37,9 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
     async performBulkDestroy(instances: readonly any[]): Promise<unknown> {
       const view = this as ItemHook
       if (!view.performDestroy || !this.resource.overrides.has('performDestroy')) return deleteObjects(this, instances)
-      for (const instance of instances as readonly Model[]) await view.performDestroy(instance)
+      for (const instance of instances as readonly Model[]) {
+        await waitingFor(instance, async () => view.performDestroy?.(instance))
+      }
       return instances
     }
 

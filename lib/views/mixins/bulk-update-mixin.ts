@@ -3,6 +3,7 @@ import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { markBuiltIn } from '../built-in.js'
+import { serializerOf } from '../generic-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, saveEach, withoutKeys } from '../steps/bulk-objects.js'
@@ -29,7 +30,12 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
         const items = bulkItems(this)
         const objects = await bulkObjects(this, items)
         const inputData = withoutKeys(this, items)
-        const serializer = this.getInputSerializer({ inputData, obj: objects, many: true, partial: true })
+        const serializer = serializerOf(this, 'getInputSerializer', {
+          inputData,
+          obj: objects,
+          many: true,
+          partial: true,
+        })
         await serializer.isValid({ raiseException: true })
         return answerSaved(this, serializer, 'bulkUpdate', () => this.performBulkUpdate(serializer, objects))
       })

@@ -10,7 +10,7 @@ import type { Serializer } from '../../serializers/serializer.js'
 import { ACTIONS, answers } from '../actions.js'
 import { markBuiltIn } from '../built-in.js'
 import type { GenericAPIView } from '../generic-api-view.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, serializerOf } from '../generic-view.js'
 import { namesBeside } from '../names-beside.js'
 import { atomically } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
@@ -31,7 +31,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
         return created(this, row.object, row.text)
       }
       return atomically(this, async () => {
-        const serializer = this.getInputSerializer()
+        const serializer = serializerOf(this, 'getInputSerializer')
         await serializer.isValid({ raiseException: true })
         const text = await answerSaved(this, serializer, 'create', () => this.performCreate(serializer))
         return created(this, serializer.obj, text)

@@ -2,6 +2,7 @@
 
 import type { Model } from 'objection'
 import { ROW_VERSION } from '../../caching/cache-response.js'
+import { begin, waitingFor } from '../../kernel/begun-work.js'
 import { described } from '../../kernel/declarations.js'
 import { byExactKey } from '../../models/exact-key.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
@@ -38,6 +39,15 @@ async function deleteObject(view: GenericView, object: Model): Promise<unknown> 
   return deleted
 }
 
+/** Deletes the row, or marks it as deleted where the class says so. */
+async function destroyObject(view: GenericView, object: Model): Promise<unknown> {
+  const { deletion } = view.viewClass.softDelete === null ? {} : view.resource
+  if (!deletion) return deleteObject(view, object)
+  const deleted = await markDeleted(view, object, deletion)
+  if (deleted === 0) await refuseKept(view, object, 'update')
+  return deleted
+}
+
 /** Adds `destroy`: 204, no body; and with `softDelete` also `restoreDeleted` and `purgeDeleted`, for whom that permits them. */
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
@@ -47,12 +57,12 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       return holdingRows(this, async () => {
         const object = (await this.getObjectToWrite()) as Model
         if (this.viewClass.statuses.destroy !== 200) {
-          await this.performDestroy(object)
+          await waitingFor(object, () => this.performDestroy(object))
           return undefined
         }
         await loadShown(this, [object])
         const shown = represent(this, object)
-        await this.performDestroy(object)
+        await waitingFor(object, () => this.performDestroy(object))
         if (this.viewClass.softDelete === null || this.resource.overrides.has('performDestroy')) return shown
         this.deletedRows = 'deleted'
         return representFound(this, (await this.getObject()) as Model)
@@ -66,12 +76,8 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
      * @throws NotFound another request has deleted it, or given it to somebody else
      */
     // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own
-    async performDestroy(instance: any): Promise<unknown> {
-      const { deletion } = this.viewClass.softDelete === null ? {} : this.resource
-      if (!deletion) return deleteObject(this, instance as Model)
-      const deleted = await markDeleted(this, instance as Model, deletion)
-      if (deleted === 0) await refuseKept(this, instance as Model, 'update')
-      return deleted
+    performDestroy(instance: any): Promise<unknown> {
+      return begin(instance as Model, destroyObject(this, instance as Model))
     }
 
     /** Takes back a soft delete, and shows the object. @throws NotFound there is none that is deleted */

@@ -3,6 +3,7 @@ import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { markBuiltIn } from '../built-in.js'
 import type { GenericAPIView } from '../generic-api-view.js'
+import { serializerOf } from '../generic-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { selectionOf } from '../steps/selection.js'
@@ -51,7 +52,7 @@ async function change(view: UpdatingView, partial: boolean): Promise<unknown> {
     // a wrong name is refused before anything is written
     selectionOf(view)
     const instance = await view.getObjectToWrite()
-    const serializer = view.getInputSerializer({ obj: instance, partial })
+    const serializer = serializerOf(view, 'getInputSerializer', { obj: instance, partial })
     await serializer.isValid({ raiseException: true })
     return answerSaved(view, serializer, 'update', () => view.performUpdate(serializer, instance))
   })

@@ -9,9 +9,9 @@ import { type Policies, resolvePolicies } from '../../kernel/policy.js'
 import { FormParser } from '../../parsers/form-parser.js'
 import { JSONParser } from '../../parsers/json-parser.js'
 import { MultiPartParser } from '../../parsers/multi-part-parser.js'
-import { type Parser, parseBody } from '../../parsers/parser.js'
+import { PARSER, type Parser, parseBody } from '../../parsers/parser.js'
 import { JSONRenderer } from '../../renderers/json-renderers.js'
-import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
+import { type BaseRenderer, RENDERER, renderBody, selectRenderer } from '../../renderers/renderer.js'
 import type { ViewPolicies } from '../view.js'
 
 /** Options of `contentNegotiation()`: which bodies a hand-written route reads, and how it answers. */
@@ -52,9 +52,9 @@ export function settleNegotiation(options: NegotiationOptions): Negotiation {
     basename = 'data',
   } = options
   if (renderers.length === 0) throw new ConfigurationError('contentNegotiation: renderers is empty; give at least one')
-  const settled = resolvePolicies('contentNegotiation: renderers', renderers, 'render')
+  const settled = resolvePolicies('contentNegotiation: renderers', renderers, RENDERER)
   return {
-    parsers: resolvePolicies('contentNegotiation: parsers', parsers, 'parse'),
+    parsers: resolvePolicies('contentNegotiation: parsers', parsers, PARSER),
     renderers: settled,
     formats: new Set(settled.map(({ format }) => format)),
     methods: new Set(methods.map((method) => method.toUpperCase())),

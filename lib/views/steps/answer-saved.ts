@@ -1,5 +1,6 @@
 /** What a write answers: the objects as a reader of the same transaction sees them, and their version. */
 import type { KeyValues } from '../../fields/object-key.js'
+import { waitingFor } from '../../kernel/begun-work.js'
 import { exactAt } from '../../models/exact-types.js'
 import { isRowOf } from '../../models/objection.js'
 import { quoteIdentifier, toReference } from '../../models/table-reference.js'
@@ -40,7 +41,7 @@ export async function answerSaved(
   const access = savedRows(view)
   const isUnseen = view.plan.writing.saved.way === 'unseen'
   if (isUnseen) Object.assign(serializer, { leavesRelated: true })
-  await save()
+  await waitingFor(serializer, save)
   const { because, deferred } = view.plan.resource.stored(action, serializer.constructor as SerializerClass)
   if (deferred.length > 0) await runDeferred(view, deferred)
   const { obj } = serializer

@@ -4,6 +4,7 @@ import type { Model } from 'objection'
 import type { KeyValues, ObjectKey } from '../../fields/object-key.js'
 import { RelatedField } from '../../fields/related-field.js'
 import type { IDContext } from '../../ids/codec.js'
+import { waitingFor } from '../../kernel/begun-work.js'
 import {
   ApiError,
   BadRequest,
@@ -146,7 +147,8 @@ export async function saveEach(
   save: (item: Serializer, position: number) => Promise<unknown>,
 ): Promise<unknown> {
   const items = serializer.items()
-  for (const [position, item] of items.entries()) await prefixErrors([position], () => save(item, position))
+  for (const [position, item] of items.entries())
+    await prefixErrors([position], () => waitingFor(item, () => save(item, position)))
   serializer.obj = items.map(({ obj }) => obj as object)
   return serializer.obj
 }

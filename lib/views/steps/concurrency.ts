@@ -16,7 +16,7 @@ import { positionColumn } from '../../queryset/keyset.js'
 import { toldOf } from '../../queryset/row-answers.js'
 import type { OrderTerm } from '../../queryset/total-order.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
-import { foundObject, type GenericView, knexOf } from '../generic-view.js'
+import { foundObject, type GenericView, knexOf, serializerOf } from '../generic-view.js'
 import { encloseObject } from '../request/enclose.js'
 import { rendererOf } from '../request/respond.js'
 
@@ -142,7 +142,7 @@ export function runRows(view: GenericView, rows: Knex.QueryBuilder): Promise<Raw
 function isNamed(view: GenericView, field: string, object: object): boolean {
   if (namesRow(field, ROW_VERSION.get(view.ctx))) return true
   const content = contentDigest(
-    rendererOf(view).render(encloseObject(view, view.getSerializer({ obj: object }).data), {}),
+    rendererOf(view).render(encloseObject(view, serializerOf(view, 'getSerializer', { obj: object }).data), {}),
   )
   return matchesWeakly(field, weakTag(content))
 }

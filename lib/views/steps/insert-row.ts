@@ -21,7 +21,7 @@ import { propertyOf } from '../../serializers/split-writes.js'
 import { LIMITED } from '../../serializers/validated-item.js'
 import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, serializerOf } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { noteVersion } from './concurrency.js'
@@ -69,7 +69,7 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
 async function insertAsked(view: GenericView, wanted: WriteConditions): Promise<InsertedRow | undefined> {
   const access = insertedRows(view, { asked: wanted })
   if (!access) return undefined
-  const serializer = view.getInputSerializer()
+  const serializer = serializerOf(view, 'getInputSerializer')
   // foreign keys are left to the database, unless the caller does not see all that they lead to
   await serializer.isValid({ raiseException: true, trustKeys: !view.plan.limitsRows })
   const { [LIMITED]: limited } = serializer.validatedData as { [LIMITED]?: unknown }
@@ -115,7 +115,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   // a refusal ends a transaction, and then nothing could be looked up
   const access = view.trx ? undefined : insertedRows(view)
   if (!access) return undefined
-  const serializer = view.getInputSerializer({ many: true })
+  const serializer = serializerOf(view, 'getInputSerializer', { many: true })
   await serializer.isValid({ raiseException: true, trustKeys: true })
   const items = serializer.validatedData as Record<string, unknown>[]
   const values: ReadonlyMap<string, unknown>[] = []
@@ -139,7 +139,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   } catch (error) {
     if (!(toApiError(error, subjectOf('POST', view)) instanceof ValidationError)) throw error
     // a key that leads nowhere is reported for all items at once
-    await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
+    await serializerOf(view, 'getInputSerializer', { many: true }).isValid({ raiseException: true })
     const refused = {
       items: values.map((row, position) => ({ row, data: items[position] ?? {}, path: [position] })),
       knex: access.knex,

@@ -6,7 +6,7 @@ import { BadRequest, type ErrorMessages, ValidationError } from '../../kernel/er
 import { shownName, UnknownNames } from '../../kernel/unknown-names.js'
 import { parseBody } from '../../parsers/parser.js'
 import { showsFigures, takesQuery } from '../actions.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, serializerClassOf } from '../generic-view.js'
 import { queryParsers } from '../policies.js'
 import { type QueryMembers, queryMembers } from '../query-members.js'
 import type { View } from '../view.js'
@@ -56,7 +56,7 @@ type Asked = Record<string, QueryParameters[string]>
 function selectingNames(view: GenericView): readonly string[] {
   const { action, resource } = view.plan
   if (showsFigures(action) || resource.overrides.has(action)) return []
-  return selectionParameters(view, view.getSerializerClass()).map(({ name }) => name)
+  return selectionParameters(view, serializerClassOf(view)).map(({ name }) => name)
 }
 
 interface Readable {

@@ -11,7 +11,7 @@ import { findReadable } from '../../serializers/limited-fields.js'
 import { runsCode } from '../../serializers/needed-relations.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, serializerClassOf, serializerOf } from '../generic-view.js'
 import { counterOf } from './count-related.js'
 import { readAgain } from './read-again.js'
 import { answerClass, narrowed, ownClass, selectionOf } from './selection.js'
@@ -19,7 +19,7 @@ import { querysetOf } from './visible-query.js'
 
 /** Objects in their written form, once what it shows of related ones was loaded. */
 export function represent(view: GenericView, obj: object, many = false): unknown {
-  const whole = view.getSerializer({ obj, many })
+  const whole = serializerOf(view, 'getSerializer', { obj, many })
   return (partOf(view, whole) ?? whole).data
 }
 
@@ -106,7 +106,7 @@ export async function representSaved(
   const selected = selectionOf(view) !== undefined
   const { resource, keepsQueryset } = view.plan
   // what it takes is not what is shown
-  if (serializer.constructor !== view.getSerializerClass() && serializer.obj) return representOther(view, serializer)
+  if (serializer.constructor !== serializerClassOf(view) && serializer.obj) return representOther(view, serializer)
   const objects = [serializer.obj].flat().filter((object) => object != null)
   const isTold = !isStale && objects.length === 1 && isInQueryset(objects[0] as object)
   const own = isStale || !(resource.isWholeTable || isTold) ? querysetOf(view) : undefined

@@ -11,7 +11,7 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
 import type { ActionPlan } from '../action-plan.js'
 import { actionNamed } from '../actions.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, serializerClassOf } from '../generic-view.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import { requireUser } from '../request/require-user.js'
 import { resourceOf } from '../resource.js'
@@ -67,7 +67,7 @@ function readSelection(view: GenericView, query: QueryParameters): Selection | u
 /** @param texts the values of the two parameters */
 function selectionFor(view: GenericView, texts: readonly string[]): Selection | undefined {
   const { viewClass } = view.plan
-  const names = namesOf(view, view.getSerializerClass())
+  const names = namesOf(view, serializerClassOf(view))
   const read = (parameter: string, text = ''): ReadonlySet<string> => {
     const allowed = names.get(parameter)
     const asked = text.split(',').map((name) => name.trim())
@@ -129,12 +129,12 @@ export function selectionParameters(
 
 /** The serializer class of the answer: the view's, or the part of it that the request asks for. */
 export function answerClass(view: GenericView): SerializerClass {
-  return narrowed(view, view.getSerializerClass())
+  return narrowed(view, serializerClassOf(view))
 }
 
 /** The view's serializer class, as the caller sees it. */
 export function ownClass(view: GenericView): SerializerClass {
-  return view.seenClass(view.getSerializerClass())
+  return view.seenClass(serializerClassOf(view))
 }
 
 /** The part of a serializer class that the request asks for; all of it where it asks for nothing. */

@@ -18,7 +18,7 @@ import type { ForcedValues, SerializerClass } from '../../serializers/contract.j
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { inOwnTerms } from '../../serializers/write-own-rows.js'
-import type { GenericView } from '../generic-view.js'
+import { type GenericView, serializerOf } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import type { RowAnswer } from '../overrides.js'
 import { forcedOnPath } from '../request/parents.js'
@@ -55,7 +55,7 @@ export async function updateByStatement(view: GenericView, partial: boolean): Pr
   const rows = writableRows(view)
   if (!rows) return undefined
   const { where, forced, condition } = rows
-  const serializer = view.getInputSerializer({ partial, forced })
+  const serializer = serializerOf(view, 'getInputSerializer', { partial, forced })
   if (!(await isSound(serializer))) return undefined
   const validated = serializer.validatedData as Readonly<Record<string, unknown>>
   const values = isAsGiven(serializer, data, validated) ? changesOf(serializer, validated, forced) : undefined

@@ -43,6 +43,24 @@ describe('ChoiceField', () => {
     expect(new ChoiceField({ choices: ['a'] }).schema()).toEqual({ type: 'string', enum: ['a'] })
   })
 
+  test('refuses a default that is none of them, unless a field of its own stores something else', () => {
+    const choices = ['a', 1]
+    for (const given of ['b', '1', true]) {
+      expect(() => new ChoiceField({ choices, default: given })).toThrow(
+        new ConfigurationError(
+          `ChoiceField: default ${JSON.stringify(given)} is none of its choices; give one of them`,
+        ),
+      )
+    }
+    expect(() => new MultipleChoiceField({ choices, default: ['a', 'b'] })).toThrow('default "b" is none of its')
+    for (const given of ['a', 1, null, () => 'b', { resolve: () => 'b' }]) new ChoiceField({ choices, default: given })
+    ;new (class Coded extends ChoiceField {
+      override toInternalValue(value: unknown) {
+        return `stored ${String(super.toInternalValue(value))}`
+      }
+    })({ choices, default: 'stored a' })
+  })
+
   test('refuses an empty list of choices', () => {
     expect(() => new ChoiceField({ choices: [] })).toThrow(
       new ConfigurationError('ChoiceField: choices is empty; give at least one value'),
