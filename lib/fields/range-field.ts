@@ -3,7 +3,7 @@
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isInfinite, readDate, readDateTime, writeDateTime } from './date-time-text.js'
-import { DecimalField, readDecimal } from './decimal-field.js'
+import { compareDecimals, DecimalField, readDecimal } from './decimal-field.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { BigIntegerField, IntegerField } from './integer-fields.js'
 import { checkLengthOptions, MOST_ITEMS } from './options.js'
@@ -26,6 +26,8 @@ interface Ends {
   /** True for what an end may be where values are compared: none is beyond all values. */
   readonly isValue: (text: string) => boolean
   readonly write: (text: string) => string
+  /** True where one end is behind the other, both as they are read. */
+  readonly isBehind: (end: string, other: string) => boolean
   /** The greatest end of a kind whose values follow one another. */
   readonly greatest?: bigint
 }
@@ -35,11 +37,33 @@ const BIG_INTEGER = new BigIntegerField()
 const DECIMAL = new DecimalField()
 
 const asIs = (text: string) => text
+/** Days and points in time are in the order of their characters, once they have no zone. */
+function isLater(text: string, other: string): boolean {
+  const place = (end: string) => INFINITIES.get(end) ?? end.replace('Z', '')
+  return place(text) > place(other)
+}
+
+const INFINITIES: ReadonlyMap<string, string> = new Map([
+  ['-infinity', ''],
+  ['infinity', '~'],
+])
+
+/** What stands before and behind all numbers. */
+const SPECIAL = ['-Infinity', undefined, 'Infinity', 'NaN']
+
+function isGreater(text: string, other: string): boolean {
+  const [one, than] = [readDecimal(text), readDecimal(other)]
+  if (one && than) return compareDecimals(one, than) > 0
+  const rank = (value: string) => Math.max(SPECIAL.indexOf(value), readDecimal(value) ? 1 : 0)
+  return rank(text) > rank(other)
+}
+
 const whole = (bits: number, read: (text: string) => number | string): Ends => ({
   format: `a whole number of ${bits} bits`,
   read: (text) => String(read(text)),
   isValue: () => true,
   write: asIs,
+  isBehind: (end, other) => BigInt(end) > BigInt(other),
   greatest: 2n ** BigInt(bits - 1) - 1n,
 })
 
@@ -49,12 +73,14 @@ const ENDS: Readonly<Record<RangeFieldOptions['ends'], Ends>> = {
     read: (text) => (isInfinite(text) ? text : readDate(text)),
     isValue: (text) => !isInfinite(text),
     write: asIs,
+    isBehind: isLater,
   },
   'date-time': {
     format: 'YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM]',
     read: (text) => (isInfinite(text) ? text : readDateTime(text)),
     isValue: (text) => !isInfinite(text),
     write: writeDateTime,
+    isBehind: isLater,
   },
   integer: whole(32, (text) => INTEGER.toInternalValue(INTEGER.fromText(text))),
   'big-integer': whole(64, (text) => BIG_INTEGER.toInternalValue(text)),
@@ -63,6 +89,7 @@ const ENDS: Readonly<Record<RangeFieldOptions['ends'], Ends>> = {
     read: (text) => DECIMAL.toInternalValue(text),
     isValue: (text) => readDecimal(text) !== undefined,
     write: asIs,
+    isBehind: isGreater,
   },
 }
 
@@ -88,12 +115,12 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
   }
 
   override toInternalValue(value: unknown): string {
-    const { read, greatest } = ENDS[this.options.ends]
+    const { read, isBehind, greatest } = ENDS[this.options.ends]
     if (typeof value !== 'string' || !this.#shape.test(value)) throw this.#refusal()
     if (this.options.multiple === true && (value.match(EACH)?.length ?? 0) > this.#maxLength) {
       throw new ValidationError(`Ensure this field has no more than ${counted(this.#maxLength, 'range')}.`)
     }
-    return replaceEnds(value, (end, bracket) => {
+    const stored = replaceEnds(value, (end, bracket) => {
       const text = read(end)
       if (text === undefined) throw this.#refusal()
       // PostgreSQL would count on to the next one
@@ -102,6 +129,12 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
       }
       return text
     })
+    for (const [, , from = '', to = ''] of stored.matchAll(EACH)) {
+      if (from !== '' && to !== '' && isBehind(from, to)) {
+        throw new ValidationError('The start of the range must not exceed the end of the range.')
+      }
+    }
+    return stored
   }
 
   override fromText(text: string): unknown {

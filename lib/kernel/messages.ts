@@ -4,6 +4,7 @@
 export const MESSAGES = {
   ambiguous: ['{value} is the name of more than one object.'],
   blank: ['This field may not be blank.'],
+  bound_ordering: ['The start of the range must not exceed the end of the range.'],
   check: ['The values of {fields} do not fit together.'],
   conflict: ['The values of {fields} conflict with another object.'],
   does_not_exist: [

@@ -217,7 +217,7 @@ const COLUMNS = `
   order by w.ordinal, a.attnum`
 
 // Constraints of partitions count by their names only: a key of one partition is none of the table. An index with
-// expressions is no field's: those of its columns that stand alone are not all that must be unique. `conenforced` and
+// expressions has the columns that they are made of, and is no key: what its condition is of is not among them. `conenforced` and
 // `conperiod` are new in PostgreSQL 18: of other versions all constraints are enforced, and none is about periods.
 const CONSTRAINTS = `
   with named as materialized (
@@ -242,9 +242,13 @@ const CONSTRAINTS = `
         join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) end as columns
   from w join pg_constraint c on c.conrelid = w.table
   union all select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end,
-    null, null, null, false, true, true, not w.part and x.indisvalid and x.indpred is null and x.indexprs is null, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
-    array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
-      join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum where x.indexprs is null order by k.position)
+    null, null, null, false, true, true, not w.part and x.indisvalid and x.indpred is null and x.indexprs is null, case when not w.part and x.indisvalid and x.indexprs is null then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
+    array(select a.attname::text from (
+        select k.attnum, k.position from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position) where x.indexprs is null
+        union select k.attnum, k.attnum from unnest(x.indkey[0:x.indnkeyatts - 1]) as k(attnum) where x.indexprs is not null
+        -- the only text that tells what of the index its expressions are of
+        union select e.found[1]::int2, e.found[1]::int2 from regexp_matches(x.indexprs::text, ':varattno (\\d+)', 'g') as e(found)
+      ) k join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum order by k.position)
   from w join pg_index x on x.indrelid = w.table and x.indisunique
   join pg_class i on i.oid = x.indexrelid
   where not exists (select 1 from pg_constraint c where c.conrelid = x.indrelid and c.conindid = x.indexrelid and c.contype in ('p', 'u'))

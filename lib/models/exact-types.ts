@@ -62,6 +62,11 @@ function keepingText(own: TypeParsers): TypeParsers {
 /** What rows of ours are read by, where no code of the application sees the values. */
 export const standardExact: TypeParsers = keepingText(standardTypes)
 
+/** The value of a `json` or `jsonb` column. */
+export function storedJson(text: string): unknown {
+  return spelled(JSON.parse(begin(text)), text)
+}
+
 /** JSON as PostgreSQL has written it, with all digits of its numbers. */
 function spelled(value: unknown, text: string): unknown {
   keepSpelling(value, text)

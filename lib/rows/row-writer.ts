@@ -5,6 +5,7 @@ import type { ExternalIds } from '../ids/external-ids.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { oncePer } from '../kernel/once-per.js'
 import { parseJson } from '../kernel/parse-json.js'
+import { storedJson } from '../models/exact-types.js'
 import type { Position, Rows } from '../pagination/list-source.js'
 import type { RawRow } from '../postgres/row-stream.js'
 import { textCell, valueCell } from '../renderers/csv-renderer.js'
@@ -160,13 +161,14 @@ function cellCode(cell: RowCell, value: string, writers: CellWriter[]): string {
 /** Writes one row; the cells are those of the plan's members, in order. */
 type CellsWriter = (row: RawRow, scope: CellScope) => string[]
 
-/** Kinds whose cell needs no detour through JSON. */
+/** Kinds whose cell needs no detour through the JSON that is answered. */
 const CSV_CELLS: Readonly<Partial<Record<CellKind, (text: string) => string>>> = {
   number: (text) => text,
   bigint: (text) => text,
   boolean: (text) => (text === 't' ? 'true' : 'false'),
   quoted: textCell,
   text: textCell,
+  json: (text) => valueCell(storedJson(text)),
   datetime: (text) => textCell(writeDateTime(text)),
   time: (text) => textCell(writeTime(text)),
 }

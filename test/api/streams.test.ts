@@ -191,7 +191,7 @@ beforeAll(async () => {
       full,
       { name: null },
       { name: ' say "hi", ok ', flag: false, meta: '"=x"', n8: 7, price: 'NaN', ratio: 'NaN' },
-      { name: '-1e5', meta: '-5', ratio: '-Infinity', day: '0044-03-15 BC', at: 'infinity', price: 'Infinity' },
+      { name: '-1e5', meta: '-5.50', ratio: '-Infinity', day: '0044-03-15 BC', at: 'infinity', price: 'Infinity' },
       { name: '\ufeff', meta: 'null', at_local: '-infinity' },
     ])
   api = new APIRouter({ prefix: '/api' })

@@ -104,3 +104,29 @@ test('a set has at most 1,000 ranges, unless its options say otherwise', async (
   expect(wider.toInternalValue(set(1001))).toBe(set(1001))
   expect(() => new RangeField({ ends: 'date', multiple: true, maxLength: -1 })).toThrow('maxLength is -1')
 })
+
+describe('of which one end is before the other', () => {
+  test.each([
+    ['integer', '[-9,-10)'],
+    ['big-integer', '(9007199254740993,9007199254740992)'],
+    ['decimal', '[1.01,1.001]'],
+    ['decimal', '[NaN,Infinity]'],
+    ['decimal', '[0,-Infinity]'],
+    ['date', '[2026-02-01,2026-01-31)'],
+    ['date', '[infinity,2026-01-31)'],
+    ['date-time', '[2026-01-01T00:00:00Z,2026-01-01T00:00:00+00:01)'],
+    ['date-time', '[2026-01-01T00:00:00.1Z,2026-01-01T00:00:00Z)'],
+    ['date-time', '[2026-01-01T00:00:00Z,-infinity)'],
+  ] as const)('with the ends %s refuses %s, and takes it the other way round', async (ends, value) => {
+    const several = new RangeField({ ends, multiple: true })
+    for (const [field, text] of [
+      [new RangeField({ ends }), value],
+      [several, `{${value}}`],
+    ] as const) {
+      expect(await refusal(field, text)).toEqual(['The start of the range must not exceed the end of the range.'])
+    }
+    const [, from, to] = /^.(.*),(.*).$/.exec(value) as unknown as [string, string, string]
+    const field = new RangeField({ ends })
+    for (const text of [`[${to},${from}]`, `[${from},${from}]`, `[${from},)`, `(,${to}]`]) field.toInternalValue(text)
+  })
+})

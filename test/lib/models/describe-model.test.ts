@@ -45,6 +45,7 @@ const schema = `
   alter table books drop column dropped;
   create unique index books_slug_active on books (slug) where not archived;
   create unique index books_title_lower on books (lower(title));
+  create unique index books_note_lower on books (lower(note)) where isbn is null;
   create unique index books_tenant_title_lower on books (tenant, lower(title));
   create unique index books_note_index on books (note) include (title);
   create view titles as select id, title from books;
@@ -109,7 +110,9 @@ describe('describeModel', () => {
   })
 
   it('knows from the catalogue all that a model without jsonSchema does not say', async () => {
-    const { columns, declared, constraints, foreignKeys } = await prepared('books')
+    const { columns, declared, constraints, foreignKeys, partialKeys } = await prepared('books')
+    // what an expression makes unique is no column
+    expect(partialKeys.map(({ properties }) => properties)).toEqual([['slug']])
     expect(declared).toEqual([...columns.keys()])
     expect(columns.has('dropped')).toBe(false)
     const facts = (name: string) => {
@@ -131,9 +134,10 @@ describe('describeModel', () => {
       books_tenant_slug_key: ['tenant', 'slug'],
       books_author_id_fkey: ['author_id'],
       books_slug_active: ['slug'],
-      books_title_lower: [],
-      // of a part that is an expression no field is told
-      books_tenant_title_lower: [],
+      books_title_lower: ['title'],
+      books_note_lower: ['note'],
+      // what its expressions are made of
+      books_tenant_title_lower: ['title', 'tenant'],
       books_note_index: ['note'],
     })
   })
