@@ -295,6 +295,11 @@ describe('[I13] timers', () => {
     expect(held).toEqual(waitedFor)
   })
 
+  it('end a turn by that of kernel/turns.ts, which no test of an application mocks', () => {
+    const users = files.filter((file) => /\bsetImmediate\b/.test(stripComments(readFileSync(join(root, file), 'utf8'))))
+    expect(users).toEqual(['lib/kernel/turns.ts'])
+  })
+
   it.each<[string, number]>([
     ['this.#timer = setTimeout(() => void work(), milliseconds).unref()', 0],
     ['sweeper ??= setInterval(() => void clean(), 1000).unref()', 0],

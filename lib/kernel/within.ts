@@ -1,5 +1,7 @@
 /** Time limits for promises. */
 
+import { atTurnsEnd } from './turns.js'
+
 /** Why nobody waits any longer. */
 export class TooLate extends Error {
   constructor(milliseconds: number) {
@@ -14,7 +16,7 @@ export async function within<Value>(milliseconds: number, work: PromiseLike<Valu
   const late = new Promise<never>((_, reject) => {
     const giveUp = () => reject(new TooLate(milliseconds))
     // a process that was busy for so long first reads what has come meanwhile
-    timer = setTimeout(() => setImmediate(giveUp), milliseconds).unref()
+    timer = setTimeout(() => atTurnsEnd(giveUp), milliseconds).unref()
   })
   try {
     return await Promise.race([work, late])

@@ -4,6 +4,7 @@ import { finished, type Readable } from 'node:stream'
 import { type BrotliDecompress, createBrotliDecompress, createUnzip, type Unzip } from 'node:zlib'
 import type { Context } from '../http/context.js'
 import { ApiError, BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
+import { atTurnsEnd } from '../kernel/turns.js'
 
 /** 413. */
 export function tooLarge(): ApiError {
@@ -108,7 +109,7 @@ export function feed({ req }: Context, decoder: Decoder): () => void {
     waiting.add(chunk)
     if (isScheduled) return
     isScheduled = true
-    setImmediate(flush)
+    atTurnsEnd(flush)
   }
   const resume = () => void req.resume()
   const end = () => {

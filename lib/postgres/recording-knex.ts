@@ -1,8 +1,8 @@
 /** A copy of a knex that sends nothing: it notes the statements it is given and answers each with no rows. */
 
 import { EventEmitter } from 'node:events'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Knex } from 'knex'
+import { nextTurn } from '../kernel/turns.js'
 
 export interface Recording {
   readonly knex: Knex

@@ -5,7 +5,7 @@
  */
 
 import { firstTime } from '../kernel/once-per.js'
-import { isTurnOver } from '../kernel/turns.js'
+import { atTurnsEnd, isTurnOver } from '../kernel/turns.js'
 import { clientOf, type PgConnection, poolOf, type Queryable } from './pg-types.js'
 
 /** A row as PostgreSQL sent it: the text of each column, or null. */
@@ -288,7 +288,7 @@ function share({ connection }: PgConnection): void {
   const listener: Parse = ({ length }) => {
     if (length < FULL || !isTurnOver()) return
     stream.pause()
-    setImmediate(resume)
+    atTurnsEnd(resume)
   }
   listener[SHARES] = true
   // behind the one that reads the chunk

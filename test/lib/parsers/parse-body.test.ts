@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { bodyParser } from '@koa/bodyparser'
 import Koa from 'koa'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { answerError } from '../../../lib/http/answer-error.js'
 import type { Context } from '../../../lib/http/context.js'
 import { writeCompactly } from '../../../lib/kernel/json-numerals.js'
@@ -262,6 +263,17 @@ it('a body that something has read and thrown away is a mistake of the app', asy
   })
   expect((await send({ body: '{}', headers: { 'Content-Type': 'application/json' } })).status).toBe(500)
   expect(reported).toMatchObject([{ message: expect.stringContaining('ctx.request.body') }])
+})
+
+it('is read while a test mocks all timers', async () => {
+  const { send } = await serving()
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const body = JSON.stringify({ words: 'x'.repeat(100_000) })
+  for (const sent of [body, gzipSync(body)]) {
+    const headers = { 'Content-Type': 'application/json', ...(sent === body ? {} : { 'Content-Encoding': 'gzip' }) }
+    expect((await send({ body: sent, headers })).text).toContain(body)
+  }
 })
 
 describe('over HTTP/2, where a body needs neither header', () => {
