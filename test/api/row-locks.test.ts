@@ -362,6 +362,26 @@ describe('getObjectToWrite()', () => {
     expect(await send('POST', '/notes/1/told')).toMatchObject({ status: 200, json: { id: 2, name: 'other' } })
   })
 
+  it.each([
+    ['goes to somebody else', GIVE_AWAY],
+    ['is deleted', 'delete from notes where id = 1'],
+  ])('is 404 where the row that getObject() has waited for, or is to be held, %s', async (_name, sql) => {
+    class Chosen extends Notes {
+      override async getObject(): Promise<Note> {
+        const query = this.getQueryset().findById(1)
+        return (await (this.ctx.params['id'] === '1' ? query.forUpdate() : query)) as Note
+      }
+    }
+    const { send, reported } = await served(Chosen)
+    await whileChanged(sql, async () => {
+      const answers = ['/notes/1', '/notes/0'].map((path) => send('PATCH', path, { text: 'mine' }))
+      answers.push(send('DELETE', '/notes/1'))
+      expect((await Promise.all(answers)).map(({ text }) => text)).toEqual([MISSING, MISSING, MISSING])
+    })
+    expect(await stored()).not.toMatchObject({ text: 'mine' })
+    expect(reported).toEqual([])
+  })
+
   it('holds the row that an application’s getObject() chooses, and has it choose again', async () => {
     await database.knex('notes').insert({ id: 3, owner: 'me', text: 'three' })
     class First extends Notes {
