@@ -5,10 +5,12 @@ import { answerError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly, setting } from '../kernel/settings.js'
+import { warnOnce } from '../kernel/warn-once.js'
 import { type PreparedDatabase, prepareModels } from '../models/describe-model.js'
 import { relateModels } from '../models/foreign-key-models.js'
 import type { ModelClass } from '../models/objection.js'
 import type { RuleSet } from '../rules/rule-set.js'
+import { APIView } from '../views/api-view.js'
 import { checkVersionSecret } from '../views/checks/check-concurrency.js'
 import { modelsOf, modelsOfSerializers, serializersOfActions } from '../views/checks/models-of.js'
 import { warnOfWholeTables, wholeTables } from '../views/checks/warn-of-whole-tables.js'
@@ -91,7 +93,17 @@ export async function prepareViews(
     })
   }
   if (mistakes.size > 0) throw new ConfigurationError([...mistakes].join('\n'))
+  warnOfShortNames()
   return databases
+}
+
+/** A bundler that has renamed our classes has renamed those of the application, too, and calls them otherwise the next time. */
+function warnOfShortNames(): void {
+  if (APIView.name === 'APIView') return
+  warnOnce(
+    'KOA_VIEWSETS_SHORT_NAMES',
+    `A bundler has shortened the names of classes: APIView is called ${JSON.stringify(APIView.name)}. By them go counts of throttles, kept answers of idempotency keys, ids of each user and the OpenAPI document, so that each build has others: keep them, by --keep-names of esbuild or keep_classnames of terser.`,
+  )
 }
 
 function modelsOfViews(views: readonly ViewSetClass[]): ReadonlySet<ModelClass> {

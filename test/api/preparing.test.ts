@@ -7,6 +7,7 @@ import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
+  APIView,
   and,
   BaseFilter,
   ConfigurationError,
@@ -613,17 +614,25 @@ describe('a permission of owners', () => {
   })
 })
 
-describe('names that no filter backend reads', () => {
-  async function warned(view: typeof BookViewSet, code = 'KOA_VIEWSETS_UNREAD_NAMES'): Promise<string[]> {
-    const heard: Error[] = []
-    const listener = (warning: Error) => heard.push(warning)
-    process.on('warning', listener)
-    onTestFinished(() => void process.removeListener('warning', listener))
-    await new APIRouter().register('books', view).prepare()
-    await setImmediate()
-    return heard.flatMap((one) => ((one as { code?: string }).code === code ? one.message : []))
-  }
+async function warned(view: typeof BookViewSet, code = 'KOA_VIEWSETS_UNREAD_NAMES'): Promise<string[]> {
+  const heard: Error[] = []
+  const listener = (warning: Error) => heard.push(warning)
+  process.on('warning', listener)
+  onTestFinished(() => void process.removeListener('warning', listener))
+  await new APIRouter().register('books', view).prepare()
+  await setImmediate()
+  return heard.flatMap((one) => ((one as { code?: string }).code === code ? one.message : []))
+}
 
+it('tells that a bundler has shortened the names of classes', async () => {
+  Object.defineProperty(APIView, 'name', { value: 'xY', configurable: true })
+  onTestFinished(() => void Object.defineProperty(APIView, 'name', { value: 'APIView', configurable: true }))
+  expect(await warned(BookViewSet, 'KOA_VIEWSETS_SHORT_NAMES')).toEqual([
+    expect.stringContaining('A bundler has shortened the names of classes: APIView is called "xY".'),
+  ])
+})
+
+describe('names that no filter backend reads', () => {
   it.skipIf(runsAsRole())(
     'nor protects objects: a backend of the application that narrows lists is told of',
     async () => {
