@@ -31,6 +31,9 @@ const exclusive = new Map<string, { readonly family: Family; readonly to: string
 /** Names that nothing reads or calls, by the class of ours, and what says here what another framework says by them. */
 const replaced = new WeakMap<object, Advice>()
 
+/** Methods that a class may take away by making them undefined. */
+const dispensable = new Set<string>()
+
 /** Classes without mistakes. */
 const checked = new WeakSet<object>()
 
@@ -57,6 +60,11 @@ export function exclusiveTo(to: string, family: Family, kinds: Kinds): void {
   for (const name of Object.keys(kinds)) exclusive.set(name, { family, to })
 }
 
+/** Lets classes take away methods, `destroy = undefined`. */
+export function mayBeUndefined(names: readonly string[]): void {
+  for (const name of names) dispensable.add(name)
+}
+
 /** Refuses statics and methods of a class by names that Django REST framework knows, where they would mean nothing. */
 export function insteadOf(made: object, names: Advice): void {
   replaced.set(made, names)
@@ -74,7 +82,11 @@ export function checkDeclarations(owner: object, calls: readonly string[] = []):
   const ours = chain.filter((one) => descriptions.has(one))
   if (ours.length === 0) return
   const kinds = mergedKinds(ours)
-  if (ours.some((one) => descriptions.get(one)?.family !== undefined)) refuseInstanceFields(owner as Described, kinds)
+  if (ours.some((one) => descriptions.get(one)?.family !== undefined)) {
+    const made = sampleOf(owner as Described)
+    refuseInstanceFields(owner as Described, made, kinds)
+    refuseRedeclared(made, sampleOf(ours[0] as Described))
+  }
   for (const [name, kind] of Object.entries(kinds)) checkKind(owner, name, wrongKind(staticOf(owner, name), kind))
   const isCalled = (name: string) =>
     calls.includes(name) || ours.some((one) => descriptions.get(one)?.isCalled?.(owner as never, name))
@@ -96,7 +108,8 @@ export function checkProperties(made: object): void {
   const above = typeof own === 'function' ? (Object.getPrototypeOf(own) as Described) : undefined
   // nothing of the application's is made once more
   if (typeof own !== 'function' || !above || !hasOptions(above)) return
-  const known = namesSet(above)
+  refuseRedeclared(made, above.prototype)
+  const known = Object.keys(sampleOf(above))
   const check = (name: string, said: string, value: unknown) => {
     const meant = known.includes(name) ? name : nearMiss(name, known, () => 0)
     if (meant === undefined || value === (made as Record<string, unknown>)[meant]) return
@@ -193,9 +206,29 @@ function refuseMisspeltMethod(one: object, ours: readonly object[], isCalled: (n
   }
 }
 
+/**
+ * Finds `context!: Mine` that was written without `declare`: where fields are defined, it makes undefined of what is there.
+ * @param usual what our class has by its names: an instance, or else its prototype
+ * @throws {ConfigurationError}
+ */
+export function refuseRedeclared(made: object, usual: object): void {
+  for (const [name, value] of Object.entries(made)) {
+    if (value !== undefined || dispensable.has(name) || !has(usual, name)) continue
+    throw new ConfigurationError(
+      `${made.constructor.name}: the field ${name} makes undefined of what is there; write declare ${name}, which only tells its type`,
+    )
+  }
+}
+
+/** True for a member that is no field without a value; what computes one is not asked. */
+function has(usual: object, name: string): boolean {
+  const field = Object.getOwnPropertyDescriptor(usual, name)
+  return field ? field.value !== undefined : name in usual
+}
+
 /** Finds `permissionClasses = […]` that was written without `static`: on instances nobody reads it. */
-function refuseInstanceFields(owner: Described, kinds: Kinds): void {
-  for (const name of namesSet(owner)) {
+function refuseInstanceFields(owner: Described, made: object, kinds: Kinds): void {
+  for (const name of Object.keys(made)) {
     if (!Object.hasOwn(kinds, name) || name in owner.prototype) continue
     throw new ConfigurationError(
       `${owner.name}: ${name} is set on instances, where nobody reads it; write static ${name} = …`,
@@ -203,11 +236,11 @@ function refuseInstanceFields(owner: Described, kinds: Kinds): void {
   }
 }
 
-/** What instances are made with. A constructor that needs a request is left to that. */
-function namesSet(owner: Described): readonly string[] {
+/** An instance as any is made. A constructor that needs a request is left to that, and its prototype stands for it. */
+function sampleOf(owner: Described): object {
   try {
-    return Object.keys(new (owner as new () => object)())
+    return new (owner as new () => object)()
   } catch {
-    return []
+    return owner.prototype
   }
 }

@@ -3,6 +3,7 @@
  * and sets of methods of `kernel/methods.ts`; what a single class or route answers is declared where it stands, by name.
  */
 
+import { mayBeUndefined } from '../kernel/declarations.js'
 import { type ActionMethod, ALL_METHODS } from '../kernel/methods.js'
 import { oncePer } from '../kernel/once-per.js'
 
@@ -153,6 +154,8 @@ export function isDetail(name: string): boolean {
 export function showsFigures(name: string): boolean {
   return byName.get(name)?.shows === 'figures'
 }
+
+mayBeUndefined(ACTIONS.map(({ name }) => name))
 
 /** A class whose actions are routed. */
 export interface ActingClass {

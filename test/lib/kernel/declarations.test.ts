@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import {
   APIRouter,
   APIView,
+  type Authentications,
   BulkModelViewSet,
   CacheableMixin,
   ConfigurationError,
@@ -12,7 +13,9 @@ import {
   ModelViewSet,
   NestedViewSetMixin,
   Serializer,
+  SessionAuthentication,
   StreamMixin,
+  TokenAuthentication,
   UserRateThrottle,
 } from '../../../lib/index.js'
 import { staticKinds } from '../../../lib/kernel/declarations.js'
@@ -94,5 +97,53 @@ describe('[I23] what was written without static', () => {
       }
     }
     for (const view of [Own, Asking]) expect(() => view.asView({ get: 'list' })).not.toThrow()
+  })
+})
+
+describe('a field that only tells a type, and makes undefined of what is there', () => {
+  it.each(['getQueryset', 'action', 'basename'])('is told of a view set: %s', (name) => {
+    class Typed extends Books {
+      constructor() {
+        super()
+        Object.defineProperty(this, name, { value: undefined, enumerable: true })
+      }
+    }
+    const message = `Typed: the field ${name} makes undefined of what is there; write declare ${name}, which only tells its type`
+    expect(() => new APIRouter().register('books', Typed)).toThrow(new ConfigurationError(message))
+  })
+
+  it.each(['validatedData', 'context', 'isValid'])('is told of a serializer: %s', (name) => {
+    class Typed extends BookSerializer {
+      constructor() {
+        super()
+        Object.defineProperty(this, name, { value: undefined, enumerable: true })
+      }
+    }
+    expect(() => Typed.plan).toThrow(`Typed: the field ${name} makes undefined of what is there; write declare ${name}`)
+  })
+
+  it('is told of a policy', () => {
+    class Typed extends TokenAuthentication {
+      override getUserForToken = undefined as never
+    }
+    class Known extends Books {
+      static override authenticationClasses: Authentications = [Typed]
+    }
+    expect(() => new APIRouter().register('books', Known)).toThrow('Typed: the field getUserForToken makes undefined')
+  })
+
+  it('leaves what a request brings, what has no value, and actions that are taken away', () => {
+    class Own extends Books {
+      override ctx = undefined as never
+      override destroy = undefined as never
+      helper = undefined
+    }
+    class Hidden extends SessionAuthentication {
+      override openapi = undefined as never
+    }
+    class Known extends Own {
+      static override authenticationClasses: Authentications = [Hidden]
+    }
+    expect(() => new APIRouter().register('books', Known)).not.toThrow()
   })
 })
