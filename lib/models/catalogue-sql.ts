@@ -47,6 +47,7 @@ export interface ColumnRow {
   checks: string[]
   labels: string[]
   domain: boolean
+  domains: string[]
   ordered: boolean
   equated: boolean
   counted: boolean | null
@@ -143,6 +144,8 @@ const COLUMNS = `
       base.strict, coalesce(e.mod, base.mod) as mod, e.typname as element,
       array(select label.enumlabel::text from pg_enum label
         where label.enumtypid = coalesce(e.oid, t.oid) order by label.enumsortorder) as labels,
+      array(select n.nspname || '.' || d.typname from reached join pg_type d on d.oid = reached.oid and d.typtype = 'd'
+        join pg_namespace n on n.oid = d.typnamespace where reached.declared = used.oid) as domains,
       array(select pg_get_constraintdef(c.oid) from pg_constraint c where c.contypid = any(base.domains)
         and c.contype = 'c' and to_jsonb(c)->>'conenforced' is distinct from 'false' order by c.conname) as checks
     from used
@@ -187,7 +190,7 @@ const COLUMNS = `
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k where k.cascades) as cascades,
-    t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, t.labels, t.domain, t.ordered, t.equated,
+    t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, t.labels, t.domain, t.domains, t.ordered, t.equated,
     -- heirs that have the default of a column count on together
     r.relkind <> 'p' and ${defaultOf('a', 'd')} like 'nextval(%' and not exists (
       with recursive heirs as (

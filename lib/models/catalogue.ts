@@ -50,6 +50,8 @@ export interface CatalogueColumn {
   readonly element: string | undefined
   /** The column's own type is a domain over that one. */
   readonly isDomain: boolean
+  /** The domains that its values consist of, those of items and parts included, as `public.email`. */
+  readonly domains: readonly string[]
   /** PostgreSQL can order values of the type. */
   readonly isOrdered: boolean
   /** PostgreSQL can tell whether two values of the type are equal. */
@@ -280,6 +282,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     leastPart: base === 'interval' ? leastPart(row.mod) : undefined,
     labels: row.labels.length > 0 ? row.labels : undefined,
     isDomain: row.domain,
+    domains: row.domains,
     isOrdered: row.ordered,
     isEquated: row.equated,
     isDeterministic: row.collation === null,

@@ -58,6 +58,7 @@ function describeColumn(from: ColumnSources): Column {
     labels: stored?.labels,
     element: stored?.element,
     isDomain: stored?.isDomain ?? false,
+    domains: stored?.domains ?? [],
     isOrdered: stored?.isOrdered ?? true,
     isEquated: stored?.isEquated ?? true,
     isDeterministic: stored?.isDeterministic ?? true,

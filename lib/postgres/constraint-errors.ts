@@ -3,7 +3,7 @@
 import { ApiError, Conflict, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import type { ConstraintSubject } from './failed-statement.js'
-import { mentionsOf, type NativeError, nativeMessage } from './native-error.js'
+import { isOfGiven, mentionsOf, type NativeError, nativeMessage } from './native-error.js'
 
 /** The answer for an error of PostgreSQL; null where it is not the client's. */
 export type Answer = (error: NativeError, subject: ConstraintSubject) => ApiError | null
@@ -103,10 +103,15 @@ function isStillReferenced({ detail, table, constraint }: NativeError, subject: 
   return columns === undefined || !detail.includes(`(${columns.join(', ')})=`)
 }
 
-/** The columns that the violated constraint covers, and the client's fields among them. */
+/** The columns that the violated constraint covers, and the client's fields among them. One of a domain names no table. */
 function namesOf(error: NativeError, subject: ConstraintSubject): Names {
-  const { table, column, constraint } = error
-  if (typeof table !== 'string') return { columns: [], fields: [] }
+  const { table, column, constraint, schema, dataType } = error
+  if (typeof table !== 'string') {
+    // a function of the database says where it was
+    const isOfDomain = typeof dataType === 'string' && (error['where'] === undefined || isOfGiven(error))
+    const field = isOfDomain ? subject.fieldOfDomain?.(`${String(schema)}.${dataType}`) : undefined
+    return field === undefined ? { columns: [], fields: [] } : { columns: [field], fields: [field] }
+  }
   const columns =
     typeof column === 'string'
       ? [column]

@@ -23,7 +23,7 @@ import {
 } from './constraint-errors.js'
 import { type ConstraintSubject, subjectOf } from './failed-statement.js'
 import { warnOfMissingGrant } from './missing-grant.js'
-import { type NativeError, nativeError } from './native-error.js'
+import { isOfGiven, type NativeError, nativeError } from './native-error.js'
 import { isColumnGone, isColumnNew, isTableGone } from './prepared-names.js'
 
 /**
@@ -193,12 +193,6 @@ const LOST_CONNECTION =
   /(?:^| - )(?:Connection terminated(?: unexpectedly| due to connection timeout)?|Client [a-z ]+ not queryable|Query read timeout|timeout expired|Unable to acquire a connection)$/
 
 /**
- * The end of an error's context where PostgreSQL has refused the text of a value that it was given, `parameter $1`, in any
- * language. What such an error is called differs from one type and one version to the next.
- */
-const GIVEN_VALUE = /\$\d+(?: = '\.\.\.')?$/
-
-/**
  * `RAISE` in PL/pgSQL, with a code of the application's choice: what it says is about data. Codes that tell what to do, such
  * as to try again, keep their meaning.
  */
@@ -219,7 +213,7 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
   const own = error.routine === RAISE ? raised : undefined
   const answered =
     (isOfData ? own?.(error, subject) : null) ?? answer?.(error, subject) ?? own?.(error, subject) ?? null
-  const isGiven = GIVEN_VALUE.test(String(error['where']))
+  const isGiven = isOfGiven(error)
   if (answered instanceof ValidationError) {
     // a constraint of a table is violated by what a request has written, whatever its method
     const isOfRequest = isGiven || error.table !== undefined || OF_PAGES.has(error.code)

@@ -14,6 +14,8 @@ export interface ConstraintSubject {
   fieldOf(table: string, column: string): string | undefined
   /** The value the client sent for that field. */
   valueOf(field: string): unknown
+  /** The client's field for a value of a domain, as `public.email`; undefined where none, or several, may be it. */
+  fieldOfDomain?(domain: string): string | undefined
   /** The client's field for a property of the model, if there is one; when missing, fields are named as properties. */
   fieldOfProperty?(property: string): string | undefined
   /** What a trigger says by `RAISE EXCEPTION` is meant for the client. @default false */

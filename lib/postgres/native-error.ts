@@ -23,6 +23,17 @@ export interface NativeError extends Error {
   readonly [field: string]: unknown
 }
 
+/**
+ * The end of an error's context where PostgreSQL has refused the text of a value that it was given, `parameter $1`, in any
+ * language. What such an error is called differs from one type and one version to the next.
+ */
+const GIVEN_VALUE = /\$\d+(?: = '\.\.\.')?$/
+
+/** True for an error of a value that was given with the statement. */
+export function isOfGiven(error: NativeError): boolean {
+  return GIVEN_VALUE.test(String(error['where']))
+}
+
 /** What Objection wrapped, or the error itself. */
 export function nativeError(error: Error & { nativeError?: unknown }): NativeError {
   return (error.nativeError instanceof Error ? error.nativeError : error) as NativeError

@@ -42,6 +42,10 @@ export function constraintSubject(
       // a validated key is the primary key, which the client does not know (promise E14)
       return given ?? (field.ids && !raw ? undefined : values[name])
     },
+    fieldOfDomain: (domain) => {
+      const given = plan.writable.filter(({ name, column }) => column?.domains.includes(domain) && values[name] != null)
+      return given.length === 1 ? given[0]?.name : undefined
+    },
     fieldOfProperty: (property) => fieldAmong(plan.fields.filter((field) => field.column?.property === property)),
   }
 }

@@ -87,6 +87,7 @@ function columnOf(column: string, described: DescribedType, isKey: boolean): Cat
     labels: undefined,
     element: undefined,
     isDomain: false,
+    domains: [],
     isOrdered: true,
     isEquated: true,
     isDeterministic: true,
