@@ -3,7 +3,7 @@
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { CompiledSql } from '../postgres/pg-types.js'
-import { type RawRow, runStatement, statementOf } from '../postgres/run-statement.js'
+import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
 import type { ConditionKey } from '../queryset/condition-key.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText } from '../renderers/json-renderers.js'
@@ -36,22 +36,20 @@ export async function findRows(
 ): Promise<readonly FoundRow[] | null> {
   const { knex, client, native, statements, seen } = access
   const scope = lookup.scope()
-  const names = terms.map(({ property }) => property).join()
-  const key = scope && seen ? `one|${native}|${lookup.key.name}|${names}|${scope.text}${seen.key.text}` : undefined
-  const own = scope ? [...scope.values, ...lookup.values] : []
-  const cached = key === undefined ? undefined : statements.get(key)
-  if (cached) {
-    return write(access, await runStatement(knex, cached, access.valuesOf(cached, own), client), terms.length)
+  const run = async (statement: Statement, values: readonly unknown[]) =>
+    write(access, await runStatement(knex, statement, values, client), terms.length)
+  if (scope && seen) {
+    const names = terms.map(({ property }) => property).join()
+    const key = `one|${native}|${lookup.key.name}|${names}|${scope.text}${seen.key.text}`
+    const bound = seen.bind(statements, key, [...scope.values, ...lookup.values], (marking) =>
+      compile(access, marking ? marking.marked(lookup.query()) : lookup.query(), lookup, terms),
+    )
+    return run(bound.statement, bound.values)
   }
   const query = lookup.query()
   if (!scope && !access.canRead(query)) return null
-  const run = compile(access, query, lookup, terms)
-  const statement = statementOf(run.text)
-  if (key !== undefined && seen?.isWhole) statements.set(key, statement)
-  else if (key !== undefined && seen) {
-    seen.keep(statements, key, { run, marked: compile(access, seen.marked(lookup.query()), lookup, terms), own })
-  }
-  return write(access, await runStatement(knex, statement, run.values, client), terms.length)
+  const { text, values } = compile(access, query, lookup, terms)
+  return run(statementOf(text), values)
 }
 
 function compile(

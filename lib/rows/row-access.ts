@@ -17,13 +17,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import type { CountSql } from './list-sql.js'
 import type { CellScope, RowPlan } from './row-shape.js'
 import { isWrapped } from './row-sql.js'
-import {
-  type KeptStatement,
-  placedValues,
-  type SeenConditions,
-  seenConditions,
-  WHOLE_TABLES,
-} from './seen-conditions.js'
+import { type KeptStatement, type SeenConditions, seenConditions, WHOLE_TABLES } from './seen-conditions.js'
 
 /** The conditions of a list whose statement is kept. */
 export interface ListKey extends ConditionKey {
@@ -59,7 +53,7 @@ export class StatementCache {
     const known = this.#statements.get(key)
     if (known) return known
     const statement = statementOf(compile())
-    this.set(key, statement)
+    this.set(key, { places: undefined, ...statement })
     return statement
   }
 
@@ -153,11 +147,6 @@ export class RowAccess implements CellScope {
     if (this.#readsQueries) return undefined
     this.#seen ??= seenConditions(this.plan, this.#visible)
     return this.#seen
-  }
-
-  /** The values that a kept statement binds for the caller. @param own those of the conditions on the rows themselves */
-  valuesOf({ places }: KeptStatement, own: readonly unknown[]): readonly unknown[] {
-    return places ? placedValues(places, own, this.seen?.key.values ?? []) : own
   }
 
   /** The value that pg's standard parser makes of a column's text. */

@@ -1,6 +1,5 @@
 /** A list read as rows of raw text and written as JSON without making objects: the ordinary path of a list. */
 
-import { isDeepStrictEqual } from 'node:util'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type {
   CountKind,
@@ -15,7 +14,7 @@ import type {
 import type { Bounds } from '../postgres/guarded.js'
 import type { CompiledSql } from '../postgres/pg-types.js'
 import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-stream.js'
-import { runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
+import { runStatement, statementOf } from '../postgres/run-statement.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
 import { keysetTerms, rangesBeyond } from '../queryset/keyset.js'
 import type { SqlPart } from '../queryset/sql-part.js'
@@ -27,7 +26,7 @@ import { countKey, type ListKey, type RowAccess } from './row-access.js'
 import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
 import { compileQuery, compileRows, positionCells } from './row-sql.js'
 import { TextRows } from './row-writer.js'
-import type { SeenConditions } from './seen-conditions.js'
+import { type SeenConditions, WHOLE_TABLES } from './seen-conditions.js'
 
 export interface RowListOptions {
   readonly description: ListDescription
@@ -79,7 +78,7 @@ interface Compiling {
   readonly counted: Counted
   /** The rows that it begins behind. */
   readonly ranges: readonly SqlPart[] | undefined
-  readonly seen?: SeenConditions
+  readonly seen?: SeenConditions | undefined
 }
 
 /** Reads rows of raw text through prepared statements. */
@@ -98,8 +97,9 @@ export class RowList extends DescribedList implements ListSource {
     if (kind !== 'exact' || !key) return countRows(query(), kind, limit)
     const { knex, client, statements } = this.#access
     const text = `count|${key.text}`
-    const statement = statements.get(text) ?? this.#keep(text, compileQuery(countQuery(query())), key.values)
-    const [row] = await runStatement(knex, statement, key.values, client)
+    const compile = () => compileQuery(countQuery(query()))
+    const { statement, values } = WHOLE_TABLES.bind(statements, text, key.values, compile)
+    const [row] = await runStatement(knex, statement, values, client)
     return this.#note(Number(row?.[0] ?? 0))
   }
 
@@ -229,28 +229,10 @@ export class RowList extends DescribedList implements ListSource {
     if (offset > 0) values.push(offset)
     if (counted === 'beside' && !this.#options.once) values.push(...key.values)
     const text = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${key.text}${seen.key.text}`
-    const cached = statements.get(text)
-    if (cached) return runStatement(knex, cached, this.#access.valuesOf(cached, values), client, format)
-    const ranges = this.#ranges(slice)
-    const compiled = this.#compile(slice, { counted, ranges })
-    // several ranges bind the conditions several times; their text is made anew each time
-    const several = ranges !== undefined && ranges.length !== 1
-    if (!several && seen.isWhole) this.#keep(text, compiled, values)
-    else if (!several) {
-      const marked = this.#compile(slice, { counted, ranges, seen })
-      seen.keep(statements, text, { run: compiled, marked, own: values })
-    }
-    return runStatement(knex, statementOf(compiled.text), compiled.values, client, format)
-  }
-
-  /** Keeps a compiled text. */
-  #keep(text: string, compiled: CompiledSql, values: readonly unknown[]): Statement {
-    if (!isDeepStrictEqual(compiled.values, values)) {
-      throw new Error(`${this.name}: the statement of a list binds other values than its conditions`)
-    }
-    const statement = statementOf(compiled.text)
-    this.#access.statements.set(text, statement)
-    return statement
+    const bound = seen.bind(statements, text, values, (marking) =>
+      this.#compile(slice, { counted, ranges: this.#ranges(slice), seen: marking }),
+    )
+    return runStatement(knex, bound.statement, bound.values, client, format)
   }
 
   /** @param seen for the statement to keep, in place of the one to run */

@@ -29,25 +29,26 @@ class Place {
 }
 
 /** For each value that a statement binds: which of its own it is, or, as `-1 - index`, which of those of the conditions. */
-export type Places = readonly number[]
+type Places = readonly number[]
 
 /** A statement for all callers whose conditions have the same texts. */
 export interface KeptStatement extends Statement {
   /** Where its values come from; undefined where they are those of its own conditions, in order. */
-  readonly places?: Places | undefined
+  readonly places: Places | undefined
 }
 
 interface Keeper {
+  get(key: string): KeptStatement | undefined
   set(key: string, statement: KeptStatement): void
 }
 
-/** A statement that was compiled to be run, and once more with places in place of the conditions' values. */
-interface Compiled {
-  readonly run: CompiledSql
-  readonly marked: CompiledSql
-  /** The values of the conditions on the rows themselves. */
-  readonly own: readonly unknown[]
+/** A statement, and its values. */
+export interface BoundStatement {
+  readonly statement: Statement
+  readonly values: readonly unknown[]
 }
+
+type CompileSeen = (seen: SeenConditions | undefined) => CompiledSql
 
 /** The conditions on the related rows of a plan, for one caller. */
 export class SeenConditions {
@@ -94,24 +95,39 @@ export class SeenConditions {
     }
   }
 
-  /** Keeps a statement, where it says for all callers what it says for this one. */
-  keep(statements: Keeper, key: string, { run, marked, own }: Compiled): void {
-    let next = 0
-    const places = marked.values.map((value) => (value instanceof Place ? -1 - value.index : next++))
-    const isSame =
-      next === own.length &&
-      marked.text === run.text &&
-      isDeepStrictEqual(placedValues(places, own, this.key.values), run.values)
-    if (isSame) statements.set(key, { places, ...statementOf(run.text) })
+  /**
+   * The statement of a key, and what it binds for this caller. It is compiled where none is kept, and kept where it says for all
+   * callers what it says for this one.
+   * @param own the values of the conditions on the rows themselves
+   * @param compile with conditions, the statement to keep: its query is `marked()` by them
+   */
+  bind(statements: Keeper, key: string, own: readonly unknown[], compile: CompileSeen): BoundStatement {
+    const kept = statements.get(key)
+    if (kept) return { statement: kept, values: placedValues(kept.places, own, this.key.values) }
+    const { text, values } = compile(undefined)
+    const statement = statementOf(text)
+    const marked = this.isWhole ? undefined : compile(this)
+    const places = marked && placesOf(marked)
+    const isSame = isDeepStrictEqual(placedValues(places, own, this.key.values), values)
+    if (isSame && (marked?.text ?? text) === text) statements.set(key, { places, ...statement })
+    return { statement, values }
   }
 }
 
 /** Those of a caller to whom no related row is hidden. */
 export const WHOLE_TABLES = new SeenConditions(WHOLE_TABLE, new Map())
 
-/** The values of a kept statement for a caller. @param seen those of the conditions on related rows */
-export function placedValues(places: Places, own: readonly unknown[], seen: readonly unknown[]): readonly unknown[] {
-  return places.map((place) => (place < 0 ? seen[-1 - place] : own[place]))
+function placesOf({ values }: CompiledSql): Places {
+  let next = 0
+  return values.map((value) => (value instanceof Place ? -1 - value.index : next++))
+}
+
+function placedValues(
+  places: Places | undefined,
+  own: readonly unknown[],
+  seen: readonly unknown[],
+): readonly unknown[] {
+  return places ? places.map((place) => (place < 0 ? seen[-1 - place] : own[place])) : own
 }
 
 /** The conditions on all rows that a plan relates to its own; undefined where another query stands in the place of a table. */
