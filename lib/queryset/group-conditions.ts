@@ -20,7 +20,7 @@ export function groupConditions<Query extends AnyQueryBuilder>(query: Query): Qu
 
 /** Adds conditions of ours, each of them whole: an OR that the application adds behind them reaches none of them. */
 export function addApart(query: AnyQueryBuilder, add: () => unknown): void {
-  settleAdded(query, add, (built, before) => {
+  settleAdded(query, 'apart', add, (built, before) => {
     for (const one of ungrouped(built)) {
       if (before.has(one)) continue
       grouped.add(one)
@@ -32,7 +32,7 @@ export function addApart(query: AnyQueryBuilder, add: () => unknown): void {
 
 /** Keeps the conditions that `add` adds to a query together: an OR among them reaches none that stands before them. */
 export function encloseAdded(query: AnyQueryBuilder, add: () => unknown): void {
-  settleAdded(query, add, (built, before) => {
+  settleAdded(query, 'enclosed', add, (built, before) => {
     const added = built._statements.filter((one) => one.grouping === 'where' && !before.has(one))
     if (added.some((one) => one.bool === 'or')) enclose(built, added)
   })
@@ -41,6 +41,7 @@ export function encloseAdded(query: AnyQueryBuilder, add: () => unknown): void {
 /** Has `settle` look at a query once it is built, beside the conditions that it had before `add` added others. */
 function settleAdded(
   query: AnyQueryBuilder,
+  kind: string,
   add: () => unknown,
   settle: (built: Conditioned, before: ReadonlySet<Condition>) => void,
 ): void {
@@ -49,7 +50,7 @@ function settleAdded(
     before = new Set((built as Conditioned)._statements)
   }
   const settleBuilt = (built: Knex.QueryBuilder) => settle(built as Conditioned, before)
-  ours.add(note).add(settleBuilt)
+  ours.set(note, 'before').set(settleBuilt, kind)
   void query.onBuildKnex(note)
   add()
   void query.onBuildKnex(settleBuilt)
@@ -70,7 +71,7 @@ export function encloseBeside<Query extends AnyQueryBuilder>(query: Query, refer
   }
   // what hooks of the query's context add comes behind
   const encloseBuilt = (built: Knex.QueryBuilder) => beforeSql(built as Conditioned, encloseOthers)
-  ours.add(encloseBuilt)
+  ours.set(encloseBuilt, undefined)
   return query.onBuildKnex(encloseBuilt)
 }
 
@@ -91,7 +92,7 @@ export function watchConditions(query: AnyQueryBuilder): Conditions {
   const watch = (knexQuery: Knex.QueryBuilder) => {
     conditions.readOwnRow = areOnOwnRow(knexQuery)
   }
-  ours.add(watch)
+  ours.set(watch, 'watch')
   void query.onBuildKnex(watch)
   return conditions
 }
@@ -143,8 +144,16 @@ interface Building {
 }
 
 const building = oncePer((_query: object): Building => ({}))
-/** Hooks that change nothing an application would notice, or run its own within parentheses. */
-const ours = new WeakSet<object>([group])
+/**
+ * Hooks that change nothing an application would notice, or run its own within parentheses; by a word for what they do to the
+ * conditions that stand before them, where that says all.
+ */
+const ours = new WeakMap<object, string | undefined>([[group, 'group']])
+
+/** What a hook does to the conditions that stand before it; undefined for one of an application, and where more must be known. */
+export function hookKind(hook: object): string | undefined {
+  return ours.get(hook)
+}
 
 /** Runs while the query is built, in its place among what adds to it: after all conditions that stand before it. */
 function group(knexQuery: Knex.QueryBuilder): void {
@@ -333,7 +342,7 @@ function encloseContextHook(query: AnyQueryBuilder, name: 'onBuild' | 'runBefore
     return result
   }
   const enclosed = name === 'onBuild' ? onBuild : runBefore
-  ours.add(enclosed)
+  ours.set(enclosed, undefined)
   void query.context({ [name]: enclosed })
 }
 

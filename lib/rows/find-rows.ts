@@ -2,7 +2,7 @@
 
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import type { CompiledSql } from '../postgres/pg-types.js'
+import type { CompiledSql, Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
 import type { ConditionKey } from '../queryset/condition-key.js'
 import type { OrderTerm } from '../queryset/total-order.js'
@@ -16,9 +16,10 @@ import { writerOf } from './row-writer.js'
 export interface ObjectLookup {
   readonly key: Pick<ObjectKey, 'name' | 'unique' | 'columns'>
   readonly values: KeyValues
-  /** All conditions of the query but for the key, where these are known without building it. */
-  scope(): ConditionKey | undefined
-  query(): AnyQueryBuilder
+  /** All conditions of the query but for the key, where these are known without building it. @param knex where it is read */
+  scope(knex: Queryable): ConditionKey | undefined
+  /** @param isMarked the values of the application's own have places */
+  query(isMarked?: boolean): AnyQueryBuilder
 }
 
 /** One object that was read. */
@@ -35,14 +36,15 @@ export async function findRows(
   terms: readonly OrderTerm[],
 ): Promise<readonly FoundRow[] | null> {
   const { knex, client, native, statements, seen } = access
-  const scope = lookup.scope()
+  const scope = lookup.scope(knex)
   const run = async (statement: Statement, values: readonly unknown[]) =>
     write(access, await runStatement(knex, statement, values, client), terms.length)
   if (scope && seen) {
     const names = terms.map(({ property }) => property).join()
     const key = `one|${native}|${lookup.key.name}|${names}|${scope.text}${seen.key.text}`
-    const bound = seen.bind(statements, key, [...scope.values, ...lookup.values], (marking) =>
-      compile(access, marking ? marking.marked(lookup.query()) : lookup.query(), lookup, terms),
+    const own = [...scope.values, ...lookup.values]
+    const bound = seen.bind(statements, { key, own, begun: scope.begun }, (marking) =>
+      compile(access, marking ? marking.marked(lookup.query(true)) : lookup.query(), lookup, terms),
     )
     return run(bound.statement, bound.values)
   }

@@ -30,8 +30,8 @@ import { type SeenConditions, WHOLE_TABLES } from './seen-conditions.js'
 
 export interface RowListOptions {
   readonly description: ListDescription
-  /** A fresh query with the list's conditions. */
-  readonly query: () => AnyQueryBuilder
+  /** A fresh query with the list's conditions. @param isMarked the values of the application's own have places */
+  readonly query: (isMarked?: boolean) => AnyQueryBuilder
   /** Undefined where the SQL is made anew each time. */
   readonly key: ListKey | undefined
   /** Each client may write SQL of another form: it is not prepared. */
@@ -96,9 +96,9 @@ export class RowList extends DescribedList implements ListSource {
     const { key, query } = this.#options
     if (kind !== 'exact' || !key) return countRows(query(), kind, limit)
     const { knex, client, statements } = this.#access
-    const text = `count|${key.text}`
-    const compile = () => compileQuery(countQuery(query()))
-    const { statement, values } = WHOLE_TABLES.bind(statements, text, key.values, compile)
+    const asked = { key: `count|${key.text}`, own: key.values, begun: key.begun }
+    const compile = (marking?: SeenConditions) => compileQuery(countQuery(query(marking !== undefined)))
+    const { statement, values } = WHOLE_TABLES.bind(statements, asked, compile)
     const [row] = await runStatement(knex, statement, values, client)
     return this.#note(Number(row?.[0] ?? 0))
   }
@@ -227,9 +227,10 @@ export class RowList extends DescribedList implements ListSource {
       }
     }
     if (offset > 0) values.push(offset)
-    if (counted === 'beside' && !this.#options.once) values.push(...key.values)
+    const starts = counted === 'beside' && !this.#options.once ? [0, values.length] : undefined
+    if (starts) values.push(...key.values)
     const text = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${key.text}${seen.key.text}`
-    const bound = seen.bind(statements, text, values, (marking) =>
+    const bound = seen.bind(statements, { key: text, own: values, begun: key.begun, starts }, (marking) =>
       this.#compile(slice, { counted, ranges: this.#ranges(slice), seen: marking }),
     )
     return runStatement(knex, bound.statement, bound.values, client, format)
@@ -239,7 +240,8 @@ export class RowList extends DescribedList implements ListSource {
   #compile(slice: WholeSlice, { counted, ranges, seen }: Compiling): CompiledSql {
     const { plan, native, countSql } = this.#access
     const { query, once } = this.#options
-    const list = joinOrder(seen ? seen.marked(query()) : query(), this.order)
+    const isMarked = seen !== undefined
+    const list = joinOrder(seen ? seen.marked(query(isMarked)) : query(), this.order)
     const { backwards, limit } = slice
     if (ranges) whereBeyond(list, { ranges, backwards, limit, model: this.model, order: this.order })
     return (native ? compileNative : compileRows)(list, {
@@ -253,7 +255,7 @@ export class RowList extends DescribedList implements ListSource {
       counting:
         counted === 'not'
           ? undefined
-          : { query: countQuery(query()), upTo: counted === 'whole' ? SHORT : undefined, once: once === true },
+          : { query: countQuery(query(isMarked)), upTo: counted === 'whole' ? SHORT : undefined, once: once === true },
       countSql,
     })
   }

@@ -8,6 +8,7 @@ import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { CompiledSql } from '../postgres/pg-types.js'
 import { type Statement, statementOf } from '../postgres/run-statement.js'
 import { type ConditionKey, conditionKey, mapValues, WHOLE_TABLE } from '../queryset/condition-key.js'
+import { OwnPlace } from '../queryset/query-key.js'
 import {
   type Leading,
   type RowCondition,
@@ -46,6 +47,16 @@ interface Keeper {
 export interface BoundStatement {
   readonly statement: Statement
   readonly values: readonly unknown[]
+}
+
+/** What makes a statement besides, and the values of the conditions on the rows themselves. */
+export interface OwnValues {
+  readonly key: string
+  readonly own: readonly unknown[]
+  /** How many of them are those of a query of the application's. */
+  readonly begun?: number | undefined
+  /** Where these begin. @default [0] */
+  readonly starts?: readonly number[] | undefined
 }
 
 type CompileSeen = (seen: SeenConditions | undefined) => CompiledSql
@@ -98,17 +109,17 @@ export class SeenConditions {
   /**
    * The statement of a key, and what it binds for this caller. It is compiled where none is kept, and kept where it says for all
    * callers what it says for this one.
-   * @param own the values of the conditions on the rows themselves
-   * @param compile with conditions, the statement to keep: its query is `marked()` by them
+   * @param compile with conditions, the statement to keep: its query is `marked()` by them, and that of an application has places
    */
-  bind(statements: Keeper, key: string, own: readonly unknown[], compile: CompileSeen): BoundStatement {
+  bind(statements: Keeper, asked: OwnValues, compile: CompileSeen): BoundStatement {
+    const { key, own, begun } = asked
     const kept = statements.get(key)
     if (kept) return { statement: kept, values: placedValues(kept.places, own, this.key.values) }
     const { text, values } = compile(undefined)
     const statement = statementOf(text)
-    const marked = this.isWhole ? undefined : compile(this)
-    const places = marked && placesOf(marked)
-    const isSame = isDeepStrictEqual(placedValues(places, own, this.key.values), values)
+    const marked = this.isWhole && !begun ? undefined : compile(this)
+    const places = marked && placesOf(marked, asked)
+    const isSame = places !== null && isDeepStrictEqual(placedValues(places, own, this.key.values), values)
     if (isSame && (marked?.text ?? text) === text) statements.set(key, { places, ...statement })
     return { statement, values }
   }
@@ -117,9 +128,18 @@ export class SeenConditions {
 /** Those of a caller to whom no related row is hidden. */
 export const WHOLE_TABLES = new SeenConditions(WHOLE_TABLE, new Map())
 
-function placesOf({ values }: CompiledSql): Places {
+/** Null where a value of the application's query stands elsewhere than among its own. */
+function placesOf({ values }: CompiledSql, { begun = 0, starts = [0] }: OwnValues): Places | null {
   let next = 0
-  return values.map((value) => (value instanceof Place ? -1 - value.index : next++))
+  const places: number[] = []
+  for (const value of values) {
+    if (value instanceof OwnPlace) {
+      const isThere = starts.some((start) => next === start + value.index)
+      if (!isThere || value.index >= begun) return null
+    }
+    places.push(value instanceof Place ? -1 - value.index : next++)
+  }
+  return places
 }
 
 function placedValues(

@@ -5,8 +5,9 @@ import type { KeyValues } from '../../fields/object-key.js'
 import { PathStart } from '../../filters/field-path.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
 import { readingError, toApiError } from '../../postgres/database-errors.js'
-import { type ConditionKey, conditionKey, WHOLE_TABLE } from '../../queryset/condition-key.js'
+import { type ConditionKey, conditionKey, joinKeys, WHOLE_TABLE } from '../../queryset/condition-key.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
 import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import type { GenericView } from '../generic-view.js'
@@ -14,7 +15,7 @@ import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, noteVersion } from './concurrency.js'
 import { openRows } from './open-rows.js'
 import { representFound } from './represent.js'
-import { visibleQuery } from './visible-query.js'
+import { copyOf, ownKey, querysetOf, startOf, visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
@@ -76,11 +77,12 @@ export function lookupOf(view: GenericView): ObjectLookup {
 /** How the object of the view is looked up that has these values as its key. */
 export function lookupBy(view: GenericView, values: KeyValues): ObjectLookup {
   const { lookup: key } = view.plan.resource
+  const source = visibleObjects(view)
   return {
     key,
     values,
-    scope: () => wholeScope(view),
-    query: () => whereKey(visibleQuery(view), key.columns, values),
+    scope: source.scope,
+    query: (isMarked) => whereKey(source.query(isMarked), key.columns, values),
   }
 }
 
@@ -88,18 +90,33 @@ export function lookupBy(view: GenericView, values: KeyValues): ObjectLookup {
 export function lookupAny(view: GenericView, keys: readonly KeyValues[]): ObjectLookup {
   const { columns, name } = view.plan.resource.lookup
   const isTyped = columns.length === 1 || columns.every(({ sqlType }) => sqlType !== undefined)
+  const source = visibleObjects(view)
   return {
     key: { columns, name: `${name}[]`, unique: true },
     values: columns.map((_, index) => keys.map((values) => values[index])),
-    scope: () => (isTyped ? wholeScope(view) : undefined),
-    query: () => whereAnyKey(visibleQuery(view), columns, keys),
+    scope: (knex) => (isTyped ? source.scope(knex) : undefined),
+    query: (isMarked) => whereAnyKey(source.query(isMarked), columns, keys),
   }
 }
 
-/** The conditions on all objects of the request, where they are known without building a query. */
+/** All objects of the request: the conditions on them, where these are known without building a query, and a fresh query. */
+function visibleObjects(view: GenericView): Pick<ObjectLookup, 'scope' | 'query'> {
+  const { isWholeTable } = view.plan.resource
+  if (isWholeTable) return { scope: () => wholeScope(view), query: () => visibleQuery(view) }
+  let begun: AnyQueryBuilder | undefined
+  return {
+    scope(knex) {
+      begun = querysetOf(view)
+      const own = ownKey(view, begun, knex)
+      const scope = view.plan.resource.overrides.has('getQueryset') ? view.scope() : undefined
+      const added = scope ? conditionKey([scope(startOf(begun))]) : WHOLE_TABLE
+      return own && added && joinKeys(own, added)
+    },
+    query: (isMarked) => visibleQuery(view, begun && copyOf(begun, isMarked)),
+  }
+}
+
 function wholeScope(view: GenericView): ConditionKey | undefined {
-  const { isWholeTable, model } = view.plan.resource
-  if (!isWholeTable) return undefined
   const scope = view.scope()
-  return scope ? conditionKey([scope(new PathStart(model.model.tableName))]) : WHOLE_TABLE
+  return scope ? conditionKey([scope(new PathStart(view.plan.resource.model.model.tableName))]) : WHOLE_TABLE
 }

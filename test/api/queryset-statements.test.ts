@@ -1,0 +1,225 @@
+/** Statements of querysets that an application makes of values of the request: kept for all requests that call the same, whatever their values. */
+
+import type { Context } from 'koa-viewsets'
+import type { QueryBuilder } from 'objection'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import {
+  APIRouter,
+  BaseAuthentication,
+  CursorPagination,
+  configure,
+  FieldFilter,
+  ModelViewSet,
+  OrderingFilter,
+  PageNumberPagination,
+  type Pagination,
+  type SoftDelete,
+} from '../../lib/index.js'
+import { rule } from '../../lib/rules/index.js'
+import { type Client, serving } from '../support/client.js'
+import { Author, Book, BookSerializer, database, useLibrary } from '../support/library.js'
+import { seededRandom } from '../support/seeded-random.js'
+
+useLibrary({
+  sql: 'alter table books add deleted_at timestamptz',
+  rows: `
+    delete from authors; alter sequence authors_id_seq restart;
+    insert into authors (name) select 'author ' || n from generate_series(1, 6) n;
+    insert into books (title, n, author_id, deleted_at)
+      select 'book ' || n % 10, n, nullif(n % 7, 0), case when n % 9 = 0 then now() end from generate_series(1, 40) n`,
+})
+configure({ secretKey: 'a secret of these tests' })
+
+type Books = QueryBuilder<Book>
+type Call = (query: Books, v: number, w: number) => Books
+
+/** What applications call on a query. */
+const CALLS: readonly Call[] = [
+  (query, v) => query.where('n', '>', v),
+  (query, v) => query.where({ author_id: v % 7 || null }),
+  (query, v, w) => query.where({ author_id: v % 7, n: w }),
+  (query, v) => (v % 2 ? query.where('author_id', null) : query.where('author_id', v % 7)),
+  (query, v, w) => query.where((inner) => void inner.where('n', '<', v).orWhere('author_id', w % 7)).whereNot('n', v),
+  (query, v, w) => query.where('n', '<', v).orWhere('author_id', w % 7),
+  (query, v) =>
+    query.whereIn(
+      'n',
+      Array.from({ length: v % 4 }, (_, index) => v + index),
+    ),
+  (query, v, w) => query.whereRaw('n % 3 = ? or ?? = ?', [v % 3, 'author_id', w % 7]),
+  (query, v) => query.whereRaw('n <> ?', v),
+  (query, v, w) => query.whereBetween('n', [v, v + (w % 15)]).whereNotNull('author_id'),
+  (query, v, w) => query.whereNull('author_id').orWhereNotIn('n', [v, w]),
+  (query, v, w) =>
+    query.andWhere(
+      (inner) =>
+        void inner
+          .where({ n: v })
+          .orWhere((more) => void more.where('author_id', '>', w % 7).whereLike('title', `%${v % 10}`)),
+    ),
+  (query, v) => query.where('n', '>=', v).where('author_id', '<=', v),
+  (query, v) => query.modify((inner) => void inner.where('n', '!=', v)),
+  (query, v) => query.whereColumn('n', '>', 'author_id').where('title', `book ${v % 10}`),
+  (query, v, w) =>
+    query
+      .where('n', '>', v)
+      .orWhere('title', 'like', `%${w % 10}`)
+      .orWhere('n', v),
+  // SQL that is known only once it is built
+  (query, v) => query.whereExists(Book.relatedQuery('author').where('id', '>', v % 7)),
+  (query, v) => query.where('n', '>', Book.raw('? - 1', [v])),
+  (query, v) =>
+    query.whereIn(
+      'author_id',
+      Author.query()
+        .select('id')
+        .where('id', '<', v % 7),
+    ),
+  (query, v) => query.onBuild((built) => void built.where('n', '>', v)),
+]
+/** Of which a statement is compiled for each request. */
+const BUILT = 4
+
+interface Asked {
+  readonly calls: readonly number[]
+  readonly v: number
+  readonly w: number
+  /** What a rule lets the caller see. */
+  readonly most: number
+}
+
+const called = (query: Books, { calls, v, w }: Asked) =>
+  calls.reduce((narrowed, call) => (CALLS[call] as Call)(narrowed, v, w), query)
+const askedIn = (ctx: Context): Asked => JSON.parse(ctx.get('X-Asked') || '{"calls":[],"v":0,"w":0,"most":99}')
+
+class Caller extends BaseAuthentication {
+  override authenticate(ctx: Context) {
+    return { user: { id: 1, most: askedIn(ctx).most } }
+  }
+}
+class ReadSerializer extends BookSerializer {
+  static override readOnlyFields = ['deleted_at']
+}
+class Own extends ModelViewSet<Book> {
+  static override model = Book
+  static override serializerClass = ReadSerializer
+  static override authenticationClasses = [Caller]
+  static override paginationClass: Pagination = new PageNumberPagination({ pageSizeQueryParam: 'page_size' })
+  static override filterBackends = [FieldFilter, OrderingFilter]
+  static override filtersetFields = ['n', 'author__name']
+  static override orderingFields = ['n', 'title', 'author__name']
+  override getQueryset() {
+    return called(Book.query(this.knex), askedIn(this.ctx))
+  }
+}
+class Kept extends Own {
+  static override softDelete: SoftDelete = 'deleted_at'
+  override getQueryset() {
+    return called(super.getQueryset() as Books, askedIn(this.ctx))
+  }
+}
+/** The conditions that it inherits stand behind its own. */
+class Late extends Own {
+  static override softDelete: SoftDelete = 'deleted_at'
+}
+class Native extends Own {
+  static override useNativeJson = true
+}
+class Cursors extends Own {
+  static override paginationClass = new CursorPagination({ ordering: '-title', pageSize: 7 })
+}
+
+const rules = [rule(Book, { read: ({ user }) => ({ n__lte: user?.['most'] }) })]
+const paths: readonly { readonly path: string; readonly isKept?: boolean; readonly isRuled?: boolean }[] = [
+  { path: '/own' },
+  { path: '/kept', isKept: true },
+  { path: '/late', isKept: true },
+  { path: '/native' },
+  { path: '/cursors' },
+  { path: '/ruled/own', isRuled: true },
+  { path: '/ruled/kept', isKept: true, isRuled: true },
+]
+
+let client: Client
+beforeAll(async () => {
+  const open = new APIRouter()
+    .register('own', Own, 'own')
+    .register('kept', Kept, 'kept')
+    .register('late', Late, 'late')
+    .register('native', Native, 'native')
+    .register('cursors', Cursors, 'cursors')
+  const ruled = new APIRouter({ prefix: '/ruled', rules }).register('own', Own, 'own').register('kept', Kept, 'kept')
+  await open.prepare()
+  await ruled.prepare()
+  client = await serving(open.routes(), ruled.routes())
+  return () => client.close()
+})
+
+const get = (path: string, asked: Asked) => client.send('GET', path, undefined, { 'X-Asked': JSON.stringify(asked) })
+
+/** Ids of all pages of a list. */
+async function idsOf(path: string, asked: Asked): Promise<readonly number[]> {
+  const ids: number[] = []
+  for (let next: string | null = path; next; ) {
+    const { status, json } = await get(next, asked)
+    expect(status).toBe(200)
+    ids.push(...json.results.map(({ id }: { id: number }) => id))
+    next = json.next
+  }
+  return ids
+}
+
+interface Row extends Pick<Book, 'id' | 'n'> {
+  readonly deleted_at: Date | null
+  readonly author_id: number | null
+}
+
+async function visible(
+  asked: Asked,
+  { isKept, isRuled }: { isKept?: boolean; isRuled?: boolean },
+): Promise<readonly Row[]> {
+  const rows = (await called(Book.query(), asked).orderBy('id')) as unknown as readonly Row[]
+  return rows.filter(({ n, deleted_at }) => !(isKept && deleted_at) && (!isRuled || Number(n) <= asked.most))
+}
+
+const ascending = (ids: readonly number[]) => [...ids].sort((one, other) => one - other)
+
+describe('querysets of an application', () => {
+  it.each([1, 2])('choose the rows that they choose without the package (seed %i)', async (seed) => {
+    const random = seededRandom(seed)
+    const below = (most: number) => random(most)
+    for (let run = 0; run < 25; run++) {
+      const calls = Array.from({ length: 1 + below(3) }, () => below(CALLS.length))
+      const asked = () => ({ calls, v: below(42), w: below(42), most: below(45) })
+      const where = paths[below(paths.length)] as (typeof paths)[number]
+      // one who finds no statement, and some who find that of another
+      for (const one of [asked(), asked(), asked()]) {
+        const rows = await visible(one, where)
+        const ids = rows.map(({ id }) => Number(id))
+        const { path } = where
+        const query = path === '/cursors' ? '' : '?page_size=9'
+        expect(ascending(await idsOf(path + query, one))).toEqual(ids)
+        const author = 1 + below(6)
+        const filtered = await idsOf(`${path}?author__name=author%20${author}&ordering=-n`, one)
+        expect(filtered).toEqual(ids.filter((_, index) => rows[index]?.author_id === author).reverse())
+        const id = 1 + below(40)
+        expect((await get(`${path}/${id}`, one)).status).toBe(ids.includes(id) ? 200 : 404)
+      }
+    }
+  })
+
+  it('are compiled once, where they compare columns with values', async () => {
+    const built = vi.spyOn(database.knex.client, 'queryCompiler')
+    onTestFinished(() => built.mockRestore())
+    for (const path of ['/own', '/kept', '/native', '/ruled/own', '/own/7']) {
+      for (let call = 0; call < CALLS.length; call++) {
+        const ask = (v: number, w: number) => get(path, { calls: [call], v, w, most: 90 })
+        await ask(5, 12)
+        built.mockClear()
+        await ask(9, 20)
+        const isBuilt = call >= CALLS.length - BUILT
+        expect({ path, call, isBuilt: built.mock.calls.length > 0 }).toEqual({ path, call, isBuilt })
+      }
+    }
+  })
+})
