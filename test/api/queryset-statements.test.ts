@@ -115,7 +115,7 @@ class Own extends ModelViewSet<Book> {
 class Kept extends Own {
   static override softDelete: SoftDelete = 'deleted_at'
   override getQueryset() {
-    return called(super.getQueryset() as Books, askedIn(this.ctx))
+    return called(super.getQueryset(), askedIn(this.ctx))
   }
 }
 /** The conditions that it inherits stand behind its own. */
