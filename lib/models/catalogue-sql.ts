@@ -1,4 +1,5 @@
 /** The statement that reads PostgreSQL's catalogue for all tables at once, and the rows of its answer. */
+import { PARTITION_OF } from '../postgres/failed-statement.js'
 
 /** The answer of the statement, parsed: rows stand in the order of the tables' names (`ordinal`, from 1). */
 export interface CatalogueRows {
@@ -220,8 +221,9 @@ const COLUMNS = `
   order by w.ordinal, a.attnum`
 
 // Constraints of partitions count by their names only: a key of one partition is none of the table. An index with
-// expressions has the columns that they are made of, and is no key: what its condition is of is not among them. `conenforced` and
-// `conperiod` are new in PostgreSQL 18: of other versions all constraints are enforced, and none is about periods.
+// expressions has the columns that they are made of, and is no key: what its condition is of is not among them. That a row
+// belongs to a partition is a constraint, too, which has no name of its own. `conenforced` and `conperiod` are new in
+// PostgreSQL 18: of other versions all constraints are enforced, and none is about periods.
 const CONSTRAINTS = `
   with named as materialized (
     select w.ordinal, to_regclass(w.name)::oid as table from unnest(?::text[]) with ordinality as w(name, ordinal)
@@ -255,6 +257,11 @@ const CONSTRAINTS = `
   from w join pg_index x on x.indrelid = w.table and x.indisunique
   join pg_class i on i.oid = x.indexrelid
   where not exists (select 1 from pg_constraint c where c.conrelid = x.indrelid and c.conindid = x.indexrelid and c.contype in ('p', 'u'))
+  union all select w.ordinal, '${PARTITION_OF}' || r.relname, 'i', null, null, null, false, true, true, false, null, array[]::text[],
+    array(select a.attname::text from unnest(p.partattrs) with ordinality as k(attnum, position)
+      join pg_attribute a on a.attrelid = p.partrelid and a.attnum = k.attnum order by k.position)
+  from w join pg_partitioned_table p on p.partrelid = w.table
+  join pg_class r on r.oid = p.partrelid
   order by ordinal, name`
 
 const listOf = (sql: string) => `(select coalesce(json_agg(t), '[]') from (${sql}) t)`

@@ -2,7 +2,7 @@
 
 import { ApiError, Conflict, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
-import type { ConstraintSubject } from './failed-statement.js'
+import { type ConstraintSubject, PARTITION_OF } from './failed-statement.js'
 import { isOfGiven, mentionsOf, type NativeError, nativeMessage } from './native-error.js'
 
 /** The answer for an error of PostgreSQL; null where it is not the client's. */
@@ -105,17 +105,18 @@ function isStillReferenced({ detail, table, constraint }: NativeError, subject: 
 
 /** The columns that the violated constraint covers, and the client's fields among them. One of a domain names no table. */
 function namesOf(error: NativeError, subject: ConstraintSubject): Names {
-  const { table, column, constraint, schema, dataType } = error
+  const { table, column, constraint, schema, dataType, routine } = error
   if (typeof table !== 'string') {
     // a function of the database says where it was
     const isOfDomain = typeof dataType === 'string' && (error['where'] === undefined || isOfGiven(error))
     const field = isOfDomain ? subject.fieldOfDomain?.(`${String(schema)}.${dataType}`) : undefined
     return field === undefined ? { columns: [], fields: [] } : { columns: [field], fields: [field] }
   }
+  const name = routine === 'ExecFindPartition' ? PARTITION_OF + table : constraint
   const columns =
     typeof column === 'string'
       ? [column]
-      : ((typeof constraint === 'string' ? subject.columnsOf(table, constraint) : undefined) ?? [])
+      : ((typeof name === 'string' ? subject.columnsOf(table, name) : undefined) ?? [])
   return fieldsAmong(table, columns, subject)
 }
 

@@ -2,6 +2,9 @@
 
 import { ALL_METHODS } from '../kernel/methods.js'
 
+/** Before the name of a table, the name of the constraint that one of its partitions takes each row. */
+export const PARTITION_OF = 'partition of '
+
 /** What the caller knows of the statement that failed, so that a constraint is reported under the client's field. */
 export interface ConstraintSubject {
   /** What the statement was meant to do: `write` is an insert or update. */
