@@ -8,7 +8,7 @@ export interface ConditionKey {
   readonly text: string
   /** The values that the conditions bind, in order. */
   readonly values: readonly unknown[]
-  /** So many of them, the first ones, are those of a query that an application has begun. @default 0 */
+  /** So many of them, the first ones, are those of a query that an application takes part in. @default 0 */
   readonly begun?: number | undefined
 }
 
@@ -34,12 +34,6 @@ export function conditionKey(conditions: readonly SqlPart[]): ConditionKey | und
     }
   }
   return { text, values }
-}
-
-/** The key of the conditions of both, in their order. */
-export function joinKeys(one: ConditionKey, other: ConditionKey): ConditionKey {
-  if (other === WHOLE_TABLE) return one
-  return { text: `${one.text}&${other.text}`, values: [...one.values, ...other.values], begun: one.begun }
 }
 
 /** The condition with other values; its names stay. */

@@ -1,6 +1,6 @@
 /**
- * Keys of queries that an application has begun: what is called on them says what their SQL is, so that a statement can be kept
- * for all requests that call the same, with the values of each.
+ * Keys of queries that an application takes part in: what is called on them says what their SQL is, so that a statement can be
+ * kept for all requests that call the same, with the values of each.
  */
 
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
@@ -107,10 +107,10 @@ export function queryKey(query: AnyQueryBuilder, model: ModelClass): ConditionKe
   return readCalls(key, query) ? { text: key.text, values, begun: values.length } : undefined
 }
 
-/** A copy of a query that has a key, with a place in place of each value of it. */
-export function markedCalls<Query extends AnyQueryBuilder>(query: Query): Query {
+/** A copy of a query. @param isMarked of one that has a key: with a place in place of each value of it */
+export function copyOf(query: AnyQueryBuilder, isMarked = false): AnyQueryBuilder {
   const copy = query.clone()
-  markCalls(copy, new Numbering())
+  if (isMarked) markCalls(copy, new Numbering())
   return copy
 }
 

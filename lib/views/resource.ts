@@ -250,13 +250,8 @@ export class Resource {
 
   /** The model and the filter backends say all there is to know of a list's SQL. */
   get describesLists(): boolean {
-    return decided(this, 'describesLists', this.isWholeTable && this.describesFilters)
-  }
-
-  /** The filter backends say all there is to know of what they add to a list's SQL. */
-  get describesFilters(): boolean {
-    const describes = !this.overrides.has('filterQueryset') && this.filters.every(isDescribed)
-    return decided(this, 'describesFilters', describes)
+    const describes = this.isWholeTable && !this.overrides.has('filterQueryset') && this.filters.every(isDescribed)
+    return decided(this, 'describesLists', describes)
   }
 
   /** Code of the application's looks at each object before it is shown or changed. */

@@ -23,8 +23,9 @@ import type { ListSource } from '../../pagination/list-source.js'
 import type { PageRequest } from '../../pagination/pagination.js'
 import { toApiError } from '../../postgres/database-errors.js'
 import type { Bounds } from '../../postgres/guarded.js'
-import { type ConditionKey, conditionKey, joinKeys } from '../../queryset/condition-key.js'
-import { groupConditions } from '../../queryset/group-conditions.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { conditionKey } from '../../queryset/condition-key.js'
+import { copyOf } from '../../queryset/query-key.js'
 import type { SqlPart } from '../../queryset/sql-part.js'
 import { canOrderBy, hasKey, type OrderTerm } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/instance-list.js'
@@ -33,7 +34,6 @@ import { RowList } from '../../rows/row-list.js'
 import { shownColumns } from '../../rows/row-plan.js'
 import { WatchedList } from '../../rows/watched-list.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { confirmParents } from '../request/parents.js'
@@ -45,7 +45,7 @@ import { openRows, type Tell } from './open-rows.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
 import { loadShown, represent } from './represent.js'
 import { answerClass, ownClass, selectionOf } from './selection.js'
-import { copyOf, listQuery, ownKey, querysetOf } from './visible-query.js'
+import { listQuery, ownKey } from './visible-query.js'
 
 /** What the steps of one list ask again and again. */
 interface Listing {
@@ -187,26 +187,24 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
   const rows = openRows(view, writesRows ? 'stream' : 'list', { shown, tell })
   const once = resource.describesLists && isKeyed(model) && subQueriesOf(asked) >= SEVERAL
   const scope = view.scope()
-  const begun = resource.isWholeTable ? undefined : querysetOf(view)
-  const begunKey = begun && rows && resource.describesFilters ? ownKey(view, begun, rows.knex) : undefined
-  const described = rows && describedList(listing, asked, { scope, begun, begunKey })
+  const described = rows && describedList(listing, asked, scope)
   if (rows && described) {
     const { order, key, parts } = described
-    const query = (isMarked?: boolean) => {
-      const objects = begun ? groupConditions(copyOf(begun, isMarked)) : (view.getQueryset() as AnyQueryBuilder)
+    const query = () => {
+      const objects = view.getQueryset() as AnyQueryBuilder
       for (const part of parts) addPart(objects, part)
-      if (begun) checkQueryset(view, objects)
       return objects
     }
     return new RowList(rows, { description, order, key, query, bounds, once })
   }
-  const query = listQuery(view, { asks, scope, begun })
+  const query = listQuery(view, { asks, scope })
   const wanted = wantedOrder(listing, query)
   const order = canOrderBy(query, model, wanted) ? wanted : []
   if (rows?.canRead(query)) {
     const varied = isVaried(asked)
-    const options = { description, order, key: undefined, varied, query: () => query.clone(), bounds, once }
-    return new RowList(rows, options)
+    const key = varied ? undefined : ownListKey(view, query, rows.knex)
+    const copy = (isMarked?: boolean) => copyOf(query, isMarked)
+    return new RowList(rows, { description, order, key, varied, query: copy, bounds, once })
   }
   if (rows) tell?.('its query has hooks, selects, a graph or groups of its own')
   return new InstanceList({
@@ -217,6 +215,12 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
     load: (items, knex) => loadShown(view, items, knex),
     represent: (items: readonly Model[]) => represent(view, items, true),
   })
+}
+
+/** The key of a list that the application narrows; undefined where its SQL is known only once it is built. */
+function ownListKey(view: GenericView, query: AnyQueryBuilder, knex: Queryable): ListKey | undefined {
+  const key = ownKey(view, query, knex)
+  return key && { expensive: false, ...key }
 }
 
 /** True for a table whose rows are found by their keys, one each. */
@@ -233,25 +237,14 @@ interface DescribedList {
   readonly key: ListKey
 }
 
-/** What narrows a list besides what is asked for. */
-interface Narrowing {
-  readonly scope: Where | undefined
-  /** The queryset of the application's, and its key. */
-  readonly begun: AnyQueryBuilder | undefined
-  readonly begunKey: ConditionKey | undefined
-}
-
-/**
- * A list of which the model, or a queryset of the application's that has a key, and what the filter backends are asked for say all
- * there is to know; undefined of any other.
- */
+/** A list of which the model and what the filter backends are asked for say all there is to know; undefined of any other. */
 function describedList(
   listing: Listing,
   asked: readonly FilterCondition[],
-  { scope, begun, begunKey }: Narrowing,
+  scope: Where | undefined,
 ): DescribedList | undefined {
   const { resource } = listing
-  if (!(begun ? begunKey : resource.describesLists)) return undefined
+  if (!resource.describesLists) return undefined
   const { tableName } = resource.model.model
   const visible = listing.view.visibleRows
   const start = new PathStart(tableName, { visible })
@@ -262,16 +255,12 @@ function describedList(
     if (where) parts.push(where(start))
     if (isExpensive) expensive = true
   }
-  const narrowed = scope ? [scope(start)] : []
-  // a queryset of the model's has its scope
-  const added = begun ? [...parts, ...narrowed] : parts
-  const conditions = conditionKey(begun ? added : [...narrowed, ...parts])
+  const conditions = conditionKey(scope ? [scope(start), ...parts] : parts)
   if (!conditions) return undefined
-  const { text, values } = begunKey ? joinKeys(begunKey, conditions) : conditions
   const order = wantedOrder(listing, undefined)
   // the SQL of a narrowed relation is known only once it is built, that of rules is another for each caller
   if (order.some(({ related }) => related && (visible || related.narrowed))) return undefined
-  return { order, parts: added, key: { text: tableName + text, values, expensive, begun: begunKey?.begun } }
+  return { order, parts, key: { text: tableName + conditions.text, values: conditions.values, expensive } }
 }
 
 const UNORDERED: readonly OrderTerm[] = []

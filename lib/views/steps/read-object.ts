@@ -7,7 +7,8 @@ import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../k
 import { didYouMean } from '../../kernel/near-miss.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { readingError, toApiError } from '../../postgres/database-errors.js'
-import { type ConditionKey, conditionKey, joinKeys, WHOLE_TABLE } from '../../queryset/condition-key.js'
+import { type ConditionKey, conditionKey, WHOLE_TABLE } from '../../queryset/condition-key.js'
+import { copyOf } from '../../queryset/query-key.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
 import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import type { GenericView } from '../generic-view.js'
@@ -15,7 +16,7 @@ import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, noteVersion } from './concurrency.js'
 import { openRows } from './open-rows.js'
 import { representFound } from './represent.js'
-import { copyOf, ownKey, querysetOf, startOf, visibleQuery } from './visible-query.js'
+import { ownKey, visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
@@ -103,16 +104,13 @@ export function lookupAny(view: GenericView, keys: readonly KeyValues[]): Object
 function visibleObjects(view: GenericView): Pick<ObjectLookup, 'scope' | 'query'> {
   const { isWholeTable } = view.plan.resource
   if (isWholeTable) return { scope: () => wholeScope(view), query: () => visibleQuery(view) }
-  let begun: AnyQueryBuilder | undefined
+  let known: AnyQueryBuilder | undefined
   return {
     scope(knex) {
-      begun = querysetOf(view)
-      const own = ownKey(view, begun, knex)
-      const scope = view.plan.resource.overrides.has('getQueryset') ? view.scope() : undefined
-      const added = scope ? conditionKey([scope(startOf(begun))]) : WHOLE_TABLE
-      return own && added && joinKeys(own, added)
+      known = visibleQuery(view)
+      return ownKey(view, known, knex)
     },
-    query: (isMarked) => visibleQuery(view, begun && copyOf(begun, isMarked)),
+    query: (isMarked) => (known ? copyOf(known, isMarked) : visibleQuery(view)),
   }
 }
 

@@ -1,6 +1,6 @@
 /** The query of the objects of a view that a caller sees, to which conditions may be added. */
 
-import { PathStart, type Where } from '../../filters/field-path.js'
+import type { Where } from '../../filters/field-path.js'
 import { addWhere, type FilterSettings, isDescribed } from '../../filters/filter.js'
 import { type Context, isSafeMethod } from '../../http/context.js'
 import { NotFound } from '../../kernel/errors.js'
@@ -9,11 +9,11 @@ import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import type { ConditionKey } from '../../queryset/condition-key.js'
 import { addApart, groupConditions } from '../../queryset/group-conditions.js'
-import { markedCalls, queryKey } from '../../queryset/query-key.js'
+import { queryKey } from '../../queryset/query-key.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { readFor } from '../../queryset/recipient.js'
 import { computedColumns, shownRows } from '../../queryset/shown-rows.js'
-import { leaveOutOfGraph, seenBy, visibleRowsOf } from '../../queryset/visible-rows.js'
+import { leaveOutOfGraph, seenBy } from '../../queryset/visible-rows.js'
 import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 
@@ -33,23 +33,14 @@ export function visibleQuery(view: GenericView, query: AnyQueryBuilder = queryse
 }
 
 /**
- * The key of a queryset of the application's, as it has made it; undefined where its SQL is known only once it is built.
+ * The key of a query of objects of the view that the application takes part in; undefined where its SQL is known only once it
+ * is built.
  * @param knex where it is to be read
  */
-export function ownKey(view: GenericView, begun: AnyQueryBuilder, knex: Queryable): ConditionKey | undefined {
+export function ownKey(view: GenericView, query: AnyQueryBuilder, knex: Queryable): ConditionKey | undefined {
   const { model } = view.plan.resource.model
-  const isPlain = begun.knex() === (knex as unknown) && traitsOf(model).plainQueries && hasPlainExecution(begun)
-  return isPlain ? queryKey(begun, model) : undefined
-}
-
-/** A copy of such a query. @param isMarked its values have places */
-export function copyOf(begun: AnyQueryBuilder, isMarked = false): AnyQueryBuilder {
-  return isMarked ? markedCalls(begun) : begun.clone()
-}
-
-/** Where conditions begin that are added to such a query. */
-export function startOf(begun: AnyQueryBuilder): PathStart {
-  return new PathStart(begun.modelClass().tableName, { visible: visibleRowsOf(begun) })
+  const isPlain = query.knex() === (knex as unknown) && traitsOf(model).plainQueries && hasPlainExecution(query)
+  return isPlain ? queryKey(query, model) : undefined
 }
 
 /**
@@ -85,17 +76,15 @@ interface ListConditions {
   readonly asks?: boolean
   /** What narrows the queryset. @default the view's `scope()` */
   readonly scope?: Where | undefined
-  /** The view's queryset. @default asked for */
-  readonly begun?: AnyQueryBuilder | undefined
 }
 
 /** The view's queryset with the conditions of a list: its `scope()`, and those of all filter backends. */
 export function listQuery(
   view: GenericView,
-  { asks = true, scope = view.scope(), begun }: ListConditions = {},
+  { asks = true, scope = view.scope() }: ListConditions = {},
 ): AnyQueryBuilder {
   const { resource } = view.plan
-  const objects = askedQuery(view, scope, begun)
+  const objects = askedQuery(view, scope)
   const filtered = asks ? view.filterQueryset(objects) : objects
   const query = resource.overrides.has('filterQueryset') ? groupConditions(filtered) : filtered
   // an application's own queryset or filter may have lost it
@@ -109,12 +98,9 @@ export function listQuery(
  * masked changes no answer.
  * @throws {ConfigurationError} it is one that pages cannot narrow, or does not name what it selects
  */
-export function askedQuery(
-  view: GenericView,
-  scope: Where | undefined,
-  objects: AnyQueryBuilder = querysetOf(view),
-): AnyQueryBuilder {
+export function askedQuery(view: GenericView, scope: Where | undefined): AnyQueryBuilder {
   const { resource } = view.plan
+  const objects = querysetOf(view)
   if (resource.isWholeTable) return objects
   const query = groupConditions(objects)
   if (readsWholeRows(query)) return query
