@@ -48,15 +48,15 @@ export abstract class BaseAuthentication {
    * @default the name of the class, with the keyword of a token
    * @example override readonly userKind = 'users'
    */
-  readonly userKind?: string
+  declare readonly userKind?: string
   /** The challenge of a 401, such as `Token realm="api"`; absent where the scheme has none. */
-  readonly challenge?: string
+  declare readonly challenge?: string
   /** The request header that carries the credentials; answers vary by it. */
-  readonly vary?: string
+  declare readonly vary?: string
   /** What OpenAPI says of the scheme, or of several ways to come by its credentials; absent where it is not to be listed. */
-  readonly openapi?: SecurityScheme | readonly SecurityScheme[]
+  declare readonly openapi?: SecurityScheme | readonly SecurityScheme[]
   /** With which statuses besides 401 it refuses, for OpenAPI. */
-  readonly statuses?: readonly number[]
+  declare readonly statuses?: readonly number[]
 
   /**
    * The caller, or null when the request has no credentials of this kind. Anything but `{ user, auth }` and null is an error

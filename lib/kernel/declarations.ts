@@ -119,6 +119,10 @@ export function checkProperties(made: object): void {
   for (const name of Object.getOwnPropertyNames(own)) {
     if (!(EVERYWHERE.has(name) || name in above)) check(name, `static ${name}`, staticOf(own, name))
   }
+  // a getter or a method of a name that our constructor sets
+  const hidden = Object.getOwnPropertyNames(own.prototype).find((name) => known.includes(name))
+  if (hidden !== undefined)
+    throw new ConfigurationError(`${own.name}: nobody asks for ${hidden}(); write ${hidden} = …`)
 }
 
 /** What the statics of a class are, by name. */

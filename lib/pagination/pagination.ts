@@ -84,7 +84,7 @@ export interface PagedView {
  */
 export abstract class BasePagination {
   /** The order this paginator wants where nothing else says one. */
-  readonly ordering: string | readonly string[] | undefined
+  declare readonly ordering: string | readonly string[] | undefined
 
   /** Reads one page and returns the response's body. @throws NotFound when there is no such page */
   abstract paginate(source: ListSource, request: PageRequest): Promise<object>

@@ -214,6 +214,13 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
         }
       }
 
+    it('may compute its challenge', async () => {
+      const own = returning(null)
+      Object.defineProperty(own.prototype, 'challenge', { get: () => 'Own realm="shop"' })
+      const { headers } = await get({ authentication: [TokenAuth, own], permissions: [IsAuthenticated] })
+      expect(headers['www-authenticate']).toBe('Token realm="api", Own realm="shop"')
+    })
+
     it.each(['auth', 'authInfo', 'auth_info'])('says what it knows of the credentials as %s', async (name) => {
       const own = returning({ user: { id: 7 }, [name]: { scopes: ['read:books'] } })
       const { status, json } = await get({ authentication: [own], permissions: [new HasScope('read:books')] })

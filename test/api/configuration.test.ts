@@ -394,6 +394,15 @@ const SPELLING: Row[] = [
     'PersonViewSet.throttleClasses[0]: Burst: nobody reads static rate; write rate = …',
   ],
   [
+    'a rate that a getter gives, before which stands the property',
+    () => {
+      class Burst extends AnonRateThrottle {}
+      Object.defineProperty(Burst.prototype, 'rate', { get: () => '1/minute' })
+      return viewWith({ throttleClasses: [Burst] })
+    },
+    'PersonViewSet.throttleClasses[0]: Burst: nobody asks for rate(); write rate = …',
+  ],
+  [
     'getCachekey()',
     () => viewWith({ throttleClasses: [Address] }),
     'Address: nobody calls getCachekey(); did you mean getCacheKey()?',
