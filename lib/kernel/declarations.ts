@@ -1,6 +1,6 @@
 /** Checks statics and methods of an application's class for mistakes: without `static`, of a wrong kind, or misspelt. */
 import { ConfigurationError } from './errors.js'
-import { type Kinds, wrongKind } from './kinds.js'
+import { isGenerator, type Kinds, wrongKind } from './kinds.js'
 import { nearMiss } from './near-miss.js'
 import { hasOptions } from './option-kinds.js'
 
@@ -94,7 +94,7 @@ export function checkDeclarations(owner: object, calls: readonly string[] = []):
     if (descriptions.has(one)) continue
     refuseReplaced(one, ours, isCalled)
     refuseMisspeltStatic(one, ours, kinds)
-    refuseMisspeltMethod(one, ours, isCalled)
+    refuseWrongMethod(one, ours, isCalled)
   }
   checked.add(owner)
 }
@@ -198,16 +198,26 @@ function refuseMisspeltStatic(one: object, ours: readonly object[], kinds: Kinds
   }
 }
 
-/** A method that is nearly one of ours, and that nothing calls. */
-function refuseMisspeltMethod(one: object, ours: readonly object[], isCalled: (name: string) => boolean): void {
+/** A method that is nearly one of ours, and that nothing calls, and one that is called and would do nothing. */
+function refuseWrongMethod(one: object, ours: readonly object[], isCalled: (name: string) => boolean): void {
   const methods = new Set(ours.flatMap((made) => Object.getOwnPropertyNames((made as Described).prototype)))
   for (const name of Object.getOwnPropertyNames((one as Described).prototype)) {
-    if (EVERYWHERE.has(name) || methods.has(name)) continue
+    const isOurs = methods.has(name)
+    if (isGenerator(methodOf(one, name)) && (isOurs || dispensable.has(name) || isCalled(name))) {
+      throw new ConfigurationError(
+        `${nameOf(one)}: ${name}() is a generator, which does nothing when it is called; write it without the *`,
+      )
+    }
+    if (EVERYWHERE.has(name) || isOurs) continue
     const near = nearMiss(name, methods)
     // several of what a method gives
     if (near === undefined || name === `${near}s` || isCalled(name)) continue
     throw new ConfigurationError(`${nameOf(one)}: nobody calls ${name}(); did you mean ${near}()? Else rename it`)
   }
+}
+
+function methodOf(one: object, name: string): unknown {
+  return Object.getOwnPropertyDescriptor((one as Described).prototype, name)?.value
 }
 
 /**

@@ -13,7 +13,7 @@ interface Test {
 const isText = (value: unknown) => typeof value === 'string'
 const isNumber = (value: unknown) => typeof value === 'number' && !Number.isNaN(value)
 const isName = (value: unknown) => typeof value === 'string' && value !== ''
-const isFunction = (value: unknown) => typeof value === 'function'
+const isFunction = (value: unknown) => typeof value === 'function' && !isGenerator(value)
 const isListOf = (is: (item: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(is)
 
 const TESTS = {
@@ -57,6 +57,11 @@ const TESTS = {
   record: { is: isRecord, wanted: 'an object' },
 } satisfies Record<string, Test>
 
+/** True for a generator function: who calls it gets something that has done nothing yet, and passes for a user or a value. */
+export function isGenerator(value: unknown): boolean {
+  return typeof value === 'function' && Object.prototype.toString.call(value).endsWith('GeneratorFunction]')
+}
+
 /** A kind of value. */
 export type Kind = keyof typeof TESTS
 
@@ -70,6 +75,7 @@ export function wrongKind(value: unknown, kind: Kind): string | undefined {
 }
 
 function shown(value: unknown): string {
+  if (isGenerator(value)) return 'a generator function'
   if (typeof value === 'function') return value.name === '' ? 'a function' : value.name
   return quote(value)
 }

@@ -147,3 +147,33 @@ describe('a field that only tells a type, and makes undefined of what is there',
     expect(() => new APIRouter().register('books', Known)).not.toThrow()
   })
 })
+
+describe('a generator, which does nothing when it is called, is told', () => {
+  const generator = function* () {}
+  const withMethod = <Class extends abstract new (...args: never[]) => object>(made: Class, name: string): Class => {
+    Object.defineProperty(made.prototype, name, { value: generator })
+    return made
+  }
+
+  it.each(['list', 'performUpdate', 'getQueryset'])('of a view set: %s', (name) => {
+    const Old = withMethod(class Old extends Books {}, name)
+    const message = `Old: ${name}() is a generator, which does nothing when it is called; write it without the *`
+    expect(() => new APIRouter().register('books', Old)).toThrow(new ConfigurationError(message))
+  })
+
+  it.each(['validate', 'validateTitle', 'create'])('of a serializer: %s', (name) => {
+    const Old = withMethod(class Old extends BookSerializer {}, name)
+    expect(() => Old.plan).toThrow(`Old: ${name}() is a generator`)
+  })
+
+  it('of a scheme, whose user it would be', () => {
+    const Old = withMethod(class Old extends TokenAuthentication {}, 'getUserForToken')
+    class Known extends Books {
+      static override authenticationClasses: Authentications = [Old]
+    }
+    expect(() => new APIRouter().register('books', Known)).toThrow('Old: getUserForToken() is a generator')
+    expect(() => new SessionAuthentication({ getUser: generator })).toThrow(
+      'SessionAuthentication: getUser is a generator function; give a function',
+    )
+  })
+})
