@@ -19,7 +19,7 @@ import { findOwnReadable } from '../serializers/limited-fields.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { isReadableAt } from '../serializers/readable-at.js'
 import { isBuiltIn } from '../views/built-in.js'
-import { type GenericView, serializerClassOf } from '../views/generic-view.js'
+import { contextOf, type GenericView, serializerClassOf } from '../views/generic-view.js'
 import { querysetOf } from '../views/steps/visible-query.js'
 import { keyTexts } from './change-log.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
@@ -48,7 +48,7 @@ export async function readHistory(view: GenericView, object: Model, page: Histor
   const names = await readableNames(view, object, knex)
   const changes = await selectChanges(knex, {
     model: model.tableName,
-    keys: keyTexts(object, view.getSerializerContext()),
+    keys: keyTexts(object, contextOf(view)),
     isSoft: deletionOf(model) !== undefined,
     before: page.before,
     limit: page.limit ?? 25,
@@ -78,7 +78,7 @@ export function makesColumns(view: GenericView): boolean {
 /** What is recorded of the object, and is neither kept from the caller nor masked. */
 async function readableNames(view: GenericView, object: Model, knex: Queryable): Promise<ReadonlySet<string>> {
   const model = modelOf(object)
-  const context = view.getSerializerContext()
+  const context = contextOf(view)
   const [row] = view.visibleFields
     ? ((await readExactly(whereRows(ownRows(model, knex), [object]))) as Model[])
     : [object]
@@ -109,7 +109,7 @@ function shownNames(
   mayRead: (bound: BoundField) => boolean,
 ): ReadonlySet<string> {
   const { model } = view.plan.resource.model
-  const context = view.getSerializerContext()
+  const context = contextOf(view)
   const chosen = chosenNames(view)
   const isShown = seen.readable.filter((bound) => {
     const { access, relation, name } = bound

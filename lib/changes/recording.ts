@@ -17,7 +17,7 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericPlan } from '../views/action-plan.js'
 import { actionNamed } from '../views/actions.js'
-import type { GenericView } from '../views/generic-view.js'
+import { contextOf, type GenericView } from '../views/generic-view.js'
 import type { GenericViewClass } from '../views/generic-view-class.js'
 import { declaredInput } from '../views/input-class.js'
 import { resourceOf } from '../views/resource.js'
@@ -131,7 +131,7 @@ export function openLog(view: GenericView, trx: Queryable): ChangeLog {
   const { ctx, plan } = view
   const recording = recordingOf(plan.viewClass as RecordingViewClass & typeof plan.viewClass, plan.rules)
   // without the view, whose caller may see less
-  const { view: _, ...context } = view.getSerializerContext()
+  const { view: _, ...context } = contextOf(view)
   return new ChangeLog(trx, {
     origin: originOf(ctx),
     context,

@@ -327,6 +327,11 @@ described(
 )
 
 insteadOf(APIView, {
+  initial: 'set static permissionClasses, or put middleware before the routes',
+  dispatch: 'put middleware before the routes',
+  checkPermissions: 'set static permissionClasses, of the view set or of one action',
+  checkThrottles: 'set static throttleClasses, of the view set or of one action',
+  performAuthentication: 'set static authenticationClasses',
   getPermissions: 'set static permissionClasses, of the view set or of one action',
   getAuthenticators: 'set static authenticationClasses',
   getThrottles: 'set static throttleClasses, of the view set or of one action',

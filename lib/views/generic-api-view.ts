@@ -35,7 +35,7 @@ import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import { GenericStatics } from './generic-statics.js'
-import { type GenericView, serializerClassOf } from './generic-view.js'
+import { contextOf, type GenericView, serializerClassOf } from './generic-view.js'
 import { declaredInput, inputClassOf } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { requestRows, ruledRows } from './request/request-rows.js'
@@ -277,7 +277,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const relations = taken === shown ? own : merge(own, serializerPlan(taken).relations)
     if (Object.keys(relations).length > 0)
       await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent: querysetOf(this) })
-    if (this.visibleFields) await findReadable(shown, objects, { context: this.getSerializerContext() })
+    if (this.visibleFields) await findReadable(shown, objects, { context: contextOf(this) })
   }
 
   /**
@@ -305,7 +305,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   getSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
     const serializerClass = serializerClassOf(this)
     const forced = this.plan.parents.length > 0 ? forcedValues(this) : undefined
-    return new serializerClass({ context: this.getSerializerContext(), forced, ...options }) as Serializer<M>
+    return new serializerClass({ context: contextOf(this), forced, ...options }) as Serializer<M>
   }
 
   /**

@@ -1,7 +1,10 @@
 /** One request's generic view, as the steps of the package know it: of any model. */
 
+import type { SerializerContext } from '../fields/field.js'
 import { ConfigurationError, NotFound } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
+import { isRecord } from '../kernel/records.js'
+import { type AnyQueryBuilder, isModelQuery } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { isSerializer } from '../serializers/check-serializer.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
@@ -52,7 +55,22 @@ export function serializerOf(
   throw noResult(view.viewClass.name, method, made)
 }
 
+/** What serializers know of the request. @throws {ConfigurationError} an application's own method tells nothing of it */
+export function contextOf(view: GenericView): SerializerContext {
+  const context: unknown = view.getSerializerContext()
+  if (isRecord(context) && !(context instanceof Promise)) return context
+  throw noResult(view.viewClass.name, 'getSerializerContext', context)
+}
+
+/** The query that `filterQueryset()` of a view or of a filter backend makes. @throws {ConfigurationError} it is none */
+export function filteredBy(name: string, query: AnyQueryBuilder): AnyQueryBuilder {
+  if (isModelQuery(query)) return query
+  throw noResult(name, 'filterQueryset', query)
+}
+
 const RESULTS = {
+  getSerializerContext: 'an object',
+  filterQueryset: 'the query',
   getSerializerClass: 'a serializer class',
   getSerializer: 'a serializer',
   getInputSerializer: 'a serializer',

@@ -413,6 +413,11 @@ const SPELLING: Row[] = [
     'PersonViewSet: getPermissions means nothing here; set static permissionClasses',
   ],
   [
+    'checkPermissions(), which nobody would call',
+    () => viewWith({}, { checkPermissions: () => false }),
+    'PersonViewSet: checkPermissions means nothing here; set static permissionClasses',
+  ],
+  [
     'allowRequest() of a throttle',
     () =>
       viewWith({

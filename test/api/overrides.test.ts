@@ -1,5 +1,13 @@
 /** What an application overrides is found wherever a class can have it, and is never passed over. */
-import { APIRouter, BulkCreateMixin, type ModelViewSet, modelSerializer, modelViewSet, table } from 'koa-viewsets'
+import {
+  APIRouter,
+  BaseFilter,
+  BulkCreateMixin,
+  type ModelViewSet,
+  modelSerializer,
+  modelViewSet,
+  table,
+} from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
@@ -102,6 +110,7 @@ it.each([
   ],
   ['getSerializer', async () => new NoteSerializer(), 'a promise; return a serializer, at once'],
   ['getInputSerializer', () => undefined, 'undefined; return a serializer, at once'],
+  ['getSerializerContext', async () => ({}), 'a promise; return an object, at once'],
 ])('a %s() that returns something else is told', async (name, returned, message) => {
   class Odd extends modelViewSet(Note, { serializerClass: NoteSerializer }) {}
   // what only a request can tell
@@ -139,4 +148,25 @@ it('what hooks begin and do not wait for is done before the answer', async () =>
   expect((await served.send('DELETE', path)).status).toBe(204)
   expect((await served.get(path)).status).toBe(404)
   expect(served.reported).toEqual([])
+})
+
+it.each([
+  ['of a view set', {}, { filterQueryset: () => undefined }, 'Odd: filterQueryset() returned undefined'],
+  [
+    'of a filter backend',
+    {
+      filterBackends: [
+        Object.assign(new (class Broken extends BaseFilter {})(), { filterQueryset: async () => undefined }),
+      ],
+    },
+    {},
+    'Broken: filterQueryset() returned a promise',
+  ],
+])('a filterQueryset() %s that returns no query is told', async (_whose, statics, methods, message) => {
+  class Odd extends modelViewSet(Note, { serializerClass: NoteSerializer }) {}
+  Object.assign(Odd, statics)
+  Object.assign(Odd.prototype, methods)
+  const served = await serveViews({ odd: Odd })
+  expect((await served.get('/odd')).status).toBe(500)
+  expect(String(served.reported[0])).toBe(`ConfigurationError: ${message}; return the query, at once`)
 })

@@ -9,7 +9,7 @@ import { groupConditions } from '../../queryset/group-conditions.js'
 import type { RuleSet } from '../../rules/rule-set.js'
 import { type ActionRoute, planOf } from '../action-plan.js'
 import { checkQueryset } from '../checks/check-queryset.js'
-import type { GenericView } from '../generic-view.js'
+import { filteredBy, type GenericView } from '../generic-view.js'
 import type { RelatedViewClass } from '../generic-view-class.js'
 import { askedQuery } from '../steps/visible-query.js'
 
@@ -34,7 +34,7 @@ export function listOf(view: GenericView, { knex, trx }: GenericView): AnyQueryB
   if (!scope && resource.isWholeTable && resource.isQuiet && !resource.overrides.has('filterQueryset')) return undefined
   const declared = askedQuery(view, scope)
   checkQueryset(view, declared)
-  const query = groupConditions(view.filterQueryset(declared))
+  const query = groupConditions(filteredBy(view.viewClass.name, view.filterQueryset(declared)))
   refuseHooks(viewClass.name, query)
   if (isShaped(query)) return query.clear(/^eager/)
   // conditions may be on columns that its own list does not select

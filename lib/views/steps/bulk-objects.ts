@@ -33,7 +33,7 @@ import { prefixErrors } from '../../serializers/prefix-errors.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import { writeLogOf } from '../../serializers/write-log.js'
-import { type GenericView, knexOf } from '../generic-view.js'
+import { contextOf, type GenericView, knexOf } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import { writesUnseen } from '../writing-plan.js'
 import { checkRowWrite } from './check-row-write.js'
@@ -158,7 +158,7 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
   const lookup = view.plan.resource.lookup
   const [first, ...others] = keyNames(view)
   const shown = others.length === 0 ? first?.field : undefined
-  const context = view.getSerializerContext()
+  const context = contextOf(view)
   return objects.map((object) => {
     const values = lookup.columns.map(({ property }) => standardValue(object, property, (object as Loose)[property]))
     // a related field shows the id of the other object

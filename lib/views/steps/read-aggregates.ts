@@ -12,7 +12,7 @@ import { ServiceUnavailable, ValidationError } from '../../kernel/errors.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { type AggregateResource, type AggregatingClass, aggregatesOf } from '../aggregates.js'
-import type { GenericView } from '../generic-view.js'
+import { contextOf, type GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { requireUser } from '../request/require-user.js'
 import { readGuarded } from './guarded-view.js'
@@ -62,7 +62,7 @@ function groupsOf(view: AggregatingView, asked: AskedFigures): FigureList {
     parameters: view.asked.parameterNames,
     asked,
     query: () => listQuery(view),
-    context: () => view.getSerializerContext(),
+    context: () => contextOf(view),
     client: ctx.req.socket,
   })
 }
@@ -101,7 +101,7 @@ async function countFacet(view: AggregatingView, { figure, own }: Facet): Promis
   const page = { limit: maxFacetValues + 1 }
   const rows = await readFigureRows(queryWithout(view, own), asked, {
     page,
-    context: view.getSerializerContext(),
+    context: contextOf(view),
     client: view.ctx.req.socket,
   })
   return {

@@ -11,7 +11,7 @@ import { findReadable } from '../../serializers/limited-fields.js'
 import { runsCode } from '../../serializers/needed-relations.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { type GenericView, serializerClassOf, serializerOf } from '../generic-view.js'
+import { contextOf, type GenericView, serializerClassOf, serializerOf } from '../generic-view.js'
 import { counterOf } from './count-related.js'
 import { readAgain } from './read-again.js'
 import { answerClass, narrowed, ownClass, selectionOf } from './selection.js'
@@ -50,8 +50,7 @@ export async function loadShown(view: GenericView, objects: readonly object[], k
 
 /** Finds out which values of the objects the caller may read, where rules say so of each row. */
 export async function askReadable(view: GenericView, objects: readonly object[], again = false): Promise<void> {
-  if (view.visibleFields)
-    await findReadable(answerClass(view), objects, { context: view.getSerializerContext(), again })
+  if (view.visibleFields) await findReadable(answerClass(view), objects, { context: contextOf(view), again })
 }
 
 /** True where code of the application computes a field, from what it likes of the object. */

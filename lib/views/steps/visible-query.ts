@@ -15,7 +15,7 @@ import { readFor } from '../../queryset/recipient.js'
 import { computedColumns, shownRows } from '../../queryset/shown-rows.js'
 import { leaveOutOfGraph, seenBy } from '../../queryset/visible-rows.js'
 import { checkQueryset } from '../checks/check-queryset.js'
-import type { GenericView } from '../generic-view.js'
+import { filteredBy, type GenericView } from '../generic-view.js'
 
 /**
  * The view's queryset, within its `scope()`: rules, the object before its own on the path, and what is not deleted.
@@ -85,7 +85,7 @@ export function listQuery(
 ): AnyQueryBuilder {
   const { resource } = view.plan
   const objects = askedQuery(view, scope)
-  const filtered = asks ? view.filterQueryset(objects) : objects
+  const filtered = asks ? filteredBy(view.viewClass.name, view.filterQueryset(objects)) : objects
   const query = resource.overrides.has('filterQueryset') ? groupConditions(filtered) : filtered
   // an application's own queryset or filter may have lost it
   if (scope) addWhere(query, scope)
@@ -126,6 +126,7 @@ export function filteredQuery(settings: FilterSettings, ctx: Context, query: Any
   return settings.backends.reduce((narrowed, backend) => {
     // ours add conditions that are whole
     if (isDescribed(backend)) return backend.filterQueryset(narrowed, ctx, settings)
-    return groupConditions(backend.filterQueryset(groupConditions(narrowed), ctx, settings))
+    const own = backend.filterQueryset(groupConditions(narrowed), ctx, settings)
+    return groupConditions(filteredBy(backend.constructor.name, own))
   }, query)
 }
