@@ -3,7 +3,7 @@
 import { type Context, type QueryParameters, queryOf } from '../http/context.js'
 import type { IDContext } from '../ids/codec.js'
 import { described, insteadOf } from '../kernel/declarations.js'
-import type { ApiError } from '../kernel/errors.js'
+import { type ApiError, ConfigurationError } from '../kernel/errors.js'
 import { emptyListOf } from '../kernel/once-per.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
@@ -122,7 +122,7 @@ export abstract class BaseFilter {
 
   /** The query with this backend's conditions; the next backend gets what this one returns. */
   filterQueryset(query: AnyQueryBuilder, ctx: Context, settings: FilterSettings): AnyQueryBuilder {
-    const condition = this.read(queryOf(ctx), settings, { user: ctx.state['user'], ctx })
+    const condition = conditionOf(this, queryOf(ctx), settings, { user: ctx.state['user'], ctx })
     if (condition) addCondition(query, condition)
     return query
   }
@@ -176,6 +176,14 @@ export function lastValueOf(query: QueryParameters, name: string): string | unde
   return typeof value === 'string' ? value : value?.at(-1)
 }
 
+/** @throws {ConfigurationError} the condition is a promise, which would narrow nothing */
+function conditionOf(backend: BaseFilter, ...asked: Parameters<BaseFilter['read']>): FilterCondition | null {
+  const condition: unknown = backend.read(...asked)
+  if (!(condition instanceof Promise)) return condition as FilterCondition | null
+  condition.catch(() => undefined)
+  throw new ConfigurationError(`${backend.constructor.name}: read() returned a promise; return the condition, at once`)
+}
+
 /**
  * What a request asks of all backends of a view.
  * @throws ValidationError naming the parameter
@@ -187,8 +195,8 @@ export function readConditions(
 ): readonly FilterCondition[] {
   let conditions: FilterCondition[] | undefined
   for (const backend of settings.backends) {
-    const condition = backend.read(query, settings, caller)
-    if (condition === null) continue
+    const condition = conditionOf(backend, query, settings, caller)
+    if (!condition) continue
     if (conditions) conditions.push(condition)
     else conditions = [condition]
   }
