@@ -42,15 +42,22 @@ export function accountOf(ctx: Context): string | undefined {
 
 /** The `id` of a user as a text; undefined for anybody else. @throws {ConfigurationError} others may have the same text */
 function idText(user: unknown): string | undefined {
-  const id = userId(user)
-  if (id === undefined || id === '') return undefined
+  return tellingText(userId(user), 'ctx.state.user: its id')
+}
+
+/**
+ * What an application tells a caller by, as a text; undefined for what is none.
+ * @throws {ConfigurationError} others may have the same text; `what` names it
+ */
+export function tellingText(id: unknown, what: string): string | undefined {
+  if (id === undefined || id === null || id === '') return undefined
   if (typeof id === 'string' || typeof id === 'bigint') return `${id}`
-  const hasText = typeof id === 'number' || (typeof id === 'object' && 'toString' in (id as object))
+  const hasText = typeof id === 'number' || (typeof id === 'object' && 'toString' in id)
   const text = hasText ? `${id as number}` : ''
   if (text !== '' && text !== 'NaN' && !text.startsWith('[object ')) return text
   const kind = typeof id === 'object' ? 'an object' : text || `a ${typeof id}`
   throw new ConfigurationError(
-    `ctx.state.user: its id is ${kind}, by which no user is told from another one; give a string, a number, or an object with a toString() of its own`,
+    `${what} is ${kind}, by which no caller is told from another one; give a string, a number, or an object with a toString() of its own`,
   )
 }
 

@@ -1,5 +1,5 @@
 /** Idempotency keys: what views and routes declare of them, and the key of a request, with whose it is (draft-ietf-httpapi-idempotency-key-header-07, section 2.1). */
-import { userKey } from '../http/caller.js'
+import { tellingText, userKey } from '../http/caller.js'
 import { type Context, isSafeMethod } from '../http/context.js'
 import { AuthenticationFailed, BadRequest, ConfigurationError } from '../kernel/errors.js'
 import { ALL_METHODS } from '../kernel/methods.js'
@@ -59,9 +59,9 @@ export async function callersKey(ctx: Context, rule: IdempotencyRule): Promise<C
     if (rule.isRequired && needsKey(ctx.method)) throw new BadRequest('Idempotency-Key is required')
     return undefined
   }
-  const caller = rule.scope ? await rule.scope(ctx) : userKey(ctx)
-  if (caller !== undefined && caller !== null && caller !== '')
-    return { key, caller: String(caller), isScoped: rule.scope !== undefined }
+  const what = `${rule.owner}: the scope of its idempotency keys`
+  const caller = rule.scope ? tellingText(await rule.scope(ctx), what) : userKey(ctx)
+  if (caller !== undefined) return { key, caller, isScoped: rule.scope !== undefined }
   warnOf(rule)
   throw new AuthenticationFailed()
 }

@@ -667,6 +667,16 @@ describe('[I25] callers', () => {
     expect((await post('t1')).headers[REPLAYED]).toBe('true')
   })
 
+  it.each<[string, unknown]>([
+    ['an object', { tenant: 1 }],
+    ['NaN', Number.NaN],
+    ['a boolean', true],
+  ])('are never one by what several have alike: %s', async (kind, scope) => {
+    const { send, reported } = await serveViews({ books: anonymous({ idempotencyScope: () => scope as string }) })
+    expect((await send('POST', '/books', { title: 'a' }, { 'Idempotency-Key': 'k' })).status).toBe(500)
+    expect(reported).toMatchObject([{ message: expect.stringContaining(`idempotency keys is ${kind}, by which no`) }])
+  })
+
   it('that are nobody are refused with 401, and the operator is warned once', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     onTestFinished(() => warned.mockRestore())

@@ -52,7 +52,7 @@ describe('callerOf', () => {
     [Symbol('7'), 'a symbol'],
     [true, 'a boolean'],
   ])('is nobody whose id is one that others have, too: %o', (id, kind) => {
-    expect(() => of({ id })).toThrow(`ctx.state.user: its id is ${kind}, by which no user is told from another one`)
+    expect(() => of({ id })).toThrow(`ctx.state.user: its id is ${kind}, by which no caller is told from another one`)
   })
 
   it('is the address of whose id is an empty text', () => {
