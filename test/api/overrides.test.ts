@@ -2,6 +2,7 @@
 import {
   APIRouter,
   BaseFilter,
+  BasePagination,
   BulkCreateMixin,
   type ModelViewSet,
   modelSerializer,
@@ -175,4 +176,16 @@ it.each([
   const served = await serveViews({ odd: Odd })
   expect((await served.get('/odd')).status).toBe(500)
   expect(String(served.reported[0])).toContain(`ConfigurationError: ${message}; return the `)
+})
+
+it('a paginate() that returns no page is told', async () => {
+  class Empty extends BasePagination {
+    async paginate() {
+      return undefined as never
+    }
+  }
+  class Odd extends modelViewSet(Note, { serializerClass: NoteSerializer, paginationClass: Empty }) {}
+  const served = await serveViews({ odd: Odd })
+  expect((await served.get('/odd')).status).toBe(500)
+  expect(String(served.reported[0])).toBe('ConfigurationError: Empty: paginate() returned undefined; return the page')
 })

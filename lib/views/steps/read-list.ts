@@ -16,7 +16,7 @@ import {
 import { checkSubQueries, SEVERAL } from '../../filters/sub-queries.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
 import { publicUrl } from '../../http/public-url.js'
-import { NotFound, ValidationError } from '../../kernel/errors.js'
+import { ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import { type ModelDescription, tellsApart } from '../../models/model-description.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
@@ -158,13 +158,15 @@ async function readNestedPage(listing: Listing, conditions: readonly FilterCondi
   return page
 }
 
-function cutPage({ view, resource, ctx, query }: Listing, source: ListSource): Promise<unknown> {
+async function cutPage({ view, resource, ctx, query }: Listing, source: ListSource): Promise<unknown> {
   const { paginator, keepsConnections } = resource
   if (!paginator) return readAll(source)
   const params = (ctx['params'] ?? {}) as Record<string, string>
   const request: PageRequest = { ctx, url: publicUrl(ctx), query, params }
   const asked = keepsConnections ? { resultsOnly: rendererOf(view).resultsOnly, ...request } : request
-  return paginator.paginate(source, asked)
+  const page: unknown = await paginator.paginate(source, asked)
+  if (typeof page === 'object' && page !== null) return page
+  throw new ConfigurationError(`${paginator.constructor.name}: paginate() returned ${String(page)}; return the page`)
 }
 
 async function readAll(source: ListSource): Promise<unknown> {
