@@ -104,7 +104,7 @@ export function queryKey(query: AnyQueryBuilder, model: ModelClass): ConditionKe
   if (hasContextHooks(query)) return undefined
   const key: Growing = { text: '', values: [] }
   const { values } = key
-  return readCalls(key, query) ? { text: key.text, values, begun: values.length } : undefined
+  return readCalls(key, query) ? { text: model.tableName + key.text, values, begun: values.length } : undefined
 }
 
 /** A copy of a query. @param isMarked of one that has a key: with a place in place of each value of it */
