@@ -3,7 +3,9 @@
  * kept for all requests that call the same, with the values of each.
  */
 
+import { hasPlainExecution, traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { type ConditionKey, conditionKey, mapValues } from './condition-key.js'
 import { hasContextHooks } from './context-hooks.js'
 import { hookKind } from './group-conditions.js'
@@ -96,12 +98,14 @@ interface Internals {
 
 /**
  * The key of a query that compares columns of its own table with values and does nothing else, by Objection's own methods;
- * undefined for any other.
+ * undefined for any other, of which the SQL is known only once it is built.
+ * @param knex where it is to be read
  */
-export function queryKey(query: AnyQueryBuilder, model: ModelClass): ConditionKey | undefined {
+export function queryKey(query: AnyQueryBuilder, model: ModelClass, knex: Queryable): ConditionKey | undefined {
+  if (query.modelClass() !== model || query.knex() !== (knex as unknown)) return undefined
   const { aliasMap, tableMap, options } = (query as unknown as Internals).internalContext()
-  if (query.modelClass() !== model || aliasMap || tableMap || options.schema !== undefined) return undefined
-  if (hasContextHooks(query)) return undefined
+  if (aliasMap || tableMap || options.schema !== undefined || hasContextHooks(query)) return undefined
+  if (!traitsOf(model).plainQueries || !hasPlainExecution(query)) return undefined
   const key: Growing = { text: '', values: [] }
   const { values } = key
   return readCalls(key, query) ? { text: model.tableName + key.text, values, begun: values.length } : undefined

@@ -1,7 +1,7 @@
 /** Statements of querysets that an application makes of values of the request: kept for all requests that call the same, whatever their values. */
 
 import type { Context } from 'koa-viewsets'
-import type { QueryBuilder } from 'objection'
+import type { QueryBuilder, Transaction } from 'objection'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
@@ -185,8 +185,9 @@ interface Row extends Pick<Book, 'id' | 'n'> {
 async function visible(
   asked: Asked,
   { isKept, isRuled }: { isKept?: boolean; isRuled?: boolean },
+  trx?: Transaction,
 ): Promise<readonly Row[]> {
-  const rows = (await called(Book.query(), asked).orderBy('id')) as unknown as readonly Row[]
+  const rows = (await called(Book.query(trx), asked).orderBy('id')) as unknown as readonly Row[]
   return rows.filter(({ n, deleted_at }) => !(isKept && deleted_at) && (!isRuled || Number(n) <= asked.most))
 }
 
@@ -216,6 +217,44 @@ describe('querysets of an application', () => {
         expect((await get(`${path}/${id}`, one)).status).toBe(rows.some((row) => Number(row.id) === id) ? 200 : 404)
       }
     }
+  })
+
+  it.each([1])('decide which rows are written, and what these may become (seed %i)', async (seed) => {
+    const random = seededRandom(seed)
+    const paths = ['/own', '/kept', '/late', '/ruled/own']
+    const statuses = new Set<number>()
+    for (let run = 0; run < 30; run++) {
+      const calls = Array.from({ length: 1 + random(2) }, () => random(CALLS.length - 1))
+      const path = paths[random(paths.length)] as string
+      const where = { isKept: path === '/kept' || path === '/late', isRuled: path === '/ruled/own' }
+      for (let caller = 0; caller < 3; caller++) {
+        const asked = { calls, v: random(42), w: random(42), most: 20 + random(25) }
+        const [id, n] = [1 + random(40), random(45)]
+        const isThere = async () => (await visible(asked, where)).some((row) => Number(row.id) === id)
+        const before = await isThere()
+        const trx = await Book.startTransaction()
+        await Book.query(trx).findById(id).patch({ n })
+        const after = (await visible(asked, where, trx)).some((row) => Number(row.id) === id)
+        await trx.rollback()
+        const old = await Book.query().findById(id)
+        const headers = { 'X-Asked': JSON.stringify(asked) }
+        const { status } = await client.send('PATCH', `${path}/${id}`, { n }, headers)
+        expect({ path, asked, id, n, status }).toEqual({
+          path,
+          asked,
+          id,
+          n,
+          status: before ? (after ? 200 : 403) : 404,
+        })
+        statuses.add(status)
+        const stored = await Book.query().findById(id)
+        expect(stored?.n).toBe(status === 200 ? n : old?.n)
+        await Book.query()
+          .findById(id)
+          .patch({ n: old?.n as number })
+      }
+    }
+    expect(ascending([...statuses])).toEqual([200, 403, 404])
   })
 
   it('are compiled once, where they compare columns with values', async () => {

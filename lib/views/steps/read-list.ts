@@ -25,7 +25,7 @@ import { toApiError } from '../../postgres/database-errors.js'
 import type { Bounds } from '../../postgres/guarded.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { conditionKey } from '../../queryset/condition-key.js'
-import { copyOf } from '../../queryset/query-key.js'
+import { copyOf, queryKey } from '../../queryset/query-key.js'
 import type { SqlPart } from '../../queryset/sql-part.js'
 import { canOrderBy, hasKey, type OrderTerm } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/instance-list.js'
@@ -45,7 +45,7 @@ import { openRows, type Tell } from './open-rows.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
 import { loadShown, represent } from './represent.js'
 import { answerClass, ownClass, selectionOf } from './selection.js'
-import { listQuery, ownKey } from './visible-query.js'
+import { listQuery } from './visible-query.js'
 
 /** What the steps of one list ask again and again. */
 interface Listing {
@@ -221,7 +221,7 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
 
 /** The key of a list that the application narrows; undefined where its SQL is known only once it is built. */
 function ownListKey(view: GenericView, query: AnyQueryBuilder, knex: Queryable): ListKey | undefined {
-  const key = ownKey(view, query, knex)
+  const key = queryKey(query, view.plan.resource.model.model, knex)
   return key && { expensive: false, ...key }
 }
 

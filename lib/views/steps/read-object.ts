@@ -8,7 +8,7 @@ import { didYouMean } from '../../kernel/near-miss.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { readingError, toApiError } from '../../postgres/database-errors.js'
 import { type ConditionKey, conditionKey, WHOLE_TABLE } from '../../queryset/condition-key.js'
-import { copyOf } from '../../queryset/query-key.js'
+import { copyOf, queryKey } from '../../queryset/query-key.js'
 import { whereAnyKey, whereKey } from '../../queryset/where-keys.js'
 import { findRows, type ObjectLookup } from '../../rows/find-rows.js'
 import type { GenericView } from '../generic-view.js'
@@ -16,7 +16,7 @@ import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, noteVersion } from './concurrency.js'
 import { openRows } from './open-rows.js'
 import { representFound } from './represent.js'
-import { ownKey, visibleQuery } from './visible-query.js'
+import { visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
@@ -108,7 +108,7 @@ function visibleObjects(view: GenericView): Pick<ObjectLookup, 'scope' | 'query'
   return {
     scope(knex) {
       known = visibleQuery(view)
-      return ownKey(view, known, knex)
+      return queryKey(known, view.plan.resource.model.model, knex)
     },
     query: (isMarked) => (known ? copyOf(known, isMarked) : visibleQuery(view)),
   }

@@ -4,12 +4,8 @@ import type { Where } from '../../filters/field-path.js'
 import { addWhere, type FilterSettings, isDescribed } from '../../filters/filter.js'
 import { type Context, isSafeMethod } from '../../http/context.js'
 import { NotFound } from '../../kernel/errors.js'
-import { hasPlainExecution, traitsOf } from '../../models/model-traits.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
-import type { Queryable } from '../../postgres/pg-types.js'
-import type { ConditionKey } from '../../queryset/condition-key.js'
 import { addApart, groupConditions } from '../../queryset/group-conditions.js'
-import { queryKey } from '../../queryset/query-key.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { readFor } from '../../queryset/recipient.js'
 import { computedColumns, shownRows } from '../../queryset/shown-rows.js'
@@ -30,17 +26,6 @@ export function visibleQuery(view: GenericView, query: AnyQueryBuilder = queryse
   const scope = view.plan.resource.overrides.has('getQueryset') ? view.scope() : undefined
   if (scope) addWhere(visible, scope)
   return visible
-}
-
-/**
- * The key of a query of objects of the view that the application takes part in; undefined where its SQL is known only once it
- * is built.
- * @param knex where it is to be read
- */
-export function ownKey(view: GenericView, query: AnyQueryBuilder, knex: Queryable): ConditionKey | undefined {
-  const { model } = view.plan.resource.model
-  const isPlain = query.knex() === (knex as unknown) && traitsOf(model).plainQueries && hasPlainExecution(query)
-  return isPlain ? queryKey(query, model) : undefined
 }
 
 /**
