@@ -52,9 +52,10 @@ const LIST: Method = {
 const NAMES: Method = { read: readNames, mark: (args) => args }
 const RAW: Method = { read: readRaw, mark: markRaw }
 
-/** Methods; `and` and `or` may stand before them. */
-const METHODS: ReadonlyMap<string, Method> = new Map(
-  Object.entries({
+/** Methods; `and` and `or` may stand before those of conditions. */
+const METHODS: ReadonlyMap<string, Method> = new Map([
+  ['orderBy', NAMES],
+  ...Object.entries({
     where: COMPARISON,
     whereNot: COMPARISON,
     whereLike: COMPARISON,
@@ -67,8 +68,10 @@ const METHODS: ReadonlyMap<string, Method> = new Map(
     whereNotNull: NAMES,
     whereColumn: NAMES,
     whereRaw: RAW,
-  }).flatMap(([name, method]) => ['w', 'andW', 'orW'].map((begin) => [begin + name.slice(1), method])),
-)
+  }).flatMap(([name, method]) =>
+    ['w', 'andW', 'orW'].map((begin): [string, Method] => [begin + name.slice(1), method]),
+  ),
+])
 
 /** A list of more values is another statement too often. */
 const LONGEST_LIST = 20

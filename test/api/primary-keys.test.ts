@@ -26,7 +26,7 @@ import {
 useReviewedBooks()
 
 describe('[P14] A unique index with an expression', () => {
-  it('is told under no field', async () => {
+  it('is told by the fields that it is made of', async () => {
     class Account extends Model {
       static override tableName = 'accounts'
     }
@@ -36,7 +36,10 @@ describe('[P14] A unique index with an expression', () => {
     const client = await serveViews({ accounts: viewOf(Account, serializerOf(Account, ['tenant_id', 'email'])) })
     expect((await client.send('POST', '/accounts', { tenant_id: 1, email: 'a@example.org' })).status).toBe(201)
     const { status, json } = await client.send('POST', '/accounts', { tenant_id: 1, email: 'A@example.org' })
-    expect([status, json.errors]).toEqual([400, { non_field_errors: ['This field must be unique.'] }])
+    expect([status, json.errors]).toEqual([
+      400,
+      { non_field_errors: ['The fields tenant_id, email must make a unique set.'] },
+    ])
   })
 })
 

@@ -65,6 +65,7 @@ const CALLS: readonly Call[] = [
       .where('n', '>', v)
       .orWhere('title', 'like', `%${w % 10}`)
       .orWhere('n', v),
+  (query, v) => query.where('n', '<', v).orderBy('title', 'desc'),
   // SQL that is known only once it is built
   (query, v) => query.whereExists(Book.relatedQuery('author').where('id', '>', v % 7)),
   (query, v) => query.where('n', '>', Book.raw('? - 1', [v])),
@@ -209,10 +210,14 @@ describe('querysets of an application', () => {
         const listed = rows.filter(isListed)
         const ids = listed.map(({ id }) => Number(id))
         const query = path === '/cursors' ? '' : '?page_size=9'
-        expect(ascending(await idsOf(path + query, one))).toEqual(ids)
+        const found = await idsOf(path + query, one)
+        // cursors have an order of their own
+        if (path === '/cursors') expect(ascending(found)).toEqual(ascending(ids))
+        else expect(found).toEqual(ids)
         const author = 1 + below(6)
         const filtered = await idsOf(`${path}?author__name=author%20${author}&ordering=-n`, one)
-        expect(filtered).toEqual(ids.filter((_, index) => listed[index]?.author_id === author).reverse())
+        const written = ids.filter((_, index) => listed[index]?.author_id === author)
+        expect(filtered).toEqual(ascending(written).reverse())
         const id = 1 + below(40)
         expect((await get(`${path}/${id}`, one)).status).toBe(rows.some((row) => Number(row.id) === id) ? 200 : 404)
       }

@@ -618,6 +618,8 @@ describe('hooks', () => {
       }
     }
     const { get, send } = await serveResources({ books: Books })
+    // prepare() asks for one, too
+    actions.length = 0
     await send('POST', '/api/books', { title: 'One' })
     expect((await get('/api/books')).json).toEqual([{ title: 'One' }])
     expect((await get('/api/books/1')).json).toMatchObject({ id: 1 })

@@ -102,13 +102,15 @@ export function lookupAny(view: GenericView, keys: readonly KeyValues[]): Object
 
 /** All objects of the request: the conditions on them, where these are known without building a query, and a fresh query. */
 function visibleObjects(view: GenericView): Pick<ObjectLookup, 'scope' | 'query'> {
-  const { isWholeTable } = view.plan.resource
+  const { isWholeTable, lookup, model } = view.plan.resource
   if (isWholeTable) return { scope: () => wholeScope(view), query: () => visibleQuery(view) }
   let known: AnyQueryBuilder | undefined
   return {
     scope(knex) {
       known = visibleQuery(view)
-      return queryKey(known, view.plan.resource.model.model, knex)
+      // of one object there is no order
+      if (lookup.unique) void known.clearOrder()
+      return known.has(/^orderBy/) ? undefined : queryKey(known, model.model, knex)
     },
     query: (isMarked) => (known ? copyOf(known, isMarked) : visibleQuery(view)),
   }
