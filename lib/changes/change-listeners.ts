@@ -282,9 +282,9 @@ function bellsOf(
 ): readonly Bell[] {
   const snapshot = from.next?.snapshot ?? position.next?.snapshot ?? position.last
   const bellOf = (change: FoundChange): Bell => {
-    const bell = { resource, key: visible.shownKey(change) }
+    const key = visible.shownKey(change)
     const at = { last: from.last, next: { snapshot, id: change.id } }
-    return { ...bell, at, transaction: change.transaction, text: textAt(bell, at) }
+    return { resource, key, at, transaction: change.transaction, text: textAt({ resource, key }, at) }
   }
   return [...seen]
     .sort((one, other) => Number(one.id) - Number(other.id))

@@ -114,7 +114,9 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   trouble = {}
-  await database.knex.raw('truncate koa_viewsets_webhook_endpoints, own_hooks, koa_viewsets_webhook_deliveries')
+  await database.knex.raw(
+    'truncate koa_viewsets_webhook_endpoints, own_hooks, koa_viewsets_webhook_deliveries, koa_viewsets_changes',
+  )
 })
 
 async function subscribe(url: string, { user = '1', events = ['book.*'], path = '/hooks' } = {}): Promise<string> {
