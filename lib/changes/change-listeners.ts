@@ -132,7 +132,20 @@ export class ChangeListeners {
     const all = new Map<Group, ReadonlySet<FoundChange>>()
     await this.#ask(groups, found, (group, seen) => all.set(group, seen))
     const reading = { found, from, made: new Map<string, Bell>() }
-    for (const group of groups) for (const listener of group) this.#goOn(listener, all.get(group) ?? [], reading)
+    for (const group of groups) {
+      for (const listener of group) {
+        this.#attempt([listener], () => this.#goOn(listener, all.get(group) ?? [], reading))
+      }
+    }
+  }
+
+  /** Ends those who cannot be told, and nobody else: an id of the application's own may have no text. */
+  #attempt(listeners: Iterable<Listener>, tell: () => void): void {
+    try {
+      tell()
+    } catch {
+      this.#end(listeners)
+    }
   }
 
   #goOn(listener: Listener, seen: Iterable<FoundChange>, reading: Reading): void {
@@ -207,7 +220,9 @@ export class ChangeListeners {
     const changes = models.get(firsts[0]?.model ?? '') ?? []
     const seen = await VisibleChanges.ofAll(visible, changes).catch(() => undefined)
     if (seen) {
-      for (const [index, group] of groups.entries()) tell(group, seen[index] as ReadonlySet<FoundChange>)
+      for (const [index, group] of groups.entries()) {
+        this.#attempt(group, () => tell(group, seen[index] as ReadonlySet<FoundChange>))
+      }
       return
     }
     // one of them may be wrong for all
