@@ -1,6 +1,6 @@
 /**
  * Makes dist: declarations by the compiler, a file for each module, and the modules in few files by Rollup, as a process that
- * reads 530 of them starts in twice the time and holds 3 MB more. `--modules` keeps a file for each, for profiles, `--to <folder>`
+ * reads 530 of them starts in twice the time and holds 3 MB more; the doors as CommonJS, too. `--modules` keeps a file for each, for profiles, `--to <folder>`
  * makes it elsewhere, and `--no-declarations` leaves the compiler out.
  */
 import { spawnSync } from 'node:child_process'
@@ -9,7 +9,7 @@ import { dirname, join, resolve } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { transform } from 'esbuild'
-import { type OutputChunk, type Plugin, rollup } from 'rollup'
+import { type OutputChunk, type OutputOptions, type Plugin, rollup } from 'rollup'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const { values: options } = parseArgs({
@@ -27,11 +27,12 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>
 }
 
+const { bin, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
+const doors = Object.values(exports).flatMap((door) => (typeof door === 'string' ? [] : door.default))
+
 /** The sources of what package.json names, by their paths in dist without extension. */
-function entries(): Record<string, string> {
-  const { bin, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
-  const doors = Object.values(exports).flatMap((door) => (typeof door === 'string' ? [] : door.default))
-  const names = [...Object.values(bin), ...doors].map((path) => path.replace(/^(\.\/)?dist\//, '').replace(/\.js$/, ''))
+function entries(paths: readonly string[]): Record<string, string> {
+  const names = paths.map((path) => path.replace(/^(\.\/)?dist\//, '').replace(/\.js$/, ''))
   return Object.fromEntries(names.map((name) => [name, join(ROOT, `${name}.ts`)]))
 }
 
@@ -47,6 +48,8 @@ const SOURCES: Plugin = {
     const compiled = await transform(code, { loader: 'ts', target: 'node20', sourcefile: id })
     return { code: compiled.code, map: null }
   },
+  resolveImportMeta: (property, { format }) =>
+    format === 'cjs' && property === 'url' ? `require('node:url').pathToFileURL(__filename).href` : null,
 }
 
 /** Their names are read: by `explain()`, in messages, and in the document. */
@@ -75,19 +78,27 @@ if (options.declarations) {
   writeOlderDeclarations()
 }
 
-const bundle = await rollup({
-  input: entries(),
-  plugins: [SOURCES],
-  onwarn: (warning) => {
-    throw new Error(warning.message)
-  },
-})
-const { output } = await bundle.write({
-  dir: DIST,
+async function write(paths: readonly string[], dir: string, extension: string, how: OutputOptions): Promise<void> {
+  const bundle = await rollup({
+    input: entries(paths),
+    plugins: [SOURCES],
+    onwarn: (warning) => {
+      throw new Error(warning.message)
+    },
+  })
+  const { output } = await bundle.write({
+    dir,
+    entryFileNames: `[name].${extension}`,
+    chunkFileNames: `shared/[name]-[hash].${extension}`,
+    hoistTransitiveImports: false,
+    ...how,
+  })
+  for (const file of output) if (file.type === 'chunk') refuseRenamedClasses(file)
+}
+
+await write([...Object.values(bin), ...doors], DIST, 'js', {
   format: 'esm',
-  entryFileNames: '[name].js',
-  chunkFileNames: 'shared/[name]-[hash].js',
-  hoistTransitiveImports: false,
   ...(options.modules ? { preserveModules: true, preserveModulesRoot: ROOT } : {}),
 })
-for (const file of output) if (file.type === 'chunk') refuseRenamedClasses(file)
+// for what cannot load ES modules by require(), as Jest; Node itself takes those above
+await write(doors, join(DIST, 'cjs'), 'cjs', { format: 'cjs', interop: 'default', dynamicImportInCjs: false })

@@ -33,7 +33,7 @@ export function docs(source: DocumentSource, options: DocsOptions = {}): Middlew
  * is bundled into one CommonJS file has no `import.meta.url`.
  */
 function pageFolder(): string | undefined {
-  const { url }: { readonly url?: string | undefined } = import.meta
+  const url: string | undefined = import.meta.url
   const paths = [...(url === undefined ? [] : [dirname(fileURLToPath(url))]), process.cwd()]
   const require = createRequire(join(process.cwd(), 'app.js'))
   try {

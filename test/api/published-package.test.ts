@@ -19,14 +19,15 @@ type Names = Readonly<Record<string, string>>
 const READ = `
   const doors = JSON.parse(process.argv[1])
   const own = (value) => (typeof value === 'function' ? 'function ' + value.name : typeof value)
-  const read = async (from) => Object.fromEntries(Object.entries(await import(from)).map(([name, value]) => [name, own(value)]))
-  const names = {}
-  for (const [door, from] of doors) names[door] = await read(from)
-  console.log(JSON.stringify(names))
+  const namesOf = (exports) => Object.fromEntries(Object.entries(exports).map(([name, value]) => [name, own(value)]))
+  const load = (from) => (typeof require === 'undefined' ? import(from) : require(from))
+  Promise.all(doors.map(async ([door, from]) => [door, namesOf(await load(from))])).then((all) => {
+    console.log(JSON.stringify(Object.fromEntries(all)))
+  })
 `
 
 function run(doors: readonly (readonly [door: string, from: string])[], ...options: string[]): Record<string, Names> {
-  const parameters = [...options, '--input-type=module', '-e', READ, JSON.stringify(doors)]
+  const parameters = ['--input-type=module', ...options, '-e', READ, JSON.stringify(doors)]
   return JSON.parse(execFileSync(process.execPath, parameters, { cwd: PROJECT, encoding: 'utf8' }))
 }
 
@@ -95,6 +96,16 @@ describe('the package', () => {
     )
     expect(published).toEqual(sources)
     expect(published['koa-viewsets']).toMatchObject({ ModelViewSet: 'function ModelViewSet' })
+  })
+
+  it('exports the same to what loads no ES modules by require(), as Jest', () => {
+    // jose is ES modules alone
+    const required = doors.filter(([door]) => door !== 'koa-viewsets/jwt').map(([door]) => [door, door] as const)
+    const options = ['--input-type=commonjs', '--no-experimental-require-module']
+    expect(run(required, ...options)).toEqual(run(required))
+    const script = `import('koa-viewsets').then((main) => console.log(main.APIRouter === require('koa-viewsets').APIRouter))`
+    // Node itself has one copy, whoever asks
+    expect(execFileSync(process.execPath, ['-e', script], { cwd: PROJECT, encoding: 'utf8' })).toBe('true\n')
   })
 
   it('has a thing that two doors export once', () => {
