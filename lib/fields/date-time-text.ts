@@ -33,7 +33,7 @@ const COLON = 0x3a
 /** The calendar repeats itself every 400 years. */
 const CYCLE = 400
 /** The last whole years that PostgreSQL has, by type; the first day of all is 24 November 4714 BC. */
-const LAST_YEAR: Readonly<Record<string, number>> = { date: 5_874_896, timestamp: 294_275, timestamptz: 294_275 }
+const LAST_YEAR: Readonly<Record<string, number>> = { date: 5_874_897, timestamp: 294_276, timestamptz: 294_276 }
 const FIRST_YEAR = -4713
 const FIRST_DAY = '11-24'
 

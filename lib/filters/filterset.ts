@@ -5,6 +5,7 @@ import { ValidationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
+import { nullTest } from '../models/model-description.js'
 import type { FieldPath } from './field-path.js'
 import type { FilterSettings, ParameterDescription } from './filter.js'
 import { LONGEST_PATTERN, LOOKUPS, type Lookup, Operand } from './lookups.js'
@@ -134,7 +135,7 @@ const IS_NULL = 'isnull'
 function isNull({ name, position }: Place, path: FieldPath): Filter {
   const condition = (nothing: boolean): AskedCondition => {
     const isOpposite = nothing && path.related
-    const sql = `${path.target} ${nothing && !isOpposite ? 'is null' : 'is not null'}`
+    const sql = `${path.target} ${nullTest(path.column, !nothing || isOpposite)}`
     const asked = onPath(path, (reference) => ({ sql, bindings: [reference] }))
     return isOpposite ? opposite(asked) : asked
   }

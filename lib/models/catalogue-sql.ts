@@ -141,7 +141,9 @@ const COLUMNS = `
     ) has
     group by declared
   ), types as materialized (
-    select used.oid as declared, used.oid <> t.oid as domain, coalesce(o.ordered, true) as ordered, coalesce(o.equated, true) as equated, t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid,
+    select used.oid as declared, used.oid <> t.oid as domain, coalesce(o.ordered, true) as ordered, coalesce(o.equated, true) as equated, 
+      -- operators that are not on the search path are not found: PostgreSQL orders by those of citext, and compares as texts
+      case when t.typname = 'citext' then format_type(t.oid, -1) else t.typname end as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid,
       base.strict, coalesce(e.mod, base.mod) as mod, e.typname as element,
       array(select label.enumlabel::text from pg_enum label
         where label.enumtypid = coalesce(e.oid, t.oid) order by label.enumsortorder) as labels,

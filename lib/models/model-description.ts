@@ -132,6 +132,13 @@ export function comparedSql({ type, isDomain, sqlType }: Pick<Column, 'type' | '
   return type === 'enum' && isDomain && sqlType !== undefined ? `??::${sqlType.replaceAll('?', '\\?')}` : '??'
 }
 
+/** SQL behind a column's name that asks for no value, or for one: a row of a composite type `is null` where all its members are. */
+export function nullTest({ type }: Pick<Column, 'type'>, isValue = false): string {
+  const not = isValue ? '' : 'not '
+  if (type === 'composite') return `is ${not}distinct from null`
+  return isValue ? 'is not null' : 'is null'
+}
+
 /** True where the catalogue says that no two rows have the same values of these columns; true before it was read. */
 export function tellsApart(model: ModelDescription, properties: readonly string[]): boolean {
   const { uniqueKeys, isPartitioned, columns, prepared } = model

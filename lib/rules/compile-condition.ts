@@ -11,7 +11,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
-import type { ModelDescription } from '../models/model-description.js'
+import { type ModelDescription, nullTest } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { bareName } from '../models/table-reference.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
@@ -243,15 +243,16 @@ interface Comparing extends Pick<AskedColumn, 'operand' | 'lookups'> {
 function readComparison(suffix: string, value: unknown, comparing: Comparing): Comparison | undefined {
   const { operand, lookups, scope, name } = comparing
   if ([value].flat().some(isUnknown)) return undefined
+  const missing = `?? ${nullTest(operand.column)}`
   if (suffix === 'isnull' && !(value instanceof CallerSetting))
-    return { text: '?? is null', values: [], isNegated: value === false }
+    return { text: missing, values: [], isNegated: value === false }
   const lookup = lookups.get(suffix)
   if (!lookup) {
     const names = ['isnull', ...lookups.keys()].join(', ')
     throw wrong(scope, `asks for ${quote(name)}; the lookups of ${operand.column.property} are ${names}; else use sql`)
   }
   const isNegated = lookup.negated === true
-  if (value === null) return lookup.equal && !lookup.several ? { text: '?? is null', values: [], isNegated } : undefined
+  if (value === null) return lookup.equal && !lookup.several ? { text: missing, values: [], isNegated } : undefined
   const values = valuesOf(lookup, value, operand)
   return values && { text: lookup.sql(operand), values, isNegated }
 }

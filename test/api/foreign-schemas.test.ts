@@ -45,6 +45,15 @@ const SCHEMA = `
   create table names (id int primary key, name text collate no_case, label label);
   insert into names values (1, 'Ada', 'One%'), (2, 'bob', 'two');
 
+  create type size as (width int, height int);
+  create table parcels (id int primary key, size size);
+  insert into parcels values (1, '(1,2)'), (2, '(1,)'), (3, '(,)'), (4, null);
+
+  create schema apart;
+  create extension citext schema apart;
+  create table readers (id int primary key, email apart.citext);
+  insert into readers values (1, 'Ada'), (2, 'ada');
+
   create type pair as (a int, b json);
   create type line_of as (a int, pairs pair[]);
   create domain raw as json;
@@ -318,6 +327,36 @@ describe('a collation in which other characters are equal', () => {
       }),
     })
     expect(idsOf(await client.get(`/names?${query}`))).toEqual(ids)
+  })
+})
+
+it.each([
+  ['size__isnull=true', [4]],
+  ['size__isnull=false', [1, 2, 3]],
+  ['filter=not(size__isnull=true)', [1, 2, 3]],
+  ['size__ne=(1,2)', [2, 3, 4]],
+])('a value of a composite type is one though its members are missing: %s', async (query, ids) => {
+  const Parcel = tableOf('parcels')
+  const filterBackends = [new FieldFilter({ groupParam: 'filter' })]
+  const view = viewOf(Parcel, serializerOf(Parcel, ['id', 'size']), { filterBackends, filtersetFields: ['size'] })
+  expect(idsOf(await (await serveViews({ parcels: view })).get(`/parcels?${query}`))).toEqual(ids)
+})
+
+describe('a citext whose operators are not on the search path', () => {
+  const Reader = tableOf('readers')
+  const shown = serializerOf(Reader, ['id', 'email'])
+
+  it('is compared as PostgreSQL compares it there, by its text', async () => {
+    const filtered = { filterBackends: [FieldFilter], filtersetFields: ['email'] }
+    const client = await serveViews({ readers: viewOf(Reader, shown, filtered) })
+    expect(idsOf(await client.get('/readers?email=ada'))).toEqual([2])
+  })
+
+  it('has no cursor, which would lose rows', async () => {
+    const paginationClass = new CursorPagination({ ordering: 'email' })
+    await expect(serveViews({ readers: viewOf(Reader, shown, { paginationClass }) })).rejects.toThrow(
+      'a cursor cannot hold a position by "email" of type apart.citext',
+    )
   })
 })
 
