@@ -17,12 +17,13 @@ const SIZES: ReadonlyMap<string, bigint> = new Map([
  * The model's schema and the serializer may ask for more.
  */
 export function checkedOptions(column: Column): GeneratedOptions {
-  const { type, checked } = column
+  const { type, checked, scale } = column
   if (checked.length === 0) return {}
   if (TEXTS.has(type)) return textOptions(column)
   const size = SIZES.get(type)
   if (size !== undefined) return wholeOptions(column, size)
-  if (type === 'numeric') return rangeOptions(column, numericScale(column))
+  // without a limit of its own a numeric has no grid
+  if (type === 'numeric') return rangeOptions(column, scale !== undefined && scale >= 0 ? scale : undefined)
   return type === 'float8' ? floatOptions(column) : {}
 }
 
@@ -54,11 +55,6 @@ function choicesOf(checked: readonly Checked[]): readonly string[] | undefined {
   return common && common.length > 0 ? [...new Set(common)] : undefined
 }
 
-/** Digits after the point of a numeric; undefined where it has no limit of its own. */
-function numericScale({ scale }: Column): number | undefined {
-  return scale === undefined || scale < 0 ? undefined : scale
-}
-
 /**
  * The closest values on a grid of so many places that the bounds let pass; without a grid only bounds that belong to the
  * range themselves can be said.
@@ -69,12 +65,9 @@ function rangeOptions(column: Column, places: number | undefined, size?: bigint)
   const greatest = checked.flatMap(({ greatest: bound }) => onGrid(bound, places, -1n) ?? [])
   const most = places ?? Math.max(0, ...[...least, ...greatest].map((bound) => bound.places))
   const scaled = (bound: Scaled) => bound.units * 10n ** BigInt(most - bound.places)
-  const low = least
-    .map(scaled)
-    .reduce<bigint | undefined>((one, other) => (one !== undefined && one > other ? one : other), undefined)
-  const high = greatest
-    .map(scaled)
-    .reduce<bigint | undefined>((one, other) => (one !== undefined && one < other ? one : other), undefined)
+  const inOrder = (bounds: readonly Scaled[]) => bounds.map(scaled).sort((one, other) => (one < other ? -1 : 1))
+  const low = inOrder(least).at(-1)
+  const [high] = inOrder(greatest)
   if (low !== undefined && high !== undefined && low > high) return {}
   const fits = (value: bigint | undefined): value is bigint =>
     value !== undefined && (size === undefined || (value >= -size && value < size))

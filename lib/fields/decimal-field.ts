@@ -72,8 +72,8 @@ function plainNotation(value: number): string {
 }
 
 /** What a `numeric` column without precision holds before and after the point. */
-const MAX_WHOLE_DIGITS = 131_072
-const MAX_DECIMAL_PLACES = 16_383
+export const MAX_WHOLE_DIGITS = 131_072
+export const MAX_DECIMAL_PLACES = 16_383
 /** A JSON number with more digits may have been rounded when it was parsed. */
 const EXACT_DIGITS = 15
 /** What a column may show besides numbers. */

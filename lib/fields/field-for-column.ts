@@ -107,26 +107,29 @@ function digits({ precision, scale }: Column): DecimalFieldOptions {
   return { decimalPlaces: Math.max(scale, 0), minValue: `-${greatest}`, maxValue: greatest }
 }
 
+/** The options, with a check of ours before those that they name. */
+function checking<Options extends FieldOptions>(options: Options, check: (value: string) => void): Options {
+  return { ...options, validators: [check, ...(options.validators ?? [])] }
+}
+
 /** With a scale below zero PostgreSQL would round other values (promise B5). */
-function multiples({ scale = 0 }: Column, { validators = [] }: FieldOptions): Pick<FieldOptions, 'validators'> {
-  if (scale >= 0) return {}
+function multiples({ scale = 0 }: Column, options: FieldOptions): FieldOptions {
+  if (scale >= 0) return options
   const zeros = '0'.repeat(-scale)
-  const check = (value: string) => {
+  return checking(options, (value) => {
     if (value === '0' || value.endsWith(zeros)) return
     throw new ValidationError(`Ensure that this value is a multiple of 1${zeros}.`)
-  }
-  return { validators: [check, ...validators] }
+  })
 }
 
 /** The seconds of a time type with fewer places than microseconds have: PostgreSQL would round them. */
-function places({ precision }: Column, { validators = [] }: FieldOptions): Pick<FieldOptions, 'validators'> {
-  if (precision === undefined || precision >= MICROSECONDS) return {}
-  const check = (value: string) => {
+function places({ precision }: Column, options: FieldOptions): FieldOptions {
+  if (precision === undefined || precision >= MICROSECONDS) return options
+  return checking(options, (value) => {
     const fraction = FRACTION.exec(value)?.[1] ?? ''
     if (!NOT_ZERO.test(fraction.slice(precision))) return
     throw new ValidationError(`Ensure that there are no more than ${counted(precision, 'decimal place')}.`)
-  }
-  return { validators: [check, ...validators] }
+  })
 }
 
 const PARTS = ['year', 'month', 'day', 'hour', 'minute', 'second'] as const
@@ -139,24 +142,23 @@ function smallerParts(text: string, part: (typeof PARTS)[number]): boolean {
 }
 
 /** An interval of certain parts only, such as `interval day to hour`: PostgreSQL would drop the others. */
-function parts({ leastPart }: Column, { validators = [] }: FieldOptions): Pick<FieldOptions, 'validators'> {
-  if (leastPart === undefined) return { validators }
-  const check = (value: string) => {
+function parts({ leastPart }: Column, options: FieldOptions): FieldOptions {
+  if (leastPart === undefined) return options
+  return checking(options, (value) => {
     if (smallerParts(value, leastPart))
       throw new ValidationError(`Ensure that there is nothing smaller than a ${leastPart}.`)
-  }
-  return { validators: [check, ...validators] }
+  })
 }
 
 /** The type `name` is cut by bytes. */
 const name: Make = (column, options) => {
   const { maxLength = Number.POSITIVE_INFINITY } = column
-  const check = (value: string) => {
+  const checked = checking(options, (value) => {
     if (Buffer.byteLength(value) > maxLength) {
       throw new ValidationError(`Ensure this field has no more than ${counted(maxLength, 'byte')}.`)
     }
-  }
-  return text(column, { ...options, validators: [check, ...(options.validators ?? [])] })
+  })
+  return text(column, checked)
 }
 
 /** A text that PostgreSQL would read as another value than the one it says. */
@@ -164,7 +166,7 @@ function unless(isExact: (value: string) => boolean, message: string, make: Make
   const check = (value: string) => {
     if (!isExact(value)) throw new ValidationError(message)
   }
-  return (column, options) => make(column, { ...options, validators: [check, ...(options.validators ?? [])] })
+  return (column, options) => make(column, checking(options, check))
 }
 
 /** One byte, of which those beyond ASCII are no characters. */
@@ -212,12 +214,7 @@ const FIELDS: Readonly<Record<string, Make>> = {
   float4: (column, options) => new FloatField({ single: true, ...bounds(column), ...options }),
   float8: (column, options) => new FloatField({ ...bounds(column), ...options }),
   numeric: (column, options) =>
-    new DecimalField({
-      ...digits(column),
-      ...bounds(column),
-      ...options,
-      ...multiples(column, options),
-    }),
+    new DecimalField({ ...digits(column), ...bounds(column), ...multiples(column, options) }),
   bool: (_, options) => new BooleanField(options),
   text,
   varchar: text,
@@ -226,14 +223,11 @@ const FIELDS: Readonly<Record<string, Make>> = {
   name,
   uuid: (_, options) => new UUIDField(options),
   date: (_, options) => new DateField(options),
-  time: (column, options) => new TimeField({ ...options, ...places(column, options) }),
-  timetz: (column, options) => new OffsetTimeField({ ...options, ...places(column, options) }),
-  timestamptz: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
-  timestamp: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
-  interval: (column, options) => {
-    const parted = { ...options, ...parts(column, options) }
-    return new DurationField({ ...parted, ...places(column, parted) })
-  },
+  time: (column, options) => new TimeField(places(column, options)),
+  timetz: (column, options) => new OffsetTimeField(places(column, options)),
+  timestamptz: (column, options) => new DateTimeField(places(column, options)),
+  timestamp: (column, options) => new DateTimeField(places(column, options)),
+  interval: (column, options) => new DurationField(places(column, parts(column, options))),
   int4range: range('integer', false),
   int8range: range('big-integer', false),
   numrange: range('decimal', false),

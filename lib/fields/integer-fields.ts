@@ -2,8 +2,22 @@
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import type { FieldOptions, FieldSchema } from './field.js'
-import { DIGITS, exactInteger, unrounded } from './integer-text.js'
 import { ClosedField, type ClosedOptions, checkRangeOptions, optionError, rangeSchema } from './options.js'
+
+/** A whole number in digits. */
+const DIGITS = /^-?\d+$/
+
+/** The number nearest to one that JavaScript does not have; none where that would be a whole number by rounding. */
+function unrounded(text: string): number {
+  const number = Number(text)
+  return Number.isSafeInteger(number) ? Number.NaN : number
+}
+
+/** A number where it is exact, else the digits. */
+function exactInteger(digits: string): number | string {
+  const value = Number(digits)
+  return Number.isSafeInteger(value) ? value : digits
+}
 
 export interface IntegerFieldOptions extends FieldOptions {
   /** The least value accepted. */

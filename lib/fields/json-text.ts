@@ -4,6 +4,7 @@ import { isContainer, knownNumerals, Numeral, numeralAt } from '../kernel/json-n
 import { parseJson } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
+import { MAX_DECIMAL_PLACES, MAX_WHOLE_DIGITS } from './decimal-field.js'
 import { checkText } from './string-field.js'
 
 /** How deep arrays and objects may stand in each other. */
@@ -11,9 +12,6 @@ const MAX_DEPTH = 64
 /** Members that are checked between two looks at the clock. */
 const STEP = 1_000
 const NOT_JSON = 'Must be valid JSON.'
-/** What jsonb holds before and after the point: more is refused there, or cut off. */
-const MAX_WHOLE_DIGITS = 131_072
-const MAX_DECIMAL_PLACES = 16_383
 /** jsonb writes all digits of a number: `1e131071` would come back as so many. */
 const MAX_EXPONENT = 1000
 const EXPONENT = /e/i
@@ -137,6 +135,7 @@ function checkScalar(value: unknown): void {
 function checkNumeral(text: string, place: () => string = () => ''): void {
   if (text.length < MAX_EXPONENT && !EXPONENT.test(text)) return
   const [, whole = '', fraction = '', exponent = '0'] = NUMERAL.exec(text) ?? []
+  // of more jsonb refuses what stands before the point, and cuts off what stands behind it
   const isWithin =
     Math.abs(Number(exponent)) <= MAX_EXPONENT &&
     whole.length + MAX_EXPONENT <= MAX_WHOLE_DIGITS &&

@@ -195,17 +195,9 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const stored = describeModel(model).columns.get(storedProperty)
     const { column } = this.#keyOf(model)
     if (!stored) throw new ConfigurationError(`${modelName(model)}: has no property "${storedProperty}"`)
-    const knex = query.knex() as Queryable
-    const rows = await readColumns(
-      whereAnyKey(
-        query,
-        [column],
-        keys.map((key) => [key]),
-      ),
-      { stored, key: column },
-    )
-    const names = await namesOfValues(column, [...keys, ...rows.map(({ key }) => exactValue(key))], knex)
+    const { rows, names } = await rowsOfKeys(query, keys, { stored, key: column })
     const values = rows.map((row) => exactValue(row.stored))
+    const knex = query.knex() as Queryable
     const storedNames = stored === column ? names.slice(keys.length) : await namesOfValues(stored, values, knex)
     const found = new Map<KeyName, number | typeof AMBIGUOUS>()
     for (const [index] of rows.entries()) {
@@ -229,17 +221,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     context: SerializerContext,
     { column, leading }: { readonly column: Column; readonly leading: Leading | undefined },
   ): Promise<readonly unknown[]> {
-    const query = this.#chosen(context, leading)
-    const knex = query.knex() as Queryable
-    const rows = await readColumns(
-      whereAnyKey(
-        query,
-        [column],
-        keys.map((key) => [key]),
-      ),
-      { key: column },
-    )
-    const names = await namesOfValues(column, [...keys, ...rows.map(({ key }) => exactValue(key))], knex)
+    const { names } = await rowsOfKeys(this.#chosen(context, leading), keys, { key: column })
     const found = new Set(names.slice(keys.length))
     return keys.filter((_, index) => found.has(names[index] as KeyName))
   }
@@ -333,6 +315,18 @@ takesOptions<RelatedFieldOptions, FieldOptions>(RelatedField, {
   allowEmpty: 'boolean',
   shownBy: 'function',
 })
+
+/** Columns of the rows that have one of these keys; the names that the keys, and then those of the rows, have in common. */
+async function rowsOfKeys<Name extends string>(
+  query: AnyQueryBuilder,
+  keys: readonly unknown[],
+  columns: Readonly<Record<Name | 'key', Column>>,
+) {
+  const wanted = keys.map((key) => [key])
+  const rows = await readColumns(whereAnyKey(query, [columns.key], wanted), columns)
+  const values = [...keys, ...rows.map(({ key }) => exactValue(key))]
+  return { rows, names: await namesOfValues(columns.key, values, query.knex() as Queryable) }
+}
 
 /** The query of a function that may look at the request, asked without one. */
 function withoutRequest(queryset: (context: SerializerContext) => AnyQueryBuilder): AnyQueryBuilder | undefined {
