@@ -1,4 +1,6 @@
 /** Related objects by their primary key, or by a property that people know. */
+
+import { noObject } from '../kernel/messages.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
 import type { ModelClass } from '../models/objection.js'
@@ -44,7 +46,7 @@ export class PrimaryKeyRelatedField<
   }
 
   override notFoundMessage(key: unknown): string {
-    return `Invalid pk ${quote(String(key))} - object does not exist.`
+    return noObject(String(key))
   }
 }
 

@@ -1,5 +1,7 @@
 /** Validation messages, by the stable code of each sentence (docs/reference/error-codes.md). */
 
+import { quote } from './quote.js'
+
 /** The sentences by code; `{name}` stands for what is another each time. */
 export const MESSAGES = {
   ambiguous: ['{value} is the name of more than one object.'],
@@ -173,4 +175,24 @@ function paramsOf(groups: Readonly<Record<string, string>>): MessageParams {
 /** A template with its places filled. */
 export function filled(template: string, params: MessageParams): string {
   return template.replace(PLACE, (place, name: string) => (Object.hasOwn(params, name) ? String(params[name]) : place))
+}
+
+/** Says of a key that it names no object. */
+export function noObject(key: unknown): string {
+  return filled(MESSAGES.does_not_exist[0], { value: quoteKey(key) })
+}
+
+/** Says of a key that a list names its object twice. */
+export function namedTwice(key: unknown): string {
+  return filled(MESSAGES.duplicate[0], { value: quoteKey(key) })
+}
+
+/** Numbers stand as texts have them. */
+function quoteKey(key: unknown): string {
+  return quote(typeof key === 'number' || typeof key === 'bigint' ? String(key) : key)
+}
+
+/** Says of two fields that an input has one of them. */
+export function notBoth(one: string, other: string): string {
+  return filled(MESSAGES.exclusive[0], { one, other })
 }

@@ -11,6 +11,20 @@ export function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null
 }
 
+/** The objects that a value is, or a list of them; none in what is no object. */
+export function objectsIn(value: unknown): readonly object[] {
+  return [value].flat().filter((one): one is object => typeof one === 'object' && one !== null)
+}
+
+/** Those of some members that are there. */
+export function presentOf<T extends object, Name extends keyof T>(
+  record: T,
+  names: readonly Name[],
+): Partial<Pick<T, Name>> {
+  const present = names.filter((name) => record[name] !== undefined)
+  return Object.fromEntries(present.map((name) => [name, record[name]])) as Partial<Pick<T, Name>>
+}
+
 /** A member that stands in the record itself; undefined for one of that name which it inherits, such as `constructor`. */
 export function ownMember<Value>(record: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined

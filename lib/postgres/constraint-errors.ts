@@ -1,7 +1,7 @@
 /** Violations of constraints, and what triggers raise, as messages under the client's fields. */
 
 import { ApiError, Conflict, type ErrorMessages, ValidationError } from '../kernel/errors.js'
-import { quote } from '../kernel/quote.js'
+import { noObject } from '../kernel/messages.js'
 import { type ConstraintSubject, PARTITION_OF } from './failed-statement.js'
 import { isOfGiven, mentionsOf, type NativeError, nativeMessage } from './native-error.js'
 
@@ -127,7 +127,5 @@ function fieldsAmong(table: string, columns: readonly string[], subject: Constra
 
 /** Without a value the client did not choose the target: a default or the path did. */
 function missingObject(value: unknown): string {
-  if (value === undefined || value === null) return INVALID
-  const numeric = typeof value === 'number' || typeof value === 'bigint'
-  return `Invalid pk ${quote(numeric ? String(value) : value)} - object does not exist.`
+  return value === undefined || value === null ? INVALID : noObject(value)
 }

@@ -2,7 +2,7 @@
 
 import { RelatedField } from '../fields/related-field.js'
 import { ValidationError } from '../kernel/errors.js'
-import { ownMember } from '../kernel/records.js'
+import { objectsIn, ownMember } from '../kernel/records.js'
 import { refusal } from '../patches/json-patch.js'
 import { isEqual, isJsonObject, type JsonObject, setMember } from '../patches/json-values.js'
 import type { Operation, Pointer } from '../patches/read-operations.js'
@@ -12,6 +12,7 @@ import { type Merging, relatedObject, storedValue } from './merged-input.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { prefixErrors } from './prefix-errors.js'
+import { relatedAt } from './relation-graph.js'
 import { forcedWithin, keysOf } from './validate-nested.js'
 
 /** What a client reads of an object, and what its operations have made of that; working copies. */
@@ -41,7 +42,7 @@ async function changedMember(change: Change, bound: BoundField, merging: Merging
   if (field instanceof NestedSerializer) {
     const child = serializer.child(bound, field.serializerClass)
     if (Array.isArray(before) && Array.isArray(after)) {
-      const objects = ((object as JsonObject | undefined)?.[bound.relation?.name ?? name] ?? []) as readonly object[]
+      const objects = ((object && relatedAt(object, bound)) ?? []) as readonly object[]
       const { fields, areWhole } = keysOf(child.plan, forcedWithin(serializer.plan, bound))
       const keys = areWhole ? fields.map((key) => key.name) : []
       return changedList({ before, after, name, keys, objects }, child)
@@ -128,10 +129,9 @@ export async function holdNested(
 ): Promise<boolean> {
   let holds = false
   for (const bound of serializer.plan.writable) {
-    const { field, name, relation } = bound
+    const { field } = bound
     if (!(field instanceof NestedSerializer && isWritten(bound))) continue
-    const values = objects.flatMap((object) => (object as Record<string, unknown>)[relation?.name ?? name] ?? [])
-    const related = values.filter((value): value is object => typeof value === 'object' && value !== null)
+    const related = objects.flatMap((object) => objectsIn(relatedAt(object, bound)))
     if (related.length === 0) continue
     const child = serializer.child(bound, field.serializerClass)
     holds = true

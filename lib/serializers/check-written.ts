@@ -62,7 +62,8 @@ export async function allowsRows(
   if (unknown.length === 0) return true
   const next = beside.map((one) => visible?.written(modelOf(first), one))
   const asked = [condition, ...next.flatMap((one) => (one && answerOf(first, one) === undefined ? one : []))]
-  const answers = await answersOf(namedRows(unknown), asked, knex)
+  const model = modelOf(first)
+  const answers = await answersOf({ model, ...keysOfRows(model, unknown) }, asked, knex)
   for (const [index, one] of asked.entries()) {
     const holds = answers[index] === true
     if (others.length === 0 || holds) for (const object of unknown) noteAnswer(object, one, holds)
@@ -119,11 +120,6 @@ export function askedOfChange(
   const conditions = (['update', 'read'] as const).map((write) => visible.written(model.model, write))
   const changesOthers = triggers.before.update || [...changed].some((property) => cascading.has(property))
   return askedOf(model, conditions, !changesOthers)
-}
-
-function namedRows(objects: readonly object[]): NamedRows {
-  const model = modelOf(objects[0] as object)
-  return { model, ...keysOfRows(model, objects) }
 }
 
 /** Whether each condition holds of all of the rows. */

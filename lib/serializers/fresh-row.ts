@@ -1,10 +1,9 @@
 /** The rows of objects that a patch changes: as they are once nobody else can change them. */
 import type { Model } from 'objection'
-import { Conflict } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { isModelClass, modelOf } from '../models/objection.js'
 import type { AnySerializer } from './contract.js'
-import { lockRows } from './lock-rows.js'
+import { lockRows, moved } from './lock-rows.js'
 import { knexOf } from './write-rows.js'
 
 /**
@@ -18,7 +17,7 @@ export async function freshRows(objects: readonly object[], serializer: AnySeria
   if (!isModelClass(model) || !describeModel(model).lockable) return objects
   const rows = await lockRows(objects as readonly Model[], knexOf(serializer))
   return rows.map((row) => {
-    if (!row) throw new Conflict('The related object was changed by another request.')
+    if (!row) throw moved()
     return row
   })
 }

@@ -12,7 +12,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { checkKinds, checkOptions } from '../kernel/option-kinds.js'
-import { ownMember } from '../kernel/records.js'
+import { ownMember, presentOf } from '../kernel/records.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import { visibleNames } from '../models/hidden-attributes.js'
 import {
@@ -164,18 +164,8 @@ function readOnly(extra: GeneratedOptions): SerializerField {
   return new ReadOnlyField(describing(extra))
 }
 
-function describing({
-  source,
-  label,
-  helpText,
-  schema,
-}: GeneratedOptions): Pick<FieldOptions, 'source' | 'label' | 'helpText' | 'schema'> {
-  return {
-    ...(source === undefined ? {} : { source }),
-    ...(label === undefined ? {} : { label }),
-    ...(helpText === undefined ? {} : { helpText }),
-    ...(schema === undefined ? {} : { schema }),
-  }
+function describing(extra: GeneratedOptions): FieldOptions {
+  return presentOf(extra, ['source', 'label', 'helpText', 'schema'])
 }
 
 /** The external id that stands for a key, at the end of a path too; never written. */

@@ -1,6 +1,7 @@
 /** Fields of which a caller may read, or set, the values of some rows only: PostgreSQL says of which. */
 
 import type { SerializerContext } from '../fields/field.js'
+import { objectsIn } from '../kernel/records.js'
 import { describeModel } from '../models/describe-model.js'
 import { keyColumns } from '../models/model-description.js'
 import { isRowOf, type ModelClass } from '../models/objection.js'
@@ -13,6 +14,7 @@ import type { BoundField, SerializerClass, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { isNoted, noteReadable } from './readable-at.js'
+import { relatedAt } from './relation-graph.js'
 
 /** Finds out which fields of objects, and of those related objects that are loaded, the caller may read: a statement for each serializer. */
 export async function findReadable(
@@ -34,10 +36,10 @@ export async function findReadable(
   }
 }
 
-function relatedOf(object: object, { list, relation, name }: BoundField): readonly object[] {
+function relatedOf(object: object, bound: BoundField): readonly object[] {
+  const { list } = bound
   const part = list && isPart(list) ? loadedBeside(object, listKey(list)) : undefined
-  const related = part ?? (object as Readonly<Record<string, unknown>>)[relation?.name ?? name]
-  return [related].flat().filter((one): one is object => typeof one === 'object' && one !== null)
+  return objectsIn(part ?? relatedAt(object, bound))
 }
 
 /** The same of objects alone. */

@@ -98,7 +98,8 @@ export async function areSeen(rows: readonly Model[], knex: Queryable | undefine
   return first !== undefined && (await whereRows(ownRows(modelOf(first), knex), rows).resultSize()) > 0
 }
 
-function moved(): Conflict {
+/** The error of a row that is gone, or leads elsewhere. */
+export function moved(): Conflict {
   return new Conflict('The related object was changed by another request.')
 }
 

@@ -14,6 +14,7 @@ import { merged } from '../patches/merge-patch.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { freshRow } from './fresh-row.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { relatedAt } from './relation-graph.js'
 import { representField } from './represent.js'
 
 /** An object that is about to change. */
@@ -73,8 +74,8 @@ export function storedValue(bound: BoundField, { serializer, stored }: MemberMer
 }
 
 /** The object that a relation to one leads to; undefined where it leads nowhere. */
-export function relatedObject(owner: object | undefined, { relation, name }: BoundField): object | undefined {
-  const related = (owner as JsonObject | undefined)?.[relation?.name ?? name]
+export function relatedObject(owner: object | undefined, bound: BoundField): object | undefined {
+  const related = owner && relatedAt(owner, bound)
   return isRecord(related) ? related : undefined
 }
 

@@ -25,6 +25,11 @@ export function graphOf(
   return graph
 }
 
+/** What an object has where a field's related objects stand: an object, a list of them, null, or undefined for what was not loaded. */
+export function relatedAt(object: object, { relation, name }: Pick<BoundField, 'relation' | 'name'>): unknown {
+  return (object as Readonly<Record<string, unknown>>)[relation?.name ?? name]
+}
+
 /** The name under which the relation of a field is loaded; undefined where it has none. */
 export function loadedAs({ relation, list }: BoundField): string | undefined {
   return list ? listKey(list) : relation?.name

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { keyText, notAKey } from '../fields/object-key.js'
 import { HiddenField } from '../fields/own-value-fields.js'
+import { notBoth } from '../kernel/messages.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, RelationDescription } from '../models/model-description.js'
@@ -180,7 +181,7 @@ async function refuseOthers(claims: readonly Claim[], knex: Queryable): Promise<
 }
 
 function refuseBoth({ one, other }: Rivals, item: Item): void {
-  const message = `Give either ${one.name} or ${other.name}, not both.`
+  const message = notBoth(one.name, other.name)
   refuse(item, one.name, [message])
   refuse(item, other.name, [message])
 }

@@ -67,8 +67,12 @@ function restricted(bound: BoundField, model: ModelDescription | undefined, fiel
   if (found.length === 0) return bound
   const own = found.every(({ isOwn }) => isOwn)
   // what a row decides on is asked of the object's own
-  const read = own ? least(found.map((one) => one.read)) : some(least(found.map((one) => one.read)))
-  const write = own ? least(found.map((one) => one.write)) : some(least(found.map((one) => one.write)))
+  const extentOf = (use: 'read' | 'write') => {
+    const all = least(found.map((one) => one[use]))
+    return all === 'some' && !own ? 'none' : all
+  }
+  const read = extentOf('read')
+  const write = extentOf('write')
   const isValue = bound.input === 'value' && bound.method === undefined
   const hidden = found.filter((one) => one.read !== 'all')
   // what one rule masks another may leave out
@@ -94,10 +98,6 @@ const ORDER: readonly Extent[] = ['none', 'some', 'all']
 
 function least(extents: readonly Extent[]): Extent {
   return ORDER.find((one) => extents.includes(one)) ?? 'all'
-}
-
-function some(extent: Extent): Extent {
-  return extent === 'some' ? 'none' : extent
 }
 
 /** A column or a relation of the object, or of one that is related to it, which may be of the same model. */

@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { groupBy } from '../kernel/maps.js'
+import { notBoth } from '../kernel/messages.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
@@ -98,9 +99,6 @@ function contradict(one: Change, other: Change): boolean {
 
 function refuseBoth(one: Change, other: Change): void {
   const isOfTwo = one.item === other.item && one.field !== undefined && other.field !== undefined
-  const message =
-    isOfTwo && one.field !== other.field
-      ? `Give either ${one.field} or ${other.field}, not both.`
-      : 'Name each only once.'
+  const message = isOfTwo && one.field !== other.field ? notBoth(one.field, other.field) : 'Name each only once.'
   for (const { item, field } of [one, other]) if (field !== undefined) refuse(item, field, [message])
 }

@@ -5,7 +5,7 @@ import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { numeralAt } from '../kernel/json-numerals.js'
 import { oncePer } from '../kernel/once-per.js'
-import { isRecord } from '../kernel/records.js'
+import { isRecord, presentOf } from '../kernel/records.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { SerializerClass, SerializerPlan } from './contract.js'
@@ -20,14 +20,9 @@ export function shownBy(field: SerializerField): SerializerClass | undefined {
 export const shownFieldOf: (field: SerializerField) => NestedSerializer | undefined = oncePer((field) => {
   const serializer = shownBy(field)
   if (!serializer || field.writeOnly) return undefined
-  const { many, source, label, helpText } = field.options as RelatedField['options']
-  const options: NestedSerializerOptions = {
-    readOnly: true,
-    many: many === true,
-    ...(source !== undefined && { source }),
-    ...(label !== undefined && { label }),
-    ...(helpText !== undefined && { helpText }),
-  }
+  const { many } = field.options as RelatedField['options']
+  const described = presentOf(field.options, ['source', 'label', 'helpText'])
+  const options: NestedSerializerOptions = { readOnly: true, many: many === true, ...described }
   return new NestedSerializer(serializer, options)
 })
 

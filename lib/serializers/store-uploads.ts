@@ -8,6 +8,7 @@ import { type EndWork, isTransaction, whenEnded } from '../postgres/transaction-
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
+import { relatedAt } from './relation-graph.js'
 import { TARGET } from './validated-item.js'
 
 type Data = Record<string, unknown>
@@ -99,7 +100,7 @@ async function store(plan: SerializerPlan, data: Data, current: object | undefin
 }
 
 async function storeNested(
-  { relation, name }: BoundField,
+  bound: BoundField,
   field: NestedSerializer,
   value: unknown,
   current: object | undefined,
@@ -107,7 +108,7 @@ async function storeNested(
 ): Promise<unknown> {
   const plan = serializerPlan(field.serializerClass)
   if (typeof value !== 'object' || value === null || !keepsUploads(plan)) return value
-  const related = (current as Data | undefined)?.[relation?.name ?? name]
+  const related = current && relatedAt(current, bound)
   const one = async (item: Data & { [TARGET]?: object }) =>
     store(plan, item, item[TARGET] ?? (Array.isArray(related) ? undefined : (related as object | undefined)), changes)
   if (!Array.isArray(value)) return one(value as Data)

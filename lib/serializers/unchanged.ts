@@ -8,6 +8,7 @@ import { exactAt } from '../models/exact-types.js'
 import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { relatedAt } from './relation-graph.js'
 import { isLeftOut, representField, withoutHidden } from './represent.js'
 import { keyOfShown } from './shown-by.js'
 
@@ -54,10 +55,10 @@ function shownAt(serializer: AnySerializer, bound: BoundField, item: Updated): u
     const shown = (item.shown as Row)[bound.name]
     return bound.shownKey === undefined ? shown : keyOfShown(bound.field, bound.shownKey, shown)
   }
-  const { field, relation, name, key } = bound
+  const { field, relation, key } = bound
   if (field instanceof NestedSerializer) {
     // the members of an object are compared one by one
-    return current[relation?.name ?? name] === null ? null : NOT_SHOWN
+    return relatedAt(current, bound) === null ? null : NOT_SHOWN
   }
   const isRead = relation && key?.property !== undefined ? current[relation.name] : storedAt(item, bound)
   return isRead === undefined ? NOT_SHOWN : representField(serializer, bound, current, serializer.context)

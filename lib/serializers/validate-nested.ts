@@ -4,7 +4,7 @@ import { ExternalIdField } from '../fields/external-id-field.js'
 import { parseLookup, parseValue } from '../fields/object-key.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
-import { quote } from '../kernel/quote.js'
+import { namedTwice, noObject } from '../kernel/messages.js'
 import { isRecord } from '../kernel/records.js'
 import type { Column } from '../models/model-description.js'
 import { deletionOf } from '../models/soft-deletes.js'
@@ -12,6 +12,7 @@ import { valuesOf } from '../queryset/key-rows.js'
 import { areSame, type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import type { NestedSerializer, NestedSerializerOptions } from './nested-serializer.js'
+import { relatedAt } from './relation-graph.js'
 import { namesOfRows } from './row-keys.js'
 import { keepUnchanged } from './unchanged.js'
 import {
@@ -56,14 +57,14 @@ export async function validateNested(
     const input = item.textual ? readForm(serializer, bound, item) : given
     if (input === undefined) continue
     const texts: readonly unknown[] = item.textual ? [given].flat() : []
-    const current = currentOf(item, bound)
+    const current = item.current && relatedAt(item.current, bound)
     const wrong = field.many ? listProblem(input, field, current) : undefined
     if (wrong !== undefined) {
       refuse(item, bound.name, [wrong])
       continue
     }
     if (!field.many) {
-      const candidate = { input, current: single(current), textual: texts.includes(input) }
+      const candidate = { input, current: isRecord(current) ? current : undefined, textual: texts.includes(input) }
       entries.push({ item, position: undefined, again: false, candidate })
       continue
     }
@@ -124,14 +125,6 @@ export function forcedWithin(plan: SerializerPlan, { relation }: Pick<BoundField
   const forced = relation && (relation.kind === 'has-one' || relation.kind === 'has-many')
   const properties = new Set(forced ? relation.relatedProperties : [])
   return plan.model ? Object.assign(properties, { parent: plan.model.model }) : properties
-}
-
-function currentOf(item: Item, bound: BoundField): unknown {
-  return item.current ? (item.current as Record<string, unknown>)[bound.relation?.name ?? bound.name] : undefined
-}
-
-function single(current: unknown): object | undefined {
-  return isRecord(current) ? current : undefined
 }
 
 /** An object of the input. */
@@ -239,7 +232,7 @@ function deletedError(child: AnySerializer, { input, current }: Candidate, keys:
   if (child.plan.writable.every(isSame)) return null
   const [key] = keys.fields
   if (!key) return { non_field_errors: ['Invalid value.'] }
-  return { [key.name]: [`Invalid pk ${quote(String(shown[key.name]))} - object does not exist.`] }
+  return { [key.name]: [noObject(String(shown[key.name]))] }
 }
 
 /** An object can be changed once: of two changes one would be lost. */
@@ -247,11 +240,7 @@ function namedAgain({ fields: [key] }: NestedKeys, { input, current }: Candidate
   if (!key) return { non_field_errors: ['Invalid value.'] }
   const held = () => String(valuesOf(current as object, [key.column.property])[0])
   const given = (input as Record<string, unknown>)[key.name] ?? (key.ids ? '' : held())
-  return {
-    [key.name]: [
-      `Invalid pk ${quote(typeof given === 'string' ? given : (JSON.stringify(given) ?? ''))} - listed more than once.`,
-    ],
-  }
+  return { [key.name]: [namedTwice(given)] }
 }
 
 /** Other objects' keys in nested data of an update: only the object now related may be changed (promise A7). */
@@ -270,7 +259,7 @@ async function foreignKeys(
       const given = isGivenIn(input, key.name) ? input[key.name] : undefined
       if (given === null || given === undefined) continue
       const value = current && givenValue(child, key, input as object)
-      if (value === undefined) errors.set(candidate, notRelated(key.name, given))
+      if (value === undefined) errors.set(candidate, { [key.name]: [noObject(given)] })
       else own.push({ candidate, pair: [value, valuesOf(current as object, [key.column.property])[0]] })
     }
     if (own.length === 0) continue
@@ -281,7 +270,7 @@ async function foreignKeys(
     )
     for (const [index, { candidate }] of own.entries()) {
       const given = (candidate.input as Record<string, unknown>)[key.name]
-      if (!same[index]) errors.set(candidate, notRelated(key.name, given))
+      if (!same[index]) errors.set(candidate, { [key.name]: [noObject(given)] })
     }
   }
   return errors
@@ -289,11 +278,6 @@ async function foreignKeys(
 
 function isGivenIn(input: unknown, name: string): input is Record<string, unknown> {
   return typeof input === 'object' && input !== null && Object.hasOwn(input, name)
-}
-
-function notRelated(name: string, given: unknown): ErrorMessages {
-  const isKey = typeof given === 'string' || typeof given === 'number'
-  return { [name]: [`Invalid pk ${quote(isKey ? String(given) : given)} - object does not exist.`] }
 }
 
 type KeyField = BoundField & { readonly column: Column }

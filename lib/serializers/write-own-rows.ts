@@ -20,7 +20,7 @@ import { allAtOnce } from './all-at-once.js'
 import { askedOfChange } from './check-written.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
-import { prefixErrors, prefixed } from './prefix-errors.js'
+import { prefixed } from './prefix-errors.js'
 import { namesOfRows } from './row-keys.js'
 import type { Writes } from './split-writes.js'
 import {
@@ -68,11 +68,16 @@ export function inOwnTerms({ plan, context }: AnySerializer, data: Data, error: 
   return toApiError(error, constraintSubject(plan, 'write', data, { view: context.view })) ?? error
 }
 
-async function telling<Result>(serializer: AnySerializer, data: Data, work: () => Result | Promise<Result>) {
+/** Does the work of an item, whose errors name the client's fields and stand under its path. */
+async function telling<Result>(
+  serializer: AnySerializer,
+  { path, data }: Pick<WriteItem, 'path' | 'data'>,
+  work: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    throw inOwnTerms(serializer, data, error)
+    throw prefixed(path, inOwnTerms(serializer, data, error))
   }
 }
 
@@ -131,11 +136,7 @@ function classOf({ instance, writes }: Pick<WriteItem, 'instance' | 'writes'>, m
 }
 
 async function updateEach(serializer: AnySerializer, items: readonly WriteItem[], { knex }: Target): Promise<void> {
-  for (const item of items) {
-    const { path, data } = item
-    const write = () => updateOne(serializer, item, knex)
-    item.row = await prefixErrors(path, () => telling(serializer, data, write))
-  }
+  for (const item of items) item.row = await telling(serializer, item, () => updateOne(serializer, item, knex))
 }
 
 function hasExpression({ writes }: WriteItem): boolean {
@@ -153,11 +154,11 @@ async function updateAll(serializer: AnySerializer, items: readonly WriteItem[],
   const byRow = groupBy(items, (_, index) => names[index] as KeyName)
   const changes: (RowChange & { readonly own: readonly WriteItem[]; readonly path: WriteItem['path'] })[] = []
   for (const own of byRow.values()) {
-    const { path, data, instance } = own.at(-1) as WriteItem
+    const last = own.at(-1) as WriteItem
     const columns = Object.fromEntries(own.flatMap(({ writes }) => Object.entries(writes.columns)))
     const kept = Object.fromEntries(own.flatMap(({ writes }) => Object.entries(writes.kept)))
-    const change = () => changeOf(model, instance as Model, { columns, kept }, knex)
-    changes.push({ ...(await prefixErrors(path, () => telling(serializer, data, change))), own, path })
+    const change = () => changeOf(model, last.instance as Model, { columns, kept }, knex)
+    changes.push({ ...(await telling(serializer, last, change)), own, path: last.path })
   }
   if (changes.some(({ values }) => [...values.values()].some(isExpression))) {
     await updateEach(serializer, items, target)

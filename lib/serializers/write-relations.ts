@@ -4,6 +4,7 @@ import type { Model } from 'objection'
 import { referenceTo } from '../fields/object-key.js'
 import { ValidationError } from '../kernel/errors.js'
 import { groupBy } from '../kernel/maps.js'
+import { notBoth } from '../kernel/messages.js'
 import { buildModel } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
@@ -165,7 +166,7 @@ function contradicted({ plan }: AnySerializer, { name }: BoundField, given: read
   const parts = plan.fields.filter(({ column, writable }) => writable && column && given.includes(column.property))
   // what clients do not write is none of their business
   if (parts.length === 0) return new ValidationError({ [name]: ['Invalid value.'] })
-  const messages = parts.map((part) => `Give either ${part.name} or ${name}, not both.`)
+  const messages = parts.map((part) => notBoth(part.name, name))
   return new ValidationError({ [name]: messages, ...Object.fromEntries(parts.map((part) => [part.name, messages])) })
 }
 

@@ -72,8 +72,7 @@ function classOf(serializer: AnySerializer): SerializerClass {
 /** Refuses to change rows that are not the caller's to change. @throws PermissionDenied */
 function checkStored(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
   const changed = items.filter(({ writes }) => Object.keys(writes.columns).length > 0 || writes.hasRelated)
-  const stored = changed.flatMap(({ instance }) => instance ?? [])
-  return checkRows(serializer.context, stored, 'update', knexOf(serializer))
+  return checkRows(serializer.context, storedOf(changed), 'update', knexOf(serializer))
 }
 
 /** An object that was written: the row that was, if any, and the row that is. */

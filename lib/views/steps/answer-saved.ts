@@ -1,6 +1,7 @@
 /** What a write answers: the objects as a reader of the same transaction sees them, and their version. */
 import type { KeyValues } from '../../fields/object-key.js'
 import { waitingFor } from '../../kernel/begun-work.js'
+import { objectsIn } from '../../kernel/records.js'
 import { exactAt } from '../../models/exact-types.js'
 import { isRowOf } from '../../models/objection.js'
 import { quoteIdentifier, toReference } from '../../models/table-reference.js'
@@ -66,8 +67,7 @@ export async function answerSaved(
 async function mayShow(view: GenericView, serializer: Serializer, action: WritingAction): Promise<boolean> {
   const { resource, viewClass } = view.plan
   const model = viewClass.modelClass()
-  const rows = [serializer.obj].flat().filter((one): one is object => typeof one === 'object' && one !== null)
-  const own = rows.filter((one) => isRowOf(model, one))
+  const own = objectsIn(serializer.obj).filter((one) => isRowOf(model, one))
   const knex = knexOf(view)
   const serializerClass = serializer.constructor as SerializerClass
   const { deferred } = resource.stored(action, serializerClass)

@@ -13,7 +13,7 @@ import {
   PermissionDenied,
   ValidationError,
 } from '../../kernel/errors.js'
-import { quote } from '../../kernel/quote.js'
+import { namedTwice, noObject } from '../../kernel/messages.js'
 import { isRecord, ownMember } from '../../kernel/records.js'
 import { describeModel } from '../../models/describe-model.js'
 import { byExactKey } from '../../models/exact-key.js'
@@ -116,8 +116,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
     const name = keyNamesOf[next++]
     const object = byKey.get(name)
     if (!object) errors[position] = { [place]: [keyProblem(key.shown)] }
-    else if (seen.has(name))
-      errors[position] = { [place]: [`Invalid pk ${quoteKey(key.shown)} - listed more than once.`] }
+    else if (seen.has(name)) errors[position] = { [place]: [namedTwice(key.shown)] }
     seen.add(name)
     return object ? [object] : []
   })
@@ -250,11 +249,7 @@ function keyOfItem(
 function keyProblem(key: unknown): string {
   if (key === undefined) return 'This field is required.'
   if (key === null) return 'This field may not be null.'
-  return `Invalid pk ${quoteKey(key)} - object does not exist.`
-}
-
-function quoteKey(key: unknown): string {
-  return quote(typeof key === 'number' ? String(key) : key)
+  return noObject(key)
 }
 
 async function findObjects(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
