@@ -1,7 +1,9 @@
 /** `last_used_at` of API keys: gathered, and written beside the requests (wire format, section 9). */
+
 import type { Knex } from 'knex'
 import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/quote.js'
+import { isError } from '../kernel/realms.js'
 
 const MINUTE = 60_000
 /** How long uses are gathered before they are written, in milliseconds. */
@@ -68,7 +70,7 @@ export class KeyUsage {
     this.#warned = true
     process.emitWarning('When API keys were last used could not be written.', {
       code: 'KOA_VIEWSETS_KEY_USAGE',
-      detail: oneLine(error instanceof Error ? error.message : String(error)),
+      detail: oneLine(isError(error) ? error.message : String(error)),
     })
   }
 }

@@ -1,7 +1,9 @@
 /** Loads the router that a command is about. */
+
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Explanation } from '../explain/explanation.js'
+import { isError } from '../kernel/realms.js'
 import { baseOf } from '../models/objection.js'
 import type { DescribedAPI } from '../openapi/docs-site.js'
 import type { PrintedPolicies } from '../rules/policies.js'
@@ -76,7 +78,7 @@ export async function prepare(api: LoadedAPI, advice = ''): Promise<void> {
     await bindModels(api)
     await api.prepare()
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = isError(error) ? error.message : String(error)
     const missing = process.env['DATABASE_URL']
       ? ''
       : '\nDATABASE_URL is not set: it names the database of models that the module binds to none'

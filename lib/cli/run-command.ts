@@ -3,6 +3,7 @@
 import { createRequire } from 'node:module'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { didYouMean } from '../kernel/near-miss.js'
+import { isError } from '../kernel/realms.js'
 import { collectstatic } from './collectstatic.js'
 import { type Command, type Terminal, UsageError, type Values } from './command.js'
 import { explain } from './explain.js'
@@ -98,7 +99,7 @@ function table(rows: readonly (readonly [string, string])[]): string {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return isError(error) ? error.message : String(error)
 }
 
 function prefixLines(prefix: string, text: string): string {

@@ -3,6 +3,7 @@
 import { countMessages, type ErrorMessages, MOST_MESSAGES, ValidationError } from '../kernel/errors.js'
 import { hasNumerals, memberOf, numeralAt } from '../kernel/json-numerals.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import { isPromise } from '../kernel/realms.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { databaseItemText } from '../models/database-text.js'
 import { standardExact } from '../models/exact-types.js'
@@ -107,7 +108,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
         const checked = isOfLists
           ? this.#items(item as unknown[], context, nested)
           : this.#item(numerals ? this.#exact(value, position) : item, context)
-        items.push(checked instanceof Promise ? await checked : checked)
+        items.push(isPromise(checked) ? await checked : checked)
       } catch (error) {
         if (!(error instanceof ValidationError)) throw error
         errors[position] = error.messages

@@ -6,6 +6,7 @@ import { described, insteadOf } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isShared, ownCopy } from '../kernel/own-copy.js'
+import { ignoreRejection, isPromise } from '../kernel/realms.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { OutputColumn } from '../renderers/renderer.js'
@@ -203,8 +204,8 @@ function defaultOf(given: unknown): (context: SerializerContext) => unknown {
 
 /** @throws {ConfigurationError} the default is a promise, which would be stored as `{}` */
 function atOnce(value: unknown): unknown {
-  if (!(value instanceof Promise)) return value
-  value.catch(() => undefined)
+  if (!isPromise(value)) return value
+  ignoreRejection(value)
   throw new ConfigurationError(
     'a default is a promise; give what is there at once, or set the value in performCreate()',
   )

@@ -3,6 +3,7 @@ import { ValidationError } from '../kernel/errors.js'
 import { isContainer, knownNumerals, Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
+import { isPlain } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { MAX_DECIMAL_PLACES, MAX_WHOLE_DIGITS } from './decimal-field.js'
 import { checkText } from './string-field.js'
@@ -93,7 +94,7 @@ function checkLevels(progress: Progress): Promise<void> | undefined {
     if (progress.depth > MAX_DEPTH) throw new ValidationError(`Nested too deeply: at most ${MAX_DEPTH} levels.`)
     while (progress.at < progress.level.length) {
       const container = progress.level[progress.at++] as object
-      if (!isPlain(container)) throw new ValidationError(NOT_JSON)
+      if (!Array.isArray(container) && !isPlain(container)) throw new ValidationError(NOT_JSON)
       members += 1 + checkMembers(progress.root, container, progress.next)
       if (members < STEP) continue
       members = 0
@@ -171,18 +172,11 @@ export function isForbidden(key: string, value: unknown): boolean {
 export function hasForbidden(root: unknown): boolean {
   const values = [root]
   for (const value of values) {
-    if (!isContainer(value) || !isPlain(value)) continue
+    if (!isContainer(value) || !(Array.isArray(value) || isPlain(value))) continue
     for (const [key, inner] of Object.entries(value)) {
       if (isForbidden(key, inner)) return true
       values.push(inner)
     }
   }
   return false
-}
-
-/** An array, or an object without class; also one of another realm. */
-function isPlain(container: object): boolean {
-  if (Array.isArray(container)) return true
-  const prototype: unknown = Object.getPrototypeOf(container)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -5,6 +5,7 @@ import { type ExternalIds, externalIds, externalKey } from '../ids/external-ids.
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
+import { ignoreRejection, isPromise } from '../kernel/realms.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type Column, comparedSql } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
@@ -201,9 +202,9 @@ function tried(column: Column, given: unknown, read?: (field: SerializerField, g
   const short = isPlain ? given : shortKey(column, given)
   try {
     const value = field.toInternalValue(read ? read(field, short) : short, {})
-    if (!(value instanceof Promise)) return value
+    if (!isPromise(value)) return value
     // a rejection that nobody waits for would end the process
-    void value.catch(() => undefined)
+    ignoreRejection(value)
   } catch (error) {
     if (error instanceof ValidationError) return undefined
     throw error

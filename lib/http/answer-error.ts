@@ -1,8 +1,10 @@
 /** The only place that writes an error to the client: the JSON envelope and what a 401 asks for (wire format, section 6). */
+
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
 import { ApiError, boundedErrors, ClientGone, NotFound, ServiceUnavailable } from '../kernel/errors.js'
 import { escapeControls } from '../kernel/quote.js'
+import { isError } from '../kernel/realms.js'
 import { setting } from '../kernel/settings.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { isValidationGap, toApiError } from '../postgres/database-errors.js'
@@ -176,11 +178,7 @@ function warnOfGap(ctx: Context, cause: Error): void {
 export function reportError(ctx: Context, error: unknown): void {
   // Without a listener, which Koa adds when it serves, the event itself would throw.
   if (ctx.app.listenerCount('error') === 0) return
-  ctx.app.emit(
-    'error',
-    error instanceof Error ? error : new Error(escapeControls(format('non-error thrown: %j', error))),
-    ctx,
-  )
+  ctx.app.emit('error', isError(error) ? error : new Error(escapeControls(format('non-error thrown: %j', error))), ctx)
 }
 
 /** Remembers the schemes that a step tries (RFC 9110 section 11.6.1), so that whoever answers 401 later, on whatever route, names their challenges. */

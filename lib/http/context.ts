@@ -158,7 +158,7 @@ export function pathOf(ctx: Context): string | undefined {
 
 /** True for the error that Koa throws since the request's target is no URL, and for no other `ERR_INVALID_URL`. */
 export function isTargetError(ctx: Context, error: unknown): boolean {
-  if (!(error instanceof TypeError) || (error as { code?: unknown }).code !== 'ERR_INVALID_URL') return false
+  if ((error as { code?: unknown } | null | undefined)?.code !== 'ERR_INVALID_URL') return false
   try {
     void ctx.path
     return false

@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import { AuthenticationFailed, ConfigurationError, PermissionDenied } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
+import { isError } from '../kernel/realms.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { INSUFFICIENT_PRIVILEGE } from '../postgres/database-errors.js'
 import {
@@ -137,7 +138,7 @@ const POLICY_CHECK = 'ExecWithCheckOptions'
  * role that there is not. Null for all other errors.
  */
 export function roleRefusal(ctx: Context, error: unknown): AuthenticationFailed | PermissionDenied | null {
-  if (!(error instanceof Error)) return null
+  if (!isError(error)) return null
   const own = nativeError(error)
   if (own instanceof SettingsRefused) {
     warnOfRole(own)

@@ -1,6 +1,7 @@
 /** Errors of an application's own body parser (koa-body, @koa/bodyparser) as the answers that our parsers give. */
 
 import { ApiError, BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
+import { isError } from '../kernel/realms.js'
 import type { Context } from './context.js'
 
 /** The parts of such an error that we look at. */
@@ -40,7 +41,7 @@ const CORRUPT = /^(?:Z_[A-Z_]+|ERR_(?:_ERROR|BROTLI|ZSTD)\w*)$/
  * Null for all else.
  */
 export function toParserError(error: unknown, ctx: Context): ApiError | null {
-  if (!(error instanceof Error) || error instanceof ApiError) return null
+  if (!isError(error) || error instanceof ApiError) return null
   const { status, type, body, httpCode, code } = error as ParserError
   if (typeof httpCode === 'number') {
     const kind = MULTIPART.get(code)

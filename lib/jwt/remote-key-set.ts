@@ -3,9 +3,11 @@
  * soon as they are old and the issuer is away, reads answers of any size, takes any unknown name for a reason to ask again
  * while keys are renewed, and gives up a token whose `kid` two keys have.
  */
+
 import { importJWK, type JWK } from 'jose'
 import { ServiceUnavailable } from '../kernel/errors.js'
 import { oneLine } from '../kernel/quote.js'
+import { isError } from '../kernel/realms.js'
 import type { JWTAlgorithm } from './algorithms.js'
 import type { KeyList, KeySource, VerificationKey } from './key-list.js'
 import { algorithmOf } from './usable-key.js'
@@ -136,7 +138,7 @@ export class RemoteKeySet implements KeySource {
 /** What a failed `fetch()` says lies in its cause. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as { readonly message: string; readonly cause?: unknown }
-  return cause instanceof Error ? `${message} (${cause.message})` : message
+  return isError(cause) ? `${message} (${cause.message})` : message
 }
 
 /** What an answer may cost. */

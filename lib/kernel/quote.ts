@@ -1,4 +1,5 @@
 /** Texts of others in messages: JSON-encoded, on one line, and short (promise I17). */
+import { isError } from './realms.js'
 
 /** The value as JSON text of at most 64 characters, quotes included. */
 export function quote(value: unknown): string {
@@ -20,7 +21,7 @@ export function oneLine(text: string): string {
 
 /** An error by name and message, on one line. */
 export function errorLine(error: unknown): string {
-  return oneLine(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
+  return oneLine(isError(error) ? `${error.name}: ${error.message}` : String(error))
 }
 
 /** A JSON text with the control characters escaped that JSON may hold. */

@@ -5,10 +5,10 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** True for an object without a class of its own. */
+/** True for an object without a class of its own, of any realm. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
+  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /** The objects that a value is, or a list of them; none in what is no object. */

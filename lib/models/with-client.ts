@@ -1,7 +1,9 @@
 /** `withClient()`: models, serializers and view sets inside a transaction that another library has begun. */
+
 import type { Knex } from 'knex'
 import { Model } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
+import { isError } from '../kernel/realms.js'
 import { noteClient, type PgClient } from '../postgres/lent-client.js'
 import { nativeError } from '../postgres/native-error.js'
 import { clientOf, isKnex, type KnexClient, type PgConnection } from '../postgres/pg-types.js'
@@ -49,7 +51,7 @@ export async function withClient<Result>(
       return work(trx)
     })
   } catch (error) {
-    if (!(error instanceof Error && nativeError(error).code === NO_TRANSACTION)) throw error
+    if (!(isError(error) && nativeError(error).code === NO_TRANSACTION)) throw error
     throw new ConfigurationError('withClient(): the client is in no transaction; begin one', { cause: error })
   }
 }

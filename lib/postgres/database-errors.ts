@@ -1,4 +1,5 @@
 /** SQLSTATEs and other errors of PostgreSQL, pg, knex and Objection as answers for the client: what slips past validation. */
+
 import {
   ApiError,
   BadRequest,
@@ -8,6 +9,7 @@ import {
   ServiceUnavailable,
   ValidationError,
 } from '../kernel/errors.js'
+import { isError } from '../kernel/realms.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import {
   type Answer,
@@ -34,7 +36,7 @@ import { isColumnGone, isColumnNew, isTableGone } from './prepared-names.js'
  */
 export function toApiError(error: unknown, subject: ConstraintSubject = subjectOf('GET')): ApiError | null {
   if (error instanceof ApiError) return error
-  if (!(error instanceof Error)) return null
+  if (!isError(error)) return null
   return answerObjection(error, subject) ?? answerNative(nativeError(error), subject)
 }
 
@@ -45,7 +47,7 @@ const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/
 
 /** The SQLSTATE of an error that PostgreSQL has raised, however it was wrapped on the way. */
 export function sqlStateOf(error: unknown): string | undefined {
-  const code = error instanceof Error ? nativeError(error).code : undefined
+  const code = isError(error) ? nativeError(error).code : undefined
   return typeof code === 'string' && SQLSTATE.test(code) ? code : undefined
 }
 
@@ -230,7 +232,7 @@ export function readingError(error: unknown): unknown {
 
 /** True for an answer to a value that PostgreSQL has refused and a field should have. */
 export function isValidationGap({ status, cause }: ApiError): boolean {
-  return status === 400 && cause instanceof Error && VALUE_STATES.includes(String(nativeError(cause).code))
+  return status === 400 && isError(cause) && VALUE_STATES.includes(String(nativeError(cause).code))
 }
 
 /** Objection's own errors. `modelClass` distinguishes its NotFoundError from that of http-errors, which has the same name. */

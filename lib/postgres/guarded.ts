@@ -1,6 +1,7 @@
 /** Statement timeouts for reads that the database may be slow at (promises R4 and C11). */
 
 import type { Knex } from 'knex'
+import { isError } from '../kernel/realms.js'
 import { localSettings } from './local-settings.js'
 import { nativeError } from './native-error.js'
 import type { Queryable } from './pg-types.js'
@@ -60,5 +61,5 @@ export function boundedSetting(name: string, milliseconds: number): string {
 
 /** True for the error of a statement that PostgreSQL has ended since it took too long. */
 export function isTimeout(error: unknown): boolean {
-  return error instanceof Error && nativeError(error).code === '57014'
+  return isError(error) && nativeError(error).code === '57014'
 }

@@ -1,5 +1,7 @@
 /** Transactions of requests, for views and for hand-written routes (promise A8). */
+
 import type { Knex } from 'knex'
+import { isError } from '../kernel/realms.js'
 import { type ReportError, reportTo } from './after-commit.js'
 import { isLent, noteClient } from './lent-client.js'
 import { nativeError } from './native-error.js'
@@ -67,7 +69,7 @@ async function checkUsable(trx: Knex.Transaction, name: string, cause: unknown):
 
 /** True for the error of a statement behind the one that has failed. */
 function isSpoiled(error: unknown): boolean {
-  return error instanceof Error && nativeError(error).code === '25P02'
+  return isError(error) && nativeError(error).code === '25P02'
 }
 
 function swallowed(name: string, cause: unknown): Error {

@@ -1,4 +1,5 @@
 /** Reads errors of pg: their fields, and PostgreSQL's own message behind what knex puts before it. */
+import { isError } from '../kernel/realms.js'
 
 /** The parts of an error of pg, or of a socket, that we look at. */
 export interface NativeError extends Error {
@@ -36,7 +37,7 @@ export function isOfGiven(error: NativeError): boolean {
 
 /** What Objection wrapped, or the error itself. */
 export function nativeError(error: Error & { nativeError?: unknown }): NativeError {
-  return (error.nativeError instanceof Error ? error.nativeError : error) as NativeError
+  return (isError(error.nativeError) ? error.nativeError : error) as NativeError
 }
 
 /** The length itself, and the zero behind the last field (PostgreSQL's documentation, section 55.7, "ErrorResponse"). */

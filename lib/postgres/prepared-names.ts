@@ -4,6 +4,7 @@
  */
 
 import { firstTime, oncePer } from '../kernel/once-per.js'
+import { isError } from '../kernel/realms.js'
 import { mentionsOf, type NativeError, nativeMessage } from './native-error.js'
 import { clientOf, type Queryable } from './pg-types.js'
 
@@ -30,7 +31,7 @@ export function noteErrors(knex: Queryable, database: object): void {
   const client = clientOf(knex)
   if (!isNew(client)) return
   client.on('query-error', (error) => {
-    if (error instanceof Error) origins.set(error, database)
+    if (isError(error)) origins.set(error, database)
   })
 }
 

@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import { ClientGone } from '../kernel/errors.js'
+import { isError } from '../kernel/realms.js'
 import { preparesStatements } from '../kernel/settings.js'
 import { cancelStatement } from './cancel-statement.js'
 import { type ConnectionQueue, queueOf } from './connection-queue.js'
@@ -195,7 +196,7 @@ function send<Row>(
         else client.emit('query-response', result?.rows, event, builder)
       } catch (failure) {
         // a listener's own: thrown from here it would end the process
-        reject(failure instanceof Error ? failure : new Error(String(failure)))
+        reject(isError(failure) ? failure : new Error(String(failure)))
         return
       }
       if (error) reject(stopping ? new ClientGone() : error)

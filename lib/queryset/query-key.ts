@@ -3,6 +3,7 @@
  * kept for all requests that call the same, with the values of each.
  */
 
+import { isPlain, isRecord } from '../kernel/records.js'
 import { hasPlainExecution, traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -157,7 +158,9 @@ function readComparison(key: Growing, args: readonly unknown[], query: AnyQueryB
   if (args.length === 1) {
     if (typeof first === 'function') return readGroup(key, first, query)
     return (
-      isPlainObject(first) && Object.entries(first).every(([name, value]) => addName(key, name) && addValue(key, value))
+      isRecord(first) &&
+      isPlain(first) &&
+      Object.entries(first).every(([name, value]) => addName(key, name) && addValue(key, value))
     )
   }
   if (args.length === 2) return addName(key, first) && addValue(key, second)
@@ -248,8 +251,4 @@ function isValue(value: unknown): boolean {
   return (
     typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint'
   )
-}
-
-function isPlainObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 }

@@ -4,6 +4,7 @@ import Negotiator from 'negotiator'
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
+import { ignoreRejection, isPromise } from '../kernel/realms.js'
 
 /** What a renderer may know of the answer besides its data. */
 export interface RenderContext {
@@ -44,9 +45,9 @@ export const RENDERER = {
  */
 export function renderBody(ctx: Context, renderer: BaseRenderer, data: unknown, context: RenderContext): void {
   const body: unknown = renderer.render(data, context)
-  if (body instanceof Promise) {
+  if (isPromise(body)) {
     // what it rejects with would end the process
-    body.catch(() => {})
+    ignoreRejection(body)
     throw new ConfigurationError(`${renderer.constructor.name}: render() returned a promise; return the body, at once`)
   }
   if (!ctx.res.headersSent) ctx.res.setHeader('Content-Type', renderer.contentType)

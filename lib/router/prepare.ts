@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { answerError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import { isError } from '../kernel/realms.js'
 import { preparesStatements, queriesPlainly, setting } from '../kernel/settings.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { type PreparedDatabase, prepareModels } from '../models/describe-model.js'
@@ -38,7 +39,7 @@ export async function prepareFor(router: Prepared, ctx: Context): Promise<boolea
 /** Koa's own log has the stack alone, so that the stack has the cause, too: a declaration may have to be mended. */
 export function notPrepared(cause: unknown): ServiceUnavailable {
   const answer = new ServiceUnavailable(5, { cause })
-  if (cause instanceof Error) answer.stack = `${answer.stack}\n[cause]: ${cause.stack}`
+  if (isError(cause)) answer.stack = `${answer.stack}\n[cause]: ${cause.stack}`
   return answer
 }
 

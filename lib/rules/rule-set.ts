@@ -7,6 +7,7 @@ import { getOrInsert } from '../kernel/maps.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import { isPromise } from '../kernel/realms.js'
 import { describeModel } from '../models/describe-model.js'
 import { isModelQuery, type ModelClass, modelName } from '../models/objection.js'
 import type { Extent, FieldAccess, Mask, VisibleFields } from '../queryset/visible-fields.js'
@@ -328,7 +329,7 @@ export class RequestRules {
 
   #made(condition: RuleCondition, where: string): Condition {
     const made = typeof condition === 'function' ? condition(this.#caller) : condition
-    if (made instanceof Promise) {
+    if (isPromise(made)) {
       throw new ConfigurationError(`${where} is async; read what it needs before, into ctx.state`)
     }
     return made ?? false

@@ -1,7 +1,9 @@
 /** Writes an object as plain data, after its serializer's plan. */
+
 import type { SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { Numeral, numeralAt } from '../kernel/json-numerals.js'
+import { ignoreRejection, isThenable } from '../kernel/realms.js'
 import { standardValue } from '../models/exact-types.js'
 import { isModelClass } from '../models/objection.js'
 import { countKey, isPart, listKey, loadedBeside } from '../queryset/related-lists.js'
@@ -133,15 +135,10 @@ function callMethod(serializer: AnySerializer, method: string, object: object): 
 }
 
 function promised(serializer: AnySerializer, method: string, value: unknown): Error {
-  if (value instanceof Promise) value.catch(() => undefined)
+  ignoreRejection(value)
   return new Error(
     `${serializer.constructor.name}.${method}() returned a promise: output is synchronous; load what it needs in getQueryset()`,
   )
-}
-
-/** A promise, or a query: awaiting one would run it. */
-function isThenable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
 /** The guard against a query that leaves out columns: a column that was not read must not be shown as null. */

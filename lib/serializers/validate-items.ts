@@ -3,6 +3,7 @@
 import type { RelatedField } from '../fields/related-field.js'
 import { runValidators } from '../fields/run-validators.js'
 import { ValidationError } from '../kernel/errors.js'
+import { isPromise } from '../kernel/realms.js'
 import { isRecord } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import type { AnySerializer, BoundField } from './contract.js'
@@ -156,7 +157,7 @@ function validateValue(serializer: AnySerializer, bound: BoundField, item: Item)
       return validateShown(serializer, bound, item, given)
     }
     const value = field.toInternalValue(given, serializer.context)
-    if (typeof value === 'object' && value instanceof Promise) return keepLater(item, name, value)
+    if (isPromise(value)) return keepLater(item, name, value)
     item.value[name] = value
   } catch (error) {
     fail(item, name, error)
@@ -164,7 +165,7 @@ function validateValue(serializer: AnySerializer, bound: BoundField, item: Item)
   return undefined
 }
 
-async function keepLater(item: Item, name: string, value: Promise<unknown>): Promise<void> {
+async function keepLater(item: Item, name: string, value: PromiseLike<unknown>): Promise<void> {
   try {
     item.value[name] = await value
   } catch (error) {
@@ -185,7 +186,8 @@ function validateShown(
   }
   try {
     const value = field.toInternalValue(given, serializer.context)
-    if (value instanceof Promise) return value.then((checked) => keepUnchanged(item, name, checked)).catch(refused)
+    if (isPromise(value))
+      return Promise.resolve(value.then((checked) => keepUnchanged(item, name, checked))).catch(refused)
     keepUnchanged(item, name, value)
   } catch (error) {
     refused(error)
@@ -211,7 +213,7 @@ async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<voi
         if (input !== 'objects') item.value[name] = checked
       }
       const kept = hook === undefined ? undefined : hooks[hook]?.(item.value[name])
-      const value = kept instanceof Promise ? await kept : kept
+      const value = isPromise(kept) ? await kept : kept
       if (value !== undefined) item.value[name] = value
       if (item.unchanged?.has(name)) keepUnchanged(item, name, item.value[name])
     } catch (error) {
@@ -245,7 +247,7 @@ function runObjectMethod(serializer: AnySerializer, item: Item): Promise<void> |
   }
   try {
     const kept = serializer.validate(item.value)
-    if (kept instanceof Promise) return kept.then(keep).catch(refuse)
+    if (isPromise(kept)) return Promise.resolve(kept.then(keep)).catch(refuse)
     keep(kept)
   } catch (error) {
     refuse(error)

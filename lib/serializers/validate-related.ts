@@ -5,6 +5,7 @@ import { referenceTo } from '../fields/object-key.js'
 import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
 import { MOST_MESSAGES } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
+import { isPromise } from '../kernel/realms.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
@@ -95,7 +96,7 @@ export async function validateRelated(
       const links = item.current && bound.readable ? shownLinks(bound, item) : undefined
       const [named, nameless] = withoutNulls(given, links ?? [])
       const checked: unknown = field.toInternalValue(named, context)
-      const keys = [checked instanceof Promise ? await checked : checked].flat()
+      const keys = [isPromise(checked) ? await checked : checked].flat()
       asked.push({ item, links, keys, held: new Map(), nameless })
     } catch (error) {
       fail(item, bound.name, error)

@@ -1,6 +1,8 @@
 /** Throttle checks, the fourth step of dispatch: 429 where one refuses. */
+
 import { type Context, RequestSlot } from '../http/context.js'
 import { ConfigurationError, Throttled } from '../kernel/errors.js'
+import { isPromise } from '../kernel/realms.js'
 import type { BaseThrottle, ThrottleAnswer, ThrottledView, ThrottleRate, ThrottleState } from './throttle.js'
 
 /**
@@ -23,7 +25,7 @@ export async function checkThrottles(
         continue
       }
       const answer = throttle.check(ctx, view)
-      const state = stateOf(throttle, answer instanceof Promise ? await answer : answer)
+      const state = stateOf(throttle, isPromise(answer) ? await answer : answer)
       if (rate) lines.push({ rate, state, applies: state !== undefined })
       if (state?.allowed === false) wait = state.wait
     }

@@ -6,6 +6,7 @@ import { type Context, RequestSlot } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { isPromise } from '../kernel/realms.js'
 import { frame } from '../kernel/signing.js'
 import { MemoryStore } from './memory-store.js'
 import { parseRate, type Rate, type ThrottleCount, type ThrottleLimiter, type ThrottleStore } from './store.js'
@@ -84,7 +85,7 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
 
   check(ctx: Context, view: ThrottledView): ThrottleState | undefined | Promise<ThrottleState | undefined> {
     const caller = this.getCacheKey(ctx, view)
-    return caller instanceof Promise
+    return isPromise(caller)
       ? caller.then((settled) => this.#count(ctx, view, settled))
       : this.#count(ctx, view, caller)
   }
@@ -126,7 +127,7 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
     const known = counted?.find((one) => one.limiter === limiter && one.key === key)
     if (known) return known.state
     const count = limiter.consume(key)
-    const state = count instanceof Promise ? count.then((one) => stateOf(one, rate)) : stateOf(count, rate)
+    const state = isPromise(count) ? count.then((one) => stateOf(one, rate)) : stateOf(count, rate)
     COUNTED.set(ctx, [...(counted ?? []), { limiter, key, state }])
     return state
   }

@@ -4,6 +4,7 @@ import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { ignoreRejection, isPromise } from '../kernel/realms.js'
 import { announce, type Lifecycles, readLifecycles, type VersionLifecycle } from './lifecycle.js'
 
 /** Options of all versioning schemes. */
@@ -140,10 +141,8 @@ described(BaseVersioning)
  */
 export function versionText({ constructor: made }: object, method: string, told: unknown): string | undefined {
   if (told === undefined || told === null || typeof told === 'string') return told ?? undefined
-  const isPromise = told instanceof Promise
-  // what it rejects with would end the process
-  if (isPromise) told.catch(() => {})
+  ignoreRejection(told)
   throw new ConfigurationError(
-    `${made.name}: ${method}() returned ${isPromise ? 'a promise' : `a ${typeof told}`}; return the version as a text, at once`,
+    `${made.name}: ${method}() returned ${isPromise(told) ? 'a promise' : `a ${typeof told}`}; return the version as a text, at once`,
   )
 }

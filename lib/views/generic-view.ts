@@ -3,6 +3,7 @@
 import type { SerializerContext } from '../fields/field.js'
 import { ConfigurationError, NotFound } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
+import { ignoreRejection, isPromise } from '../kernel/realms.js'
 import { isRecord } from '../kernel/records.js'
 import { type AnyQueryBuilder, isModelQuery } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -58,7 +59,7 @@ export function serializerOf(
 /** What serializers know of the request. @throws {ConfigurationError} an application's own method tells nothing of it */
 export function contextOf(view: GenericView): SerializerContext {
   const context: unknown = view.getSerializerContext()
-  if (isRecord(context) && !(context instanceof Promise)) return context
+  if (isRecord(context) && !isPromise(context)) return context
   throw noResult(view.viewClass.name, 'getSerializerContext', context)
 }
 
@@ -79,12 +80,12 @@ const RESULTS = {
 /** The error of a method of an application's that returns something else than its name says. */
 export function noResult(name: string, method: keyof typeof RESULTS, result: unknown): ConfigurationError {
   // what an async function rejects with is nobody's
-  if (result instanceof Promise) void result.catch(() => undefined)
+  ignoreRejection(result)
   return new ConfigurationError(`${name}: ${method}() returned ${kindOf(result)}; return ${RESULTS[method]}, at once`)
 }
 
 function kindOf(result: unknown): string {
-  if (result instanceof Promise) return 'a promise'
+  if (isPromise(result)) return 'a promise'
   if (typeof result === 'function') return `the class ${result.name}`
   const { name = 'Object' } = (result as { constructor?: { name?: string } } | null | undefined)?.constructor ?? {}
   return typeof result === 'object' && result !== null && name !== 'Object' ? `an instance of ${name}` : quote(result)

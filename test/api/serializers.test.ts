@@ -1,4 +1,5 @@
 /** Serializers on real tables: their fields, what they accept and what they show. */
+import { runInNewContext } from 'node:vm'
 import Koa from 'koa'
 import {
   APIRouter,
@@ -304,6 +305,31 @@ describe('validation', () => {
       }
     }
     await expect(refused(broken, { title: 'x' })).rejects.toThrow(TypeError)
+  })
+
+  it('waits for promises of other libraries as for its own', async () => {
+    const Other: PromiseConstructor = runInNewContext('Promise')
+    const later = (value: unknown): never => Other.resolve(value) as never
+    class Upper extends StringField {
+      override toInternalValue(value: unknown): never {
+        return value === 'bad'
+          ? (Other.reject(new ValidationError('No bad titles.')) as never)
+          : later(String(value).toUpperCase())
+      }
+    }
+    class Hooked extends BookSerializer {
+      static override declaredFields = { title: new Upper() }
+      validateIsbn(value: string) {
+        return later(`${value}!`)
+      }
+      override validate(data: Record<string, unknown>): never {
+        return later({ ...data, n: 3 })
+      }
+    }
+    const made = new Hooked({ inputData: { title: 'x', isbn: '1' } })
+    await made.isValid()
+    expect(made.validatedData).toEqual({ title: 'X', isbn: '1!', n: 3 })
+    expect(await refused(Hooked, { title: 'bad' })).toEqual({ title: ['No bad titles.'] })
   })
 
   it('is an error where validate() returns what is no object', async () => {

@@ -2,6 +2,7 @@
 
 import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { ignoreRejection, isPromise } from '../../kernel/realms.js'
 import { configOf, describeModel } from '../../models/describe-model.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { isModelQuery } from '../../models/objection.js'
@@ -27,9 +28,9 @@ export function checkOwnQueryset(view: RelatedViewClass): void {
   if (query === UNKNOWN) return
   if (!isModelQuery(query)) {
     // what an async function rejects with is nobody's
-    if (query instanceof Promise) void query.catch(() => undefined)
+    ignoreRejection(query)
     throw new ConfigurationError(
-      `${name}: its queryset is no query but ${query instanceof Promise ? 'a promise' : String(query)}; return Model.query(), and make no async function of it`,
+      `${name}: its queryset is no query but ${isPromise(query) ? 'a promise' : String(query)}; return Model.query(), and make no async function of it`,
     )
   }
   refuseShape(name, query)

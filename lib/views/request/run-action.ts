@@ -1,4 +1,5 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
+
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
 import { type Context, FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
@@ -7,6 +8,7 @@ import type { Preferences } from '../../http/prefer.js'
 import { mayFail, mayFailUnsent } from '../../http/response-body.js'
 import { callersKey } from '../../idempotency/rule.js'
 import { NotFound } from '../../kernel/errors.js'
+import { isPromise } from '../../kernel/realms.js'
 import { type ParsedBody, parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
@@ -55,7 +57,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
   }
   try {
     const own = view.getKnex()
-    const asked = own instanceof Promise ? await own : own
+    const asked = isPromise(own) ? await own : own
     const knex = asked && database ? await databaseOf(view, asked, database) : asked
     view.knex = knex
     resource?.refuseAssigned(view)

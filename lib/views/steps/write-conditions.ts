@@ -1,6 +1,7 @@
 /** What rules and querysets say of a row that is written, asked by the INSERT or UPDATE itself: one that they refuse is never stored. */
 
 import { PermissionDenied } from '../../kernel/errors.js'
+import { isError } from '../../kernel/realms.js'
 import type { Column } from '../../models/model-description.js'
 import type { RawRow } from '../../postgres/run-statement.js'
 import type { KeyedCondition } from '../../queryset/condition-key.js'
@@ -100,6 +101,6 @@ export function isUnread({ asked, terms }: WriteConditions, answers: RawRow): bo
 /** The error of a statement, where its guard has refused the row. */
 export function refusalOf(error: unknown): unknown {
   // whatever language the message is in
-  const isRefused = error instanceof Error && error.message.includes(REFUSED)
+  const isRefused = isError(error) && error.message.includes(REFUSED)
   return isRefused ? new PermissionDenied(undefined, { cause: error }) : error
 }
