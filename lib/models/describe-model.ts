@@ -208,6 +208,11 @@ export function isReadFrom(model: ModelClass, knex: Queryable): boolean {
   return source === undefined || source === configOf(knex)
 }
 
+/** True where the catalogues of both were read by one pool. */
+export function areReadTogether(model: ModelClass, other: ModelClass): boolean {
+  return known.get(model)?.source === known.get(other)?.source
+}
+
 /** What a pool and its transactions have in common. */
 export function configOf({ client }: Queryable): object {
   return (client as { readonly config: object }).config

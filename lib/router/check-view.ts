@@ -12,6 +12,7 @@ import { ACTIONS, answers, changesMany } from '../views/actions.js'
 import { APIView } from '../views/api-view.js'
 import { isBuiltIn } from '../views/built-in.js'
 import { checkCallers } from '../views/checks/check-callers.js'
+import { checkDatabases } from '../views/checks/check-databases.js'
 import { checkGeneric, checkLookup, prepareGeneric } from '../views/checks/check-generic.js'
 import { checkIdempotency } from '../views/checks/check-idempotency.js'
 import { checkWrites } from '../views/checks/check-writes.js'
@@ -52,7 +53,7 @@ function checkNested(view: typeof GenericAPIView): void {
 }
 
 /** Checks what the catalogue says of a nested view set: its foreign key. @throws {ConfigurationError} */
-export function prepareNested(view: typeof APIView, parent: typeof APIView): void {
+export async function prepareNested(view: typeof APIView, parent: typeof APIView): Promise<void> {
   const nested = view as typeof view & NestedViewClass
   const above = parent as typeof GenericAPIView
   const looksUp = isGeneric(parent) && isBuiltIn(parent.prototype, 'getObject')
@@ -60,7 +61,9 @@ export function prepareNested(view: typeof APIView, parent: typeof APIView): voi
   if (problem !== undefined)
     throw new ConfigurationError(`${view.name}: cannot be nested in ${parent.name}: ${problem}`)
   checkCallers(`${view.name}: is nested in ${parent.name}`, view, actionClass(parent, 'retrieve'))
-  if (nested.parentLookupField !== undefined) parentKeyOf(nested, above.modelClass())
+  if (nested.parentLookupField === undefined) return
+  parentKeyOf(nested, above.modelClass())
+  await checkDatabases(nested as typeof GenericAPIView, [above.modelClass()])
 }
 
 /** Checks what the catalogue says: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */

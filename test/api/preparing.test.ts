@@ -19,13 +19,17 @@ import {
   ListMixin,
   ModelSerializer,
   ModelViewSet,
+  NestedRouter,
   NestedSerializer,
+  NestedViewSetMixin,
   ObjectPermission,
   or,
+  PrimaryKeyRelatedField,
   SearchFilter,
   ViewSet,
 } from '../../lib/index.js'
 import { serveApp } from '../support/client.js'
+import { createDatabase } from '../support/database.js'
 import {
   Author,
   AuthorSerializer,
@@ -688,4 +692,50 @@ describe('names that no filter backend reads', () => {
     }
     for (const view of [Filtered, Unfiltered, Owning]) expect(await warned(view)).toEqual([])
   })
+})
+
+it('[I23] a related model that is bound to another database is told at the start, and one of another pool is none', async () => {
+  class Writer extends Model {
+    static override tableName = 'authors'
+  }
+  class Work extends Model {
+    static override tableName = 'books'
+    static override relationMappings = () => ({
+      writer: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Writer,
+        join: { from: 'books.author_id', to: 'authors.id' },
+      },
+    })
+  }
+  const writers = viewOf(Writer, serializerOf(Writer, ['id']))
+  const worksWith = (field: DeclaredFields[string]) =>
+    new APIRouter().register('works', viewOf(Work, serializerOf(Work, ['id', 'writer'], { writer: field })))
+  const works = viewOf(Work, serializerOf(Work, ['id']))
+  class WorksOfWriter extends NestedViewSetMixin(works) {
+    static override parentLookupField = 'author_id'
+  }
+  const filters = { filterBackends: [FieldFilter], filtersetFields: ['writer__name'] }
+  const below = new APIRouter().register('writers', writers)
+  new NestedRouter(below, 'writers', { lookup: 'author_id' }).register('works', WorksOfWriter)
+  const apis = [
+    worksWith(new NestedSerializer(serializerOf(Writer, ['name']), { readOnly: true })),
+    worksWith(new PrimaryKeyRelatedField({ queryset: Writer })),
+    new APIRouter().register('works', viewOf(Work, serializerOf(Work, ['id']), filters)),
+    below,
+  ]
+  const other = await createDatabase({ schema: 'create table authors (id int primary key, name text)' })
+  onTestFinished(() => other.drop())
+  Writer.knex(other.knex)
+  // what does not read it may be related to it
+  await new APIRouter().register('works', works).register('writers', writers).prepare()
+  for (const api of apis) {
+    await expect(api.prepare()).rejects.toThrow(
+      /: Writer is bound to another database than Work, .*; show the key alone, and let clients ask a view set of Writer$/,
+    )
+  }
+  const pool = knex({ client: 'pg', connection: { ...database.connection } as Knex.PgConnectionConfig })
+  onTestFinished(() => pool.destroy())
+  Writer.knex(pool)
+  for (const api of apis) await api.prepare()
 })

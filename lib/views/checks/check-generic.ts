@@ -27,6 +27,7 @@ import { policiesOf } from '../policies.js'
 import { resourceOf } from '../resource.js'
 import { checkExpandable } from '../steps/selection.js'
 import { checkConcurrency } from './check-concurrency.js'
+import { checkDatabases } from './check-databases.js'
 import { checkAggregates, checkDialect, checkPaginator, checkParameters, poolSizeOf } from './check-lists.js'
 import { checkChosenSerializer, checkOwnQueryset } from './check-queryset.js'
 import { checkRelations } from './check-relations.js'
@@ -82,6 +83,7 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
 /** Checks what the catalogue says: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
 export async function prepareGeneric(view: CheckedClass, knex: Queryable | undefined): Promise<void> {
   for (const model of modelsOf(view)) externalIds(model)?.check()
+  await checkDatabases(view)
   checkModels(view)
   prepareSerializers(view)
   for (const [where, serializer] of serializersOf(view))

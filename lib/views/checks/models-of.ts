@@ -41,6 +41,17 @@ export type ModelledView = ActionClass &
 
 /** The models of the view, of its serializers and its actions', and those related to them. */
 export function modelsOf(view: ModelledView): ModelClass[] {
+  const models = new Set([...readModelsOf(view), ...modelsOfSerializers(serializersOfActions(view))])
+  for (const model of [...models]) {
+    for (const related of relatedModels(model)) models.add(related)
+    // lists of keys write rows of join tables
+    for (const { through } of describeModel(model).relations.values()) if (through) models.add(through.model)
+  }
+  return [...models]
+}
+
+/** The models whose rows the view itself reads, by its serializers, filters, orders and groups. */
+export function readModelsOf(view: ModelledView): ReadonlySet<ModelClass> {
   const models = new Set<ModelClass>()
   if (view.model || view.queryset) {
     models.add(view.modelClass())
@@ -54,17 +65,12 @@ export function modelsOf(view: ModelledView): ModelClass[] {
     for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
   }
   const own = [view.serializerClass, view.inputSerializerClass, ...Object.values(view.expandable).map(expandedBy)]
-  for (const model of modelsOfSerializers([...own, ...serializersOfActions(view)])) models.add(model)
+  for (const model of modelsOfSerializers(own)) models.add(model)
   for (const related of reachedViewSets(view)) {
     models.add(related.modelClass())
     for (const model of modelsOnPaths(related.modelClass(), related.filtersetFields)) models.add(model)
   }
-  for (const model of [...models]) {
-    for (const related of relatedModels(model)) models.add(related)
-    // lists of keys write rows of join tables
-    for (const { through } of describeModel(model).relations.values()) if (through) models.add(through.model)
-  }
-  return [...models]
+  return models
 }
 
 /** The models of serializers, and of what is nested in them. */
