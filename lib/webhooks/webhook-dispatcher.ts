@@ -8,6 +8,8 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { errorLine } from '../kernel/quote.js'
 import { within } from '../kernel/within.js'
+import { isOneDatabase } from '../postgres/one-database.js'
+import { isBuiltIn } from '../views/built-in.js'
 import type { Endpoint } from '../views/endpoint.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { AddressRanges } from './address-ranges.js'
@@ -298,7 +300,7 @@ interface Told {
 }
 
 /** @throws {ConfigurationError} nobody can be told, or there are no such events */
-async function toldOf({ api, endpoints: given }: WebhookDispatcherOptions): Promise<Told> {
+async function toldOf({ api, endpoints: given, knex }: WebhookDispatcherOptions): Promise<Told> {
   await api.prepare()
   const endpoints = given ?? api.endpoints.map(({ view }) => view).find(isEndpoints)
   if (!endpoints) {
@@ -306,6 +308,7 @@ async function toldOf({ api, endpoints: given }: WebhookDispatcherOptions): Prom
       'WebhookDispatcher: the API has no view set of endpoints; register one, or give it as endpoints',
     )
   }
+  await checkDatabase(endpoints, knex)
   // malformed ranges are not for the first attempt to find
   void new AddressRanges(endpoints.receivers.allowedAddresses ?? [])
   const found = toldResources(endpoints.events, api.endpoints)
@@ -322,10 +325,23 @@ async function toldOf({ api, endpoints: given }: WebhookDispatcherOptions): Prom
         `WebhookDispatcher: "${name}" records no changes, or is nested; webhooks tell of view sets with ChangesMixin that have a list of their own`,
       )
     }
-    const { tableName } = (resource.operation.view as typeof GenericAPIView).modelClass()
+    const view = resource.operation.view as typeof GenericAPIView
+    await checkDatabase(view, knex)
+    const { tableName } = view.modelClass()
     resources.set(tableName, [...(resources.get(tableName) ?? []), resource])
   }
   return { endpoints, resources }
+}
+
+type CheckedView = Pick<typeof GenericAPIView, 'modelClass'> & { readonly name: string; readonly prototype: object }
+
+/** @throws {ConfigurationError} the dispatcher reads another database than the one that the view set writes */
+async function checkDatabase(view: CheckedView, knex: Knex): Promise<void> {
+  const own = view.modelClass().knex() as Knex | undefined
+  if (!own || !isBuiltIn(view.prototype, 'getKnex') || (await isOneDatabase(own, knex))) return
+  throw new ConfigurationError(
+    `WebhookDispatcher: ${view.name} is of another database than the dispatcher's knex, where none of its rows and changes are; start a dispatcher for each database, with endpoints of its own`,
+  )
 }
 
 function isEndpoints(view: unknown): view is typeof WebhookEndpointViewSet {

@@ -1,6 +1,7 @@
 /** Webhooks: endpoints are told, in order and at least once, of each change of what their owners see, and of nothing else. */
 import { Ajv2020 as Ajv } from 'ajv/dist/2020.js'
 import type Koa from 'koa'
+import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ChangeStreamMixin, ChangesMixin, ensureChangesTable } from '../../lib/changes/index.js'
 import { APIRouter, BulkModelViewSet, IsAdminUser, type SerializerClass } from '../../lib/index.js'
@@ -14,8 +15,10 @@ import {
   WebhookEndpointViewSet,
 } from '../../lib/webhooks/index.js'
 import { type Client, serving } from '../support/client.js'
+import { createDatabase } from '../support/database.js'
 import { Author, AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
 import { lint } from '../support/redocly.js'
+import { serializerOf, viewOf } from '../support/views.js'
 import { isGenuine, receiveWebhooks } from '../support/webhook-receiver.js'
 
 useLibrary()
@@ -449,6 +452,23 @@ describe('a dispatcher refuses', () => {
       '"author" records no changes, or is nested',
     )
     expect(() => new WebhookDispatcher({ knex: database.knex, api, findOwner: 7 as never })).toThrow('findOwner')
+  })
+
+  it('view sets of another database, whose changes it does not read', async () => {
+    const other = await createDatabase({ schema: 'create table books (id int primary key, title text)' })
+    onTestFinished(() => other.drop())
+    await ensureChangesTable(other.knex)
+    class OldBook extends Model {
+      static override tableName = 'books'
+    }
+    OldBook.knex(other.knex)
+    class OldBookViewSet extends ChangesMixin(viewOf(OldBook, serializerOf(OldBook, ['id', 'title']))) {}
+    class OldHookViewSet extends HookViewSet {
+      static override events = ['book.*', 'old-book.*']
+    }
+    await expect(start(OldHookViewSet, (own) => own.register('old-books', OldBookViewSet, 'old-book'))).rejects.toThrow(
+      "OldBookViewSet is of another database than the dispatcher's knex",
+    )
   })
 })
 

@@ -3,8 +3,7 @@
 import { ConfigurationError } from '../../kernel/errors.js'
 import { areReadTogether, boundKnex } from '../../models/describe-model.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
-import type { Queryable } from '../../postgres/pg-types.js'
-import { runRaw } from '../../postgres/type-parsers.js'
+import { isOneDatabase } from '../../postgres/one-database.js'
 import { type ModelledView, readModelsOf } from './models-of.js'
 
 /** @throws {ConfigurationError} the view set reads a model that is bound to another database, whose rows it would not find */
@@ -19,24 +18,5 @@ export async function checkDatabases(
     throw new ConfigurationError(
       `${view.name}: ${modelName(model)} is bound to another database than ${modelName(own)}, in which its rows would be read; show the key alone, and let clients ask a view set of ${modelName(model)}`,
     )
-  }
-}
-
-const IDENTITY = `
-  select system_identifier || ' ' || oid as "database" from pg_control_system(), pg_database where datname = current_database()`
-
-/** False where the servers say so. */
-async function isOneDatabase(knex: Queryable, other: Queryable): Promise<boolean> {
-  const [one, two] = await Promise.all([knex, other].map(identityOf))
-  return one === two || one === undefined || two === undefined
-}
-
-/** Undefined where the login may not know. */
-async function identityOf(knex: Queryable): Promise<string | undefined> {
-  try {
-    const { rows } = await runRaw<{ rows: readonly { database: string }[] }>(knex, IDENTITY)
-    return rows[0]?.database
-  } catch {
-    return undefined
   }
 }

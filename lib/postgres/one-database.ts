@@ -1,0 +1,24 @@
+/** Whether two pools reach one database. */
+
+import { clientOf, type Queryable } from './pg-types.js'
+import { runRaw } from './type-parsers.js'
+
+const IDENTITY = `
+  select system_identifier || ' ' || oid as "database" from pg_control_system(), pg_database where datname = current_database()`
+
+/** False where the servers say so. */
+export async function isOneDatabase(knex: Queryable, other: Queryable): Promise<boolean> {
+  if (clientOf(knex).config === clientOf(other).config) return true
+  const [one, two] = await Promise.all([knex, other].map(identityOf))
+  return one === two || one === undefined || two === undefined
+}
+
+/** Undefined where the login may not know. */
+async function identityOf(knex: Queryable): Promise<string | undefined> {
+  try {
+    const { rows } = await runRaw<{ rows: readonly { database: string }[] }>(knex, IDENTITY)
+    return rows[0]?.database
+  } catch {
+    return undefined
+  }
+}
