@@ -28,6 +28,10 @@ const descriptions = new WeakMap<object, Description>()
 /** Statics that mean nothing without one of our classes, by name. */
 const exclusive = new Map<string, { readonly family: Family; readonly to: string }>()
 
+/** Where each class of ours says of which copy of the package it is. */
+const COPY = Symbol.for('koa-viewsets')
+const THIS_COPY = {}
+
 /** Names that nothing reads or calls, by the class of ours, and what says here what another framework says by them. */
 const replaced = new WeakMap<object, Advice>()
 
@@ -52,6 +56,7 @@ export function described<Class extends object>(
   isCalled?: IsCalled,
 ): Class {
   descriptions.set(made, { kinds, family, isCalled })
+  Object.defineProperty(made, COPY, { value: THIS_COPY })
   return made
 }
 
@@ -80,7 +85,10 @@ export function checkDeclarations(owner: object, calls: readonly string[] = []):
   if (checked.has(owner)) return
   const chain = chainOf(owner)
   const ours = chain.filter((one) => descriptions.has(one))
-  if (ours.length === 0) return
+  if (ours.length === 0) {
+    refuseOtherCopy(owner)
+    return
+  }
   const kinds = mergedKinds(ours)
   if (ours.some((one) => descriptions.get(one)?.family !== undefined)) {
     const made = sampleOf(owner as Described)
@@ -97,6 +105,15 @@ export function checkDeclarations(owner: object, calls: readonly string[] = []):
     refuseWrongMethod(one, ours, isCalled)
   }
   checked.add(owner)
+}
+
+/** @throws {ConfigurationError} a class is of another copy of the package, as linked folders and bundles bring them */
+export function refuseOtherCopy(owner: unknown): void {
+  const { [COPY]: copy = THIS_COPY, name } = Object(owner) as { [COPY]?: unknown; name?: unknown }
+  if (copy === THIS_COPY) return
+  throw new ConfigurationError(
+    `${String(name)} is of another copy of koa-viewsets, whose classes are not those of this one; \`npm ls koa-viewsets\` shows where it lies`,
+  )
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Checks of a view set before any request, and what must be known of it (promise I23). */
 
 import { externalIds } from '../ids/external-ids.js'
-import { checkDeclarations, nameAnonymous } from '../kernel/declarations.js'
+import { checkDeclarations, nameAnonymous, refuseOtherCopy } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { closeMetering } from '../metering/meter-request.js'
 import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
@@ -28,6 +28,7 @@ import { routesOf } from './routes.js'
 /** Checks what needs no database. @throws {ConfigurationError} naming class, attribute and fix */
 export function checkView(prefix: string, view: unknown, nested: boolean): asserts view is typeof APIView {
   if (typeof view !== 'function' || !(view.prototype instanceof APIView)) {
+    refuseOtherCopy(view)
     throw new ConfigurationError(
       `APIRouter: register("${prefix}", …) takes a view set class; extend ViewSet or ModelViewSet`,
     )

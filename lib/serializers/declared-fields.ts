@@ -1,6 +1,7 @@
 /** The fields that a serializer class and those above it declare. */
 
 import { SerializerField } from '../fields/field.js'
+import { refuseOtherCopy } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { SerializerClass } from './contract.js'
 
@@ -10,6 +11,7 @@ export function declaredFieldsOf(serializer: SerializerClass): Map<string, Seria
   const inherited = hasDeclaredFields(parent) ? declaredFieldsOf(parent) : new Map<string, SerializerField>()
   for (const [name, field] of Object.entries(serializer.declaredFields)) {
     if (!(field instanceof SerializerField)) {
+      refuseOtherCopy((field as { constructor?: unknown } | null | undefined)?.constructor)
       throw new ConfigurationError(`${serializer.name}: declaredFields.${name} is not a field; write new SomeField(…)`)
     }
     inherited.set(name, field)

@@ -108,6 +108,30 @@ describe('the package', () => {
     expect(execFileSync(process.execPath, ['-e', script], { cwd: PROJECT, encoding: 'utf8' })).toBe('true\n')
   })
 
+  it('refuses classes of another copy of it, which would be no classes of its own', () => {
+    const script = `
+      const { Model } = require('objection')
+      const other = require(${JSON.stringify(join(PROJECT, 'dist/cjs/lib/index.cjs'))})
+      class Book extends Model { static tableName = 'books' }
+      const { APIRouter, modelSerializer, modelViewSet } = require('koa-viewsets')
+      const serializerOf = (copy, title) => copy.modelSerializer(Book, { fields: ['title'], declaredFields: { title } })
+      const text = new other.StringField()
+      const viewSets = [
+        () => other.modelViewSet(Book, { serializerClass: serializerOf(other, text) }),
+        () => modelViewSet(Book, { serializerClass: serializerOf(other, text) }),
+        () => modelViewSet(Book, { serializerClass: serializerOf({ modelSerializer }, text) }),
+        () => modelViewSet(Book, { permissionClasses: [other.IsAuthenticated], serializerClass: modelSerializer(Book, { fields: '__all__' }) }),
+      ]
+      for (const viewSet of viewSets) {
+        try { new APIRouter().register('books', viewSet()) } catch (error) { console.log(error.message) }
+      }
+    `
+    const options = { cwd: PROJECT, encoding: 'utf8' } as const
+    const told = execFileSync(process.execPath, ['-e', script], options).trim().split('\n')
+    const names = ['BookViewSet', 'BookSerializer', 'StringField', 'BookViewSet.permissionClasses[0]: IsAuthenticated']
+    expect(told).toEqual(names.map((name) => expect.stringContaining(`${name} is of another copy of koa-viewsets`)))
+  })
+
   it('has a thing that two doors export once', () => {
     const script = `
       const [main, ...others] = await Promise.all(${JSON.stringify(doors.map(([door]) => door))}.map((door) => import(door)))
