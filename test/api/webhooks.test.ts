@@ -16,7 +16,7 @@ import {
 } from '../../lib/webhooks/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase } from '../support/database.js'
-import { Author, AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
+import { Author, AuthorSerializer, Book, BookSerializer, database, LIBRARY, useLibrary } from '../support/library.js'
 import { lint } from '../support/redocly.js'
 import { serializerOf, viewOf } from '../support/views.js'
 import { isGenuine, receiveWebhooks } from '../support/webhook-receiver.js'
@@ -455,7 +455,7 @@ describe('a dispatcher refuses', () => {
   })
 
   it('view sets of another database, whose changes it does not read', async () => {
-    const other = await createDatabase({ schema: 'create table books (id int primary key, title text)' })
+    const other = await createDatabase({ schema: LIBRARY })
     onTestFinished(() => other.drop())
     await ensureChangesTable(other.knex)
     class OldBook extends Model {

@@ -130,6 +130,7 @@ function collectModels(serializer: SerializerClass, models: Set<ModelClass>, see
   }
 }
 
-function relatedModels(model: ModelClass): ModelClass[] {
+/** The models that its relations lead to. */
+export function relatedModels(model: ModelClass): ModelClass[] {
   return Object.values(model.getRelations()).map((relation) => relation.relatedModelClass)
 }
