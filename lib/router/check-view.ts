@@ -6,7 +6,6 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { closeMetering } from '../metering/meter-request.js'
 import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { checkSerializer, isSerializer } from '../serializers/check-serializer.js'
 import { actionClass, actionsOf } from '../views/action-options.js'
 import { ACTIONS, answers, changesMany } from '../views/actions.js'
 import { APIView } from '../views/api-view.js'
@@ -14,13 +13,11 @@ import { isBuiltIn } from '../views/built-in.js'
 import { checkCallers } from '../views/checks/check-callers.js'
 import { checkDatabase } from '../views/checks/check-databases.js'
 import { checkGeneric, checkLookup, prepareGeneric } from '../views/checks/check-generic.js'
-import { checkIdempotency } from '../views/checks/check-idempotency.js'
 import { checkWrites } from '../views/checks/check-writes.js'
-import { prepareActions } from '../views/checks/prepare-serializers.js'
+import { checkActions, prepareActions } from '../views/checks/prepare-serializers.js'
 import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { closeStreams } from '../views/mixins/stream-mixin.js'
 import { policiesOf } from '../views/policies.js'
-import { checkRecording } from '../views/request/log-writes.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
 import { resourceOf } from '../views/resource.js'
 import { routesOf } from './routes.js'
@@ -72,10 +69,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   if (isMetered(view)) checkMetering(view)
   prepareActions(view)
   if (!isGeneric(view)) return
-  const bound = knex ?? (view.modelClass().knex() as Queryable | undefined)
   await prepareGeneric(view, knex)
-  await checkRecording(view, bound)
-  await checkIdempotency(view, bound)
   const inBodies = ACTIONS.some(({ name }) => changesMany(name) && answers(view, name))
   for (const { action, statics } of actionsOf(view).values()) {
     if (statics['lookupField'] !== undefined) checkLookup(actionClass(view, action), { inPaths: true, inBodies: false })
@@ -97,27 +91,4 @@ export async function closeView(view: typeof APIView): Promise<void> {
   await closeStreams(view)
   const metering = isMetered(view) ? meteringOf(view) : undefined
   if (metering) await closeMetering(metering.engine)
-}
-
-/** An action's own serializers. */
-function checkActions(view: typeof APIView): void {
-  for (const { action, inputSerializer, querySerializer, outputSerializer, statics } of actionsOf(view).values()) {
-    for (const serializer of [inputSerializer, querySerializer, outputSerializer]) {
-      if (serializer === undefined) continue
-      if (!isSerializer(serializer)) {
-        throw new ConfigurationError(
-          `${view.name}.${action}: inputSerializer, queryParameters and outputSerializer are serializer classes; extend Serializer or ModelSerializer, or give a schema of zod, valibot or arktype`,
-        )
-      }
-      checkSerializer(serializer)
-    }
-    const { serializerClass } = statics
-    if (serializerClass === undefined || serializerClass === null) continue
-    if (!isSerializer(serializerClass)) {
-      throw new ConfigurationError(
-        `${view.name}.${action}: serializerClass is no serializer class; extend Serializer or ModelSerializer`,
-      )
-    }
-    checkSerializer(serializerClass)
-  }
 }

@@ -3,10 +3,12 @@ import knex from 'knex'
 import type Koa from 'koa'
 import type { QueryBuilder } from 'objection'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { ChangeStreamMixin } from '../../lib/changes/index.js'
 import {
   APIRouter,
   APIView,
   AuthenticationFailed,
+  action,
   BaseAuthentication,
   BasePermission,
   BaseRenderer,
@@ -662,6 +664,16 @@ describe('[I23] a mistake in a view that no router has registered', () => {
     }
   })
 
+  it('is told when it becomes a handler: an action with a serializer that is none', () => {
+    class Loans extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      lend() {}
+    }
+    action({ methods: ['POST'], inputSerializer: class Fields {} as never })(Loans.prototype.lend)
+    expect(() => Loans.asView({ post: 'lend' })).toThrow(/^Loans\.lend: inputSerializer, .* are serializer classes/)
+  })
+
   it('is none where what is missing is not needed', () => {
     class Own extends GenericAPIView<Book> {
       static override model = Book
@@ -733,6 +745,12 @@ describe('[I23] a mistake in a view that no router has registered', () => {
       ListCreateAPIView,
       { paginationClass: new ServerCursorPagination() },
       /^SERVICE_SECRET_KEY is not set/,
+    ],
+    [
+      'a stream of changes that nobody records',
+      ChangeStreamMixin(ListAPIView<Book>),
+      {},
+      /^Broken: ChangeStreamMixin\(\) tells of recorded changes; add ChangesMixin/,
     ],
     [
       'an order by no column',

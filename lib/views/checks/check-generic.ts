@@ -24,10 +24,12 @@ import { isBuiltIn } from '../built-in.js'
 import { type Cacheable, isCacheable, policyOf } from '../cacheable.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { policiesOf } from '../policies.js'
+import { checkRecording } from '../request/log-writes.js'
 import { resourceOf } from '../resource.js'
 import { checkExpandable } from '../steps/selection.js'
 import { checkConcurrency } from './check-concurrency.js'
 import { checkDatabases } from './check-databases.js'
+import { checkIdempotency } from './check-idempotency.js'
 import { checkAggregates, checkDialect, checkPaginator, checkParameters, poolSizeOf } from './check-lists.js'
 import { checkChosenSerializer, checkOwnQueryset } from './check-queryset.js'
 import { checkRelations } from './check-relations.js'
@@ -121,6 +123,8 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   for (const backend of filterSettings.backends) await backend.check(filterSettings, database)
   checkParameters(view, policiesOf(view).versioning)
   checkAggregates(view, policiesOf(view).versioning)
+  await checkRecording(view, database)
+  await checkIdempotency(view, database)
 }
 
 /** The ways in which clients name the view's objects. */

@@ -2,7 +2,7 @@
 
 import { FileUploadField } from '../../fields/file-upload-field.js'
 import { ConfigurationError } from '../../kernel/errors.js'
-import { isSerializer } from '../../serializers/check-serializer.js'
+import { checkSerializer, isSerializer } from '../../serializers/check-serializer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
@@ -22,6 +22,29 @@ export function prepareSerializers({ serializerClass, inputSerializerClass, expa
   for (const expansion of Object.values(expandable)) {
     const shown = expandedBy(expansion)
     if (shown) warnOfNestedSecrets(serializerClass, shown)
+  }
+}
+
+/** Checks those that its actions name, without a catalogue. @throws {ConfigurationError} one is no serializer, or declares what cannot be */
+export function checkActions(view: ActionClass): void {
+  for (const { action, inputSerializer, querySerializer, outputSerializer, statics } of actionsOf(view).values()) {
+    for (const serializer of [inputSerializer, querySerializer, outputSerializer]) {
+      if (serializer === undefined) continue
+      if (!isSerializer(serializer)) {
+        throw new ConfigurationError(
+          `${view.name}.${action}: inputSerializer, queryParameters and outputSerializer are serializer classes; extend Serializer or ModelSerializer, or give a schema of zod, valibot or arktype`,
+        )
+      }
+      checkSerializer(serializer)
+    }
+    const { serializerClass } = statics
+    if (serializerClass === undefined || serializerClass === null) continue
+    if (!isSerializer(serializerClass)) {
+      throw new ConfigurationError(
+        `${view.name}.${action}: serializerClass is no serializer class; extend Serializer or ModelSerializer`,
+      )
+    }
+    checkSerializer(serializerClass)
   }
 }
 

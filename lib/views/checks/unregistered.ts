@@ -3,7 +3,6 @@
 import { checkDeclarations } from '../../kernel/declarations.js'
 import { ConfigurationError, ServiceUnavailable } from '../../kernel/errors.js'
 import { oncePerUntilFailed } from '../../kernel/once-per.js'
-import type { Queryable } from '../../postgres/pg-types.js'
 import { type RuleSet, type Rules, ruleSetOf } from '../../rules/rule-set.js'
 import { actionClass } from '../action-options.js'
 import { actionNamed, changesMany, isDetail } from '../actions.js'
@@ -12,10 +11,9 @@ import { hasModel } from '../generic-view-class.js'
 import type { ActionMap } from '../view.js'
 import { checkVersionSecret } from './check-concurrency.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareGeneric } from './check-generic.js'
-import { checkIdempotency } from './check-idempotency.js'
 import { checkWrites } from './check-writes.js'
 import { modelsOf, prepareModelsOf, prepareRules } from './models-of.js'
-import { prepareActions } from './prepare-serializers.js'
+import { checkActions, prepareActions } from './prepare-serializers.js'
 
 /** Methods by which an application may find objects in its own way. */
 const LOOKUPS = ['getDetail', 'getObject', 'getObjectToWrite']
@@ -29,6 +27,7 @@ const HOOKS = ['getList', ...LOOKUPS, 'getSerializer', 'getInputSerializer']
  */
 export function checkUnregistered(view: CheckedClass, actions: ActionMap): void {
   checkDeclarations(view, Object.values(actions))
+  checkActions(view)
   if (!hasModel(view) && !reaches(view, actions, isOurs)) return
   checkGeneric(view, { needsSerializer: isBuiltIn(view.prototype, ...HOOKS) && reaches(view, actions, isOurs) })
 }
@@ -68,9 +67,7 @@ const prepareOnce = oncePerUntilFailed(async (view: CheckedClass): Promise<void>
   await prepareModelsOf(view)
   try {
     prepareActions(view)
-    if (!hasModel(view)) return
-    await prepareGeneric(view, undefined)
-    await checkIdempotency(view, view.modelClass().knex() as Queryable | undefined)
+    if (hasModel(view)) await prepareGeneric(view, undefined)
   } catch (error) {
     throw error instanceof ConfigurationError ? error : new ServiceUnavailable(5, { cause: error })
   }
