@@ -80,13 +80,13 @@ class Recording {
   }
 
   #decideOwn(): Recorded | undefined {
-    const { changes, serializerClass, softDelete } = this.#view
+    const { changes, serializerClass } = this.#view
     const { serializer = serializerClass, fields: only, visibleBy } = typeof changes === 'object' ? changes : {}
     const model = this.#view.modelClass()
     if (!serializer || !clientKey(model)) return undefined
     const rules = this.#rules
     const shown = recordedClass(serializer, { of: model, only, rules })
-    const mark = softDelete === null ? undefined : resourceOf(this.#view).deletion?.column
+    const mark = resourceOf(this.#view).deletion?.column
     const taking = unseen(serializerClass ?? serializer)
     return {
       shown,

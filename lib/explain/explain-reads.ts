@@ -1,8 +1,6 @@
 /** The roads of requests that read: lists, figures, objects. */
 
 import { isDescribed } from '../filters/filter.js'
-import { queryOf } from '../http/context.js'
-import { publicUrl } from '../http/public-url.js'
 import { CursorPagination } from '../pagination/cursor-pagination.js'
 import { LimitOffsetPagination } from '../pagination/limit-offset-pagination.js'
 import type { ListSource } from '../pagination/list-source.js'
@@ -16,7 +14,7 @@ import { askRelations } from '../views/request/ask-relations.js'
 import { resourceOf } from '../views/resource.js'
 import { openRows } from '../views/steps/open-rows.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
-import { explainedList } from '../views/steps/read-list.js'
+import { cutPage, explainedList } from '../views/steps/read-list.js'
 import type { ExplainedReading } from './explanation.js'
 import { because, CHOOSING, NOTHING, type Road, RoadBook } from './road-book.js'
 import { isDecided, isDecidedOutside } from './subject.js'
@@ -45,8 +43,7 @@ export class ReadingRoad extends RoadBook {
       if (paginator?.keepsConnections) {
         const cursor = await list.open({ name: 'explained', idleMilliseconds: 1_000 })
         await cursor.close()
-      } else if (!paginator) await list.read({ limit: Number.POSITIVE_INFINITY })
-      else if (isOurs || !this.#isDecidedBy(paginator, 'paginate')) await this.#page(paginator, list)
+      } else if (isOurs || !this.#isDecidedBy(paginator, 'paginate')) await cutPage(view, list, paginator)
     })
     const reading = list ? readingOf(list, this.because) : null
     if (reading?.from === 'instances') this.noteRelations()
@@ -74,12 +71,6 @@ export class ReadingRoad extends RoadBook {
     const reading = this.reading(rows)
     if (reading.from === 'instances') this.noteRelations()
     return { ...NOTHING, reading, statements: this.statements }
-  }
-
-  async #page(paginator: BasePagination, list: ListSource): Promise<void> {
-    const { ctx } = this.view
-    const params = (ctx['params'] ?? {}) as Record<string, string>
-    await paginator.paginate(list, { ctx, url: publicUrl(ctx), query: queryOf(ctx), params })
   }
 
   /** Whether rows would do, as far as that is known before the queryset is. */

@@ -207,7 +207,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** @internal Which rows the request is about, of a view set that only marks them as deleted. */
   get deletedScope(): Where | undefined {
-    return this.viewClass.softDelete === null ? undefined : this.resource.deletion?.scopes[this.deletedRows]
+    return this.resource.deletion?.scopes[this.deletedRows]
   }
 
   /** The parameters of the request: those of its URL, and of a QUERY those of its body, too. Of repeated ones the last counts. */

@@ -10,9 +10,8 @@ import { type GenericViewClass, hasModel } from './generic-view-class.js'
 import { deletedParameters } from './request/ask-deleted.js'
 import { resourceOf } from './resource.js'
 
-/** The member that names an order, and the parameter that it stands for. */
+/** The member that names an order. */
 const ORDER = 'order'
-const ORDERING = 'ordering'
 
 /** What a body may say. */
 export interface QueryMembers {
@@ -55,6 +54,6 @@ function findMembers(view: GenericViewClass, action: string): QueryMembers {
   return { filters: own, group, others, paging: new Set(paging.map(({ name }) => name)) }
 }
 
-function memberOf({ name }: ParameterDescription): string {
-  return name === ORDERING ? ORDER : name
+function memberOf(parameter: ParameterDescription): string {
+  return isNoOrder(parameter) ? parameter.name : ORDER
 }

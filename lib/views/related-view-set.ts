@@ -45,19 +45,9 @@ export class RelatedViewSet implements FilterRelation {
   }
 }
 
-/** The view sets that a class declares, by relation. */
-export function relatedViewSets(
-  { filterRelations }: GenericViewClass,
-  filterSettingsOf: (view: GenericViewClass) => FilterSettings,
-): ReadonlyMap<string, RelatedViewSet> {
-  return new Map(
-    Object.entries(filterRelations).map(([name, named]) => [name, new RelatedViewSet(named, filterSettingsOf)]),
-  )
-}
-
 /** The view sets whose objects filters of a class may ask about, over any number of relations. */
 export function reachedViewSets(
-  { filterRelations, related: sources }: Pick<GenericViewClass, 'filterRelations' | 'related'>,
+  { filterRelations, related: sources }: GenericViewClass,
   reached = new Set<RelatedViewClass>(),
 ): ReadonlySet<RelatedViewClass> {
   for (const named of [...Object.values(filterRelations), ...Object.values(sources)]) {
@@ -70,9 +60,9 @@ export function reachedViewSets(
 }
 
 /** The view sets from which related objects come (`related`), those of the view sets that are named included. */
-const sourcesOf = oncePer((viewClass: Pick<GenericViewClass, 'related'> & { modelClass(): ModelClass }) => {
+const sourcesOf = oncePer((viewClass: GenericViewClass) => {
   const sources = new Map<string, RelatedViewClass>()
-  const collect = (view: typeof viewClass): void => {
+  const collect = (view: GenericViewClass): void => {
     for (const [relation, named] of Object.entries(view.related)) {
       const source = namedClass(named)
       const key = sourceKey(view.modelClass(), relation)
@@ -91,7 +81,7 @@ function sourceKey({ tableName }: Pick<ModelClass, 'tableName'>, relation: strin
 
 /** The view set from which the objects of a relation come, in requests to a view; undefined where none is named. */
 export function relatedSource(
-  view: Parameters<typeof sourcesOf>[0],
+  view: GenericViewClass,
   owner: Pick<ModelClass, 'tableName'>,
   relation: string,
 ): RelatedViewClass | undefined {

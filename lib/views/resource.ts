@@ -5,6 +5,7 @@ import type { ObjectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterSettings, isDescribed } from '../filters/filter.js'
 import { OUR_FILTERS } from '../filters/our-filters.js'
 import { declaredTerm, resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
+import { withoutPrefix } from '../filters/search-filter.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { decided, oncePer } from '../kernel/once-per.js'
@@ -22,11 +23,11 @@ import { serializerPlan } from '../serializers/plan.js'
 import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
 import { actionNamed, insertsRows, sampleOf, takesMany } from './actions.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
-import { filterSettingsOf } from './filter-settings.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
 import { findLookup } from './object-lookup.js'
 import { CHOOSING, Overrides, type WritingAction } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
+import { RelatedViewSet } from './related-view-set.js'
 import { type Deletion, deletionFor } from './soft-delete.js'
 
 /**
@@ -69,14 +70,26 @@ export class Resource {
 
   /** What filter backends know of the class. */
   get filterSettings(): FilterSettings {
-    return decided(
-      this,
-      'filterSettings',
-      filterSettingsOf(this.view, this, (related) => {
-        const resource = resourceOf(related)
-        return (this.fields ? resource.seenBy(this.fields) : resource).filterSettings
-      }),
-    )
+    const { view, model, filters: backends } = this
+    const { name, searchConfig, searchType, searchParam } = view
+    const mayAsk = (attribute: string) => (named: string) => this.mayAsk(attribute, named)
+    const settingsOf = (related: GenericViewClass) => {
+      const resource = resourceOf(related)
+      return (this.fields ? resource.seenBy(this.fields) : resource).filterSettings
+    }
+    const relations = Object.entries(view.filterRelations).filter(([named]) => this.mayAsk('filterRelations', named))
+    return decided(this, 'filterSettings', {
+      name,
+      model,
+      filtersetFields: view.filtersetFields.filter(mayAsk('filtersetFields')),
+      searchFields: view.searchFields.filter((named) => this.mayAsk('searchFields', withoutPrefix(named))),
+      orderingFields: view.orderingFields.filter(mayAsk('orderingFields')),
+      searchConfig,
+      searchType,
+      searchParam,
+      backends,
+      relations: new Map(relations.map(([named, shown]) => [named, new RelatedViewSet(shown, settingsOf)])),
+    })
   }
 
   /** Filters may ask about related objects. */
@@ -172,7 +185,7 @@ export class Resource {
 
   /** How it marks objects as deleted; undefined where their rows go. */
   get deletion(): Deletion | undefined {
-    return decided(this, 'deletion', deletionFor(this.view, this.model))
+    return decided(this, 'deletion', this.view.softDelete === null ? undefined : deletionFor(this.view, this.model))
   }
 
   /** What stands around objects and lists. */
@@ -182,7 +195,7 @@ export class Resource {
 
   /** Requests ask for more than what their action does: for related or deleted objects, or for an envelope around its answer. */
   get asks(): boolean {
-    const { permissions, purgePermissions } = this.view.softDelete === null ? {} : (this.deletion ?? {})
+    const { permissions, purgePermissions } = this.deletion ?? {}
     const asksDeleted = (permissions ?? purgePermissions) !== undefined
     return decided(this, 'asks', this.asksRelations || asksDeleted || this.envelope !== undefined)
   }

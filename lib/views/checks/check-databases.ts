@@ -5,10 +5,11 @@ import { areReadTogether } from '../../models/describe-model.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 import { isOneDatabase } from '../../postgres/one-database.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { type ModelledView, readModelsOf, relatedModels } from './models-of.js'
+import type { GenericViewClass } from '../generic-view-class.js'
+import { readModelsOf, relatedModels } from './models-of.js'
 
 /** @throws {ConfigurationError} the view set reads a model that is bound to another database, whose rows it would not find */
-export async function checkDatabases(view: ModelledView): Promise<void> {
+export async function checkDatabases(view: GenericViewClass): Promise<void> {
   const own = view.modelClass()
   const read = [...readModelsOf(view)].filter(({ tableName }) => tableName !== own.tableName)
   const led = ledTo(own, new Set(read.map(({ tableName }) => tableName)))
@@ -21,7 +22,7 @@ export async function checkDatabases(view: ModelledView): Promise<void> {
 }
 
 /** @throws {ConfigurationError} a model whose rows the view set reads is bound to another database */
-export async function checkDatabase(view: ModelledView, model: ModelClass): Promise<void> {
+export async function checkDatabase(view: GenericViewClass, model: ModelClass): Promise<void> {
   const own = view.modelClass()
   if (areReadTogether(own, model)) return
   const [knex, other] = [own, model].map((one) => one.knex() as Queryable | undefined)

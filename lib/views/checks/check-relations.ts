@@ -1,6 +1,7 @@
 /** What can be wrong with the relations that filters may ask about (promise I23). */
 
 import { FieldFilter } from '../../filters/field-filter.js'
+import type { DatabaseOptions } from '../../http/database-role.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
 import { traitsOf } from '../../models/model-traits.js'
@@ -10,7 +11,7 @@ import { actionClass } from '../action-options.js'
 import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.js'
 import { namedClass } from '../related-view-set.js'
 import { resourceOf } from '../resource.js'
-import { checkCallers, type KnowingClass } from './check-callers.js'
+import { checkCallers } from './check-callers.js'
 import { checkOwnQueryset } from './check-queryset.js'
 
 /**
@@ -52,13 +53,13 @@ function checkNamed(view: GenericViewClass, attribute: 'filterRelations' | 'rela
   }
   checkRelated(where, related, relation.model)
   checkDatabase(where, view, related)
-  checkCallers(where, view, actionClass(related as unknown as KnowingClass, 'list'))
+  checkCallers(where, view, actionClass(related, 'list'))
 }
 
 /** The statement is the asking view's: under another role, other rows would be there. @throws {ConfigurationError} */
 function checkDatabase(where: string, view: GenericViewClass, related: RelatedViewClass): void {
-  const own = view as GenericViewClass & DatabaseStatics
-  const other = related as RelatedViewClass & DatabaseStatics
+  const own = view as GenericViewClass & DatabaseOptions & Choosing
+  const other = related as RelatedViewClass & Choosing
   const differs = (['databaseRole', 'databaseSettings'] as const).find((name) => own[name] !== other[name])
   const differing = own.prototype.getKnex === other.prototype.getKnex ? differs : 'getKnex()'
   if (differing === undefined) return
@@ -67,10 +68,8 @@ function checkDatabase(where: string, view: GenericViewClass, related: RelatedVi
   )
 }
 
-/** What says on which connection, and as whom, statements run. */
-interface DatabaseStatics {
-  readonly databaseRole: unknown
-  readonly databaseSettings: unknown
+/** A class that may say on which connection statements run. */
+interface Choosing {
   readonly prototype: { readonly getKnex?: unknown }
 }
 

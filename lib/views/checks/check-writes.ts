@@ -41,9 +41,8 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
 /** Writes by a key that several rows have are refused; a read shows one of them. */
 function warnOfSharedKey(view: GenericViewClass, model: ModelDescription, actions: readonly string[]): void {
   if (!actions.includes('retrieve') || !isBuiltIn(view.prototype, 'retrieve', 'getObject') || model.isView) return
-  const { columns, ids } = resourceOf(view).lookup
-  const properties = columns.map(({ property }) => property)
-  if (ids || isNamed(view, model, properties)) return
+  if (isLookedUpAlone(view, model)) return
+  const properties = resourceOf(view).lookup.columns.map(({ property }) => property)
   process.emitWarning(
     `${view.name}: retrieve() finds its object by "${properties.join()}", which is not unique: of several rows with one key it shows any; ` +
       'add a unique constraint, or set another lookupField',
@@ -133,10 +132,8 @@ function checkKey(view: GenericViewClass, model: ModelDescription, action: strin
         'add a primary key to the table, set static idColumn of the model to what is unique, or extend ReadOnlyModelViewSet',
     )
   }
-  const { columns: named, ids } = resourceOf(view).lookup
-  const properties = named.map(({ property }) => property)
   const looksUp = isBuiltIn(view.prototype, 'getObject', 'getObjectToWrite')
-  if (ids || !looksUp || model.isView || isNamed(view, model, properties)) return
+  if (!looksUp || model.isView || isLookedUpAlone(view, model)) return
   throw new ConfigurationError(
     `${view.name}: ${action}() finds its object by lookupField "${view.lookupField}", which is not unique, so that it could write another; ` +
       'add a unique constraint, or set another lookupField',
@@ -167,8 +164,11 @@ function tellsLiveApart(view: GenericViewClass, model: ModelDescription, propert
   )
 }
 
-/** True for columns that are unique together among what a request can see: beside the parent's key, or what a queryset says. */
-function isNamed(view: GenericViewClass, model: ModelDescription, properties: readonly string[]): boolean {
+/** True where a lookup finds one object: its columns are unique among what a request can see, beside the parent's key, or by the queryset. */
+function isLookedUpAlone(view: GenericViewClass, model: ModelDescription): boolean {
+  const { columns, ids } = resourceOf(view).lookup
+  if (ids) return true
+  const properties = columns.map(({ property }) => property)
   const named = [...properties, ...parentProperties(view, model)]
   if (tellsApart(model, named) || isCounted(model, named) || tellsLiveApart(view, model, named)) return true
   const narrows = view.queryset !== null || !isBuiltIn(view.prototype, 'getQueryset')

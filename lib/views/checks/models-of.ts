@@ -21,26 +21,8 @@ import { aggregatedNames } from '../aggregates.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { reachedViewSets } from '../related-view-set.js'
 
-/** What of a generic view's class names models. */
-export type ModelledView = ActionClass &
-  Pick<
-    GenericViewClass,
-    | 'expandable'
-    | 'filterRelations'
-    | 'filtersetFields'
-    | 'inputSerializerClass'
-    | 'model'
-    | 'modelClass'
-    | 'ordering'
-    | 'orderingFields'
-    | 'queryset'
-    | 'related'
-    | 'searchFields'
-    | 'serializerClass'
-  >
-
 /** The models of the view, of its serializers and its actions', and those related to them. */
-export function modelsOf(view: ModelledView): ModelClass[] {
+export function modelsOf(view: GenericViewClass): ModelClass[] {
   const models = new Set([...readModelsOf(view), ...modelsOfSerializers(serializersOfActions(view))])
   for (const model of [...models]) {
     for (const related of relatedModels(model)) models.add(related)
@@ -51,7 +33,7 @@ export function modelsOf(view: ModelledView): ModelClass[] {
 }
 
 /** The models whose rows the view itself reads, by its serializers, filters, orders and groups. */
-export function readModelsOf(view: ModelledView): ReadonlySet<ModelClass> {
+export function readModelsOf(view: GenericViewClass): ReadonlySet<ModelClass> {
   const models = new Set<ModelClass>()
   if (view.model || view.queryset) {
     models.add(view.modelClass())
@@ -95,7 +77,7 @@ export function serializersOfActions(view: ActionClass): readonly SerializerClas
  * Reads the catalogue of the view's models, unless that was done. What failed is tried again at the next call.
  * @throws {ServiceUnavailable} it cannot be read
  */
-export const prepareModelsOf = oncePerUntilFailed((view: ModelledView) => readModels(() => modelsOf(view)))
+export const prepareModelsOf = oncePerUntilFailed((view: GenericViewClass) => readModels(() => modelsOf(view)))
 
 /** Reads the catalogue of the models that conditions of rules may be about, as `prepareModelsOf()` does. @throws {ServiceUnavailable} it cannot be read */
 export const prepareRules = oncePerUntilFailed((rules: RuleSet) => readModels(() => rules.reached))

@@ -5,7 +5,7 @@ import { markBuiltIn } from '../built-in.js'
 import { serializerOf } from '../generic-view.js'
 import { atomically } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
-import { bulkItems, DEFAULT_BULK_SIZE, saveEach } from '../steps/bulk-objects.js'
+import { bulkItems, DEFAULT_BULK_SIZE, ownItemHook, saveEach } from '../steps/bulk-objects.js'
 import { insertRows } from '../steps/insert-row.js'
 import { checkAnswer } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
@@ -37,17 +37,12 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
      */
     // biome-ignore lint/suspicious/noExplicitAny: the serializer is the subclass's own
     async performBulkCreate(serializer: Serializer<any>): Promise<unknown> {
-      const view = this as ItemHook
-      if (!view.performCreate || !this.resource.overrides.has('performCreate')) return serializer.save()
-      return saveEach(serializer, async (item) => view.performCreate?.(item))
+      const own = ownItemHook(this, 'performCreate')
+      return own ? saveEach(serializer, (item) => own(item)) : serializer.save()
     }
   }
   markBuiltIn(mixed.prototype)
   return described(mixed, { maxBulkSize: 'size' })
-}
-
-interface ItemHook {
-  performCreate?(serializer: Serializer): Promise<unknown>
 }
 
 exclusiveTo('the bulk mixins', 'view', { maxBulkSize: 'size' })

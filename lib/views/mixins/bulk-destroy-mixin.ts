@@ -1,10 +1,9 @@
 /** The action `bulkDestroy`. */
-import type { Model } from 'objection'
 import { waitingFor } from '../../kernel/begun-work.js'
 import { described } from '../../kernel/declarations.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf } from '../steps/bulk-objects.js'
+import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf, ownItemHook } from '../steps/bulk-objects.js'
 import type { ViewConstructor } from './mixin.js'
 
 /**
@@ -35,11 +34,9 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
      */
     // biome-ignore lint/suspicious/noExplicitAny: the objects are the subclass's own
     async performBulkDestroy(instances: readonly any[]): Promise<unknown> {
-      const view = this as ItemHook
-      if (!view.performDestroy || !this.resource.overrides.has('performDestroy')) return deleteObjects(this, instances)
-      for (const instance of instances as readonly Model[]) {
-        await waitingFor(instance, async () => view.performDestroy?.(instance))
-      }
+      const own = ownItemHook(this, 'performDestroy')
+      if (!own) return deleteObjects(this, instances)
+      for (const instance of instances) await waitingFor(instance, () => own(instance))
       return instances
     }
 
@@ -49,8 +46,4 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
   }
   markBuiltIn(mixed.prototype)
   return described(mixed, { maxBulkSize: 'size' })
-}
-
-interface ItemHook {
-  performDestroy?(instance: Model): Promise<unknown>
 }

@@ -1,12 +1,11 @@
 /** The action `bulkUpdate`. */
-import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { markBuiltIn } from '../built-in.js'
 import { serializerOf } from '../generic-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
-import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, saveEach, withoutKeys } from '../steps/bulk-objects.js'
+import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, ownItemHook, saveEach, withoutKeys } from '../steps/bulk-objects.js'
 import { selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -47,15 +46,10 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
      */
     // biome-ignore lint/suspicious/noExplicitAny: serializer and objects are the subclass's own
     async performBulkUpdate(serializer: Serializer<any>, instances: readonly any[]): Promise<unknown> {
-      const view = this as ItemHook
-      if (!view.performUpdate || !this.resource.overrides.has('performUpdate')) return serializer.save()
-      return saveEach(serializer, async (item, position) => view.performUpdate?.(item, instances[position] as Model))
+      const own = ownItemHook(this, 'performUpdate')
+      return own ? saveEach(serializer, (item, position) => own(item, instances[position])) : serializer.save()
     }
   }
   markBuiltIn(mixed.prototype)
   return described(mixed, { maxBulkSize: 'size' })
-}
-
-interface ItemHook {
-  performUpdate?(serializer: Serializer, instance: Model): Promise<unknown>
 }

@@ -4,11 +4,8 @@ import type { Model } from 'objection'
 import { ROW_VERSION } from '../../caching/cache-response.js'
 import { begin, waitingFor } from '../../kernel/begun-work.js'
 import { described } from '../../kernel/declarations.js'
-import { byExactKey } from '../../models/exact-key.js'
-import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { deleteOne, namesRow, severalRows } from '../../queryset/one-row.js'
-import { ownRow } from '../../queryset/own-row.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import { markBuiltIn } from '../built-in.js'
@@ -16,7 +13,7 @@ import type { GenericView } from '../generic-view.js'
 import { declaredInput } from '../input-class.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { readNewVersion } from '../steps/concurrency.js'
-import { asRead, markDeleted, markOf, takeMark } from '../steps/delete-softly.js'
+import { deleteAsRead, markDeleted, markOf, takeMark } from '../steps/delete-softly.js'
 import { refuseKept } from '../steps/hold-objects.js'
 import { loadShown, represent, representFound } from '../steps/represent.js'
 import { deleteByStatement } from '../steps/write-by-statement.js'
@@ -26,7 +23,7 @@ import type { ViewConstructor } from './mixin.js'
 function deleteRow({ plan }: GenericView, object: Model, knex: Queryable | undefined): Promise<unknown> {
   const isPlain = plan.writing.deleting.way === 'statement' && markOf(object) === undefined
   if (isPlain && knex && namesRow(object, plan.resource.model.model, knex)) return deleteOne(object, knex)
-  return byExactKey(object, () => asRead(ownRow(object, knex).delete() as unknown as AnyQueryBuilder, object))
+  return deleteAsRead(object, knex)
 }
 
 async function deleteObject(view: GenericView, object: Model): Promise<unknown> {
@@ -41,7 +38,7 @@ async function deleteObject(view: GenericView, object: Model): Promise<unknown> 
 
 /** Deletes the row, or marks it as deleted where the class says so. */
 async function destroyObject(view: GenericView, object: Model): Promise<unknown> {
-  const { deletion } = view.viewClass.softDelete === null ? {} : view.resource
+  const { deletion } = view.resource
   if (!deletion) return deleteObject(view, object)
   const deleted = await markDeleted(view, object, deletion)
   if (deleted === 0) await refuseKept(view, object, 'update')
@@ -63,7 +60,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
         await loadShown(this, [object])
         const shown = represent(this, object)
         await waitingFor(object, () => this.performDestroy(object))
-        if (this.viewClass.softDelete === null || this.resource.overrides.has('performDestroy')) return shown
+        if (!this.resource.deletion || this.resource.overrides.has('performDestroy')) return shown
         this.deletedRows = 'deleted'
         return representFound(this, (await this.getObject()) as Model)
       })

@@ -7,7 +7,7 @@ import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { writeJson } from '../../kernel/json-numerals.js'
 import { oncePer } from '../../kernel/once-per.js'
-import type { ListSource, RowCursor, Rows } from '../../pagination/list-source.js'
+import type { RowCursor, Rows } from '../../pagination/list-source.js'
 import { ServerCursorStore } from '../../pagination/server-cursor-store.js'
 import { flatRow, headerOf, valueCell } from '../../renderers/csv-renderer.js'
 import {
@@ -161,7 +161,7 @@ class ListStreams {
           slot,
           async () => ({ cursor: await source.open({ name: `koa_viewsets_${id}`, idleMilliseconds }), query: [] }),
           async ({ cursor }) => {
-            await this.#run({ view, renderer, source, cursor }, started)
+            await this.#run({ view, renderer, cursor }, started)
             return { result: undefined, ended: true }
           },
         )
@@ -220,7 +220,6 @@ class ListStreams {
 interface Stream {
   readonly view: GenericView
   readonly renderer: StreamingRenderer
-  readonly source: ListSource
   readonly cursor: RowCursor
 }
 

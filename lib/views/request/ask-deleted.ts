@@ -42,7 +42,7 @@ export async function askDeleted(view: GenericView): Promise<void> {
 
 /** The parameter by which some callers ask for deleted objects; none where nobody may. */
 export function deletedParameters(view: GenericViewClass, action: string): readonly ParameterDescription[] {
-  if (view.softDelete === null || !isRead(action) || !resourceOf(view).deletion?.permissions) return []
+  if (!isRead(action) || !resourceOf(view).deletion?.permissions) return []
   return [
     {
       name: PARAMETER,

@@ -7,15 +7,16 @@ import { oncePer, RecentMap } from '../../kernel/once-per.js'
 import { configOf, findsSameTables, isReadFrom, oncePerCatalogue } from '../../models/describe-model.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { scopeOf } from '../../postgres/scoped-knex.js'
-import { type ModelledView, modelsOf } from '../checks/models-of.js'
+import { modelsOf } from '../checks/models-of.js'
 import type { GenericView } from '../generic-view.js'
+import type { GenericViewClass } from '../generic-view-class.js'
 import type { View } from '../view.js'
 
 /** How many schemas are known to have the tables of a view. */
 const MOST_SCHEMAS = 10_000
 
 /** By the schema that requests choose, whether a database is known to have the tables of a view, or is being asked. */
-const tablesOf = oncePerCatalogue<ModelledView, (config: object) => RecentMap<Promise<boolean> | true>>(() =>
+const tablesOf = oncePerCatalogue<GenericViewClass, (config: object) => RecentMap<Promise<boolean> | true>>(() =>
   oncePer(() => new RecentMap(MOST_SCHEMAS)),
 )
 /** The schema of the database itself; no name has such a character. */
@@ -25,7 +26,7 @@ const OWN = '\0'
 export async function databaseOf(view: View, knex: Knex, scope: DatabaseScope): Promise<Knex> {
   const scoped = await knexInScope(view.ctx, knex, scope)
   const path = scopeOf(scoped)?.settings.searchPath
-  const { viewClass } = view as { readonly viewClass?: ModelledView }
+  const { viewClass } = view as { readonly viewClass?: GenericViewClass }
   if (path !== undefined && viewClass) await askTables(viewClass, scoped, path)
   else await checkDatabase(view, knex)
   return scoped
@@ -50,7 +51,7 @@ export function checkDatabase(view: View, knex: Knex): Promise<void> | undefined
  * @throws NotFound it has no tables of the view
  * @throws {ConfigurationError} they are others than those that `prepare()` read
  */
-async function askTables(view: ModelledView, knex: Queryable, path: string | undefined): Promise<void> {
+async function askTables(view: GenericViewClass, knex: Queryable, path: string | undefined): Promise<void> {
   const known = tablesOf(view)(configOf(knex))
   const schema = path ?? OWN
   const asked = known.get(schema) ?? findsSameTables(modelsOf(view), knex, path)

@@ -37,7 +37,7 @@ import { contextOf, type GenericView, knexOf } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import { writesUnseen } from '../writing-plan.js'
 import { checkRowWrite } from './check-row-write.js'
-import { asRead, markAllDeleted, markOf } from './delete-softly.js'
+import { deleteAsRead, markAllDeleted, markOf } from './delete-softly.js'
 import { holdObjects, refuseKept } from './hold-objects.js'
 import { lookupAny, lookupBy } from './read-object.js'
 import { ownClass } from './selection.js'
@@ -152,6 +152,12 @@ export async function saveEach(
   return serializer.obj
 }
 
+/** The hook of single objects, where the application has put its own there: lists are then written by it, one by one. */
+export function ownItemHook(view: GenericView, name: string): ((...given: unknown[]) => Promise<unknown>) | undefined {
+  const hook = (view as unknown as Readonly<Record<string, (...given: unknown[]) => Promise<unknown>>>)[name]
+  return hook && view.resource.overrides.has(name) ? hook.bind(view) : undefined
+}
+
 /** The keys of objects as the output shows them. */
 export function keysOf(view: GenericView, objects: readonly object[]): readonly unknown[] {
   const lookup = view.plan.resource.lookup
@@ -175,16 +181,14 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const [first] = objects
   if (!first) return
   const knex = view.trx ?? view.knex
-  const { deletion } = view.plan.viewClass.softDelete === null ? {} : view.plan.resource
+  const { deletion } = view.plan.resource
   if (deletion) {
     if (!(await markAllDeleted(view, objects, deletion))) await checkGone(view, objects, 'update')
     return
   }
   if (view.plan.writing.deleting.way === 'model' || objects.some((object) => markOf(object) !== undefined)) {
     for (const object of objects) {
-      const deleted: unknown = await byExactKey(object, () =>
-        asRead(ownRow(object, knex).delete() as unknown as AnyQueryBuilder, object),
-      )
+      const deleted = await deleteAsRead(object, knex)
       // one that is gone went with another, as a foreign key of the database says
       if (deleted === 0 && (await byExactKey(object, () => ownRow(object, knex).resultSize())) > 0) {
         await checkGone(view, [object], 'delete')

@@ -4,6 +4,7 @@ import { buildModel } from '../../models/build-model.js'
 import { byExactKey } from '../../models/exact-key.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
 import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { whereRows } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
@@ -62,6 +63,11 @@ export async function markAllDeleted(
   return typeof marked !== 'number' || marked >= objects.length
 }
 
+/** Deletes an object's row by the model's own `delete()`, narrowed to the version that was read. @returns what that returns */
+export function deleteAsRead(object: Model, knex: Queryable | undefined): Promise<unknown> {
+  return byExactKey(object, () => asRead(ownRow(object, knex).delete() as unknown as AnyQueryBuilder, object))
+}
+
 const MARKS = new WeakMap<object, string>()
 
 /** Remembers the version of the row that an object was read from, as `xmin` tells it. */
@@ -75,7 +81,7 @@ export function markOf(object: object): string | undefined {
 }
 
 /** The query of an object's row, narrowed to that version. */
-export function asRead<Query extends AnyQueryBuilder>(query: Query, object: object): Query {
+function asRead<Query extends AnyQueryBuilder>(query: Query, object: object): Query {
   const mark = markOf(object)
   return mark === undefined ? query : query.whereRaw('xmin::text = ?', [mark])
 }

@@ -4,9 +4,9 @@ import { withMethod } from '../../http/context.js'
 import { ApiError, MethodNotAllowed } from '../../kernel/errors.js'
 import { ALL_METHODS } from '../../kernel/methods.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
-import type { ActionPlan } from '../action-plan.js'
 import type { ActionMap } from '../actions.js'
 import { takesPart } from '../actions.js'
+import { isAggregating } from '../aggregates.js'
 import type { View } from '../view.js'
 import { patchedTypes } from '../view-handler.js'
 
@@ -36,14 +36,10 @@ export async function describeOptions(view: View): Promise<unknown> {
 async function permittedView({ ctx, plan }: View): Promise<View | undefined> {
   for (const method of TAKING) {
     const taking = plan.beside(method)
-    const asked = taking && open(taking, withMethod(ctx, method.toUpperCase()))
+    const asked = taking?.viewClass.open(withMethod(ctx, method.toUpperCase()), taking)
     if (asked && (await isPermitted(asked))) return asked
   }
   return undefined
-}
-
-function open(plan: ActionPlan, ctx: View['ctx']): View {
-  return plan.viewClass.open(ctx, plan)
 }
 
 async function isPermitted(view: View): Promise<boolean> {
@@ -56,15 +52,9 @@ async function isPermitted(view: View): Promise<boolean> {
   }
 }
 
-interface Declaring {
-  readonly aggregates?: Readonly<Record<string, unknown>>
-  readonly groupBy?: readonly string[]
-  readonly facets?: readonly string[]
-}
-
 /** The names that parameters take, by parameter; undefined for a path of neither aggregates nor facets. */
 function declaredNames(view: object, { get }: ActionMap): Readonly<Record<string, readonly string[]>> | undefined {
-  const { aggregates, groupBy = [], facets } = view as Declaring
-  if (get === 'aggregate' && aggregates) return { group_by: groupBy, aggregate: Object.keys(aggregates) }
-  return get === 'facets' && facets ? { facet: facets } : undefined
+  if (!isAggregating(view)) return undefined
+  if (get === 'aggregate') return { group_by: view.groupBy, aggregate: Object.keys(view.aggregates) }
+  return get === 'facets' ? { facet: view.facets } : undefined
 }

@@ -7,7 +7,6 @@ import { type AskedFigures, allFigures, readFacets, readFigures } from '../../ag
 import { guardOf, readConditions, subQueriesOf } from '../../filters/filter.js'
 import { checkSubQueries, SEVERAL } from '../../filters/sub-queries.js'
 import { qualifiedName, queryOf, withParameters } from '../../http/context.js'
-import { publicUrl } from '../../http/public-url.js'
 import { ServiceUnavailable, ValidationError } from '../../kernel/errors.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
 import { serializerPlan } from '../../serializers/plan.js'
@@ -16,6 +15,7 @@ import { contextOf, type GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { requireUser } from '../request/require-user.js'
 import { readGuarded } from './guarded-view.js'
+import { cutPage } from './read-list.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
 import { listQuery } from './visible-query.js'
 
@@ -44,13 +44,7 @@ async function cutGroups(view: AggregatingView, { paginator }: AggregateResource
   if (asked.figures.length === 0) return {}
   const list = groupsOf(view, asked)
   if (asked.groups === 0) return list.only()
-  if (paginator) {
-    const { ctx } = view
-    const params = (ctx['params'] ?? {}) as Record<string, string>
-    return paginator.paginate(list, { ctx, url: publicUrl(ctx), query: queryOf(ctx), params })
-  }
-  const rows = await list.read({ limit: Number.POSITIVE_INFINITY })
-  return rows.results(0, rows.length)
+  return cutPage(view, list, paginator)
 }
 
 function groupsOf(view: AggregatingView, asked: AskedFigures): FigureList {

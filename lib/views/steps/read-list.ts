@@ -20,10 +20,9 @@ import { ConfigurationError, NotFound, ValidationError } from '../../kernel/erro
 import { type ModelDescription, tellsApart } from '../../models/model-description.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
-import type { PageRequest } from '../../pagination/pagination.js'
+import type { BasePagination, PageRequest } from '../../pagination/pagination.js'
 import { toApiError } from '../../postgres/database-errors.js'
 import type { Bounds } from '../../postgres/guarded.js'
-import type { Queryable } from '../../postgres/pg-types.js'
 import { conditionKey } from '../../queryset/condition-key.js'
 import { copyOf, queryKey } from '../../queryset/query-key.js'
 import type { SqlPart } from '../../queryset/sql-part.js'
@@ -136,8 +135,9 @@ function checkOrdering({ resource: { filterSettings }, query }: Listing): void {
 }
 
 function readPage(listing: Listing, conditions: readonly FilterCondition[]): Promise<unknown> {
-  const isNested = listing.view.parents.length > 0
-  return isNested ? readNestedPage(listing, conditions) : cutPage(listing, listSource(listing, conditions))
+  const { view, resource } = listing
+  if (view.parents.length > 0) return readNestedPage(listing, conditions)
+  return cutPage(view, listSource(listing, conditions), resource.paginator)
 }
 
 async function readNestedPage(listing: Listing, conditions: readonly FilterCondition[]): Promise<unknown> {
@@ -147,7 +147,7 @@ async function readNestedPage(listing: Listing, conditions: readonly FilterCondi
   const source = new WatchedList(listSource(listing, conditions))
   let page: unknown
   try {
-    page = await cutPage(listing, source)
+    page = await cutPage(view, source, listing.resource.paginator)
   } catch (error) {
     // a key on the path that PostgreSQL refuses leads nowhere
     if (error instanceof NotFound || toApiError(error) instanceof ValidationError) await confirmParents(view)
@@ -158,30 +158,33 @@ async function readNestedPage(listing: Listing, conditions: readonly FilterCondi
   return page
 }
 
-async function cutPage({ view, resource, ctx, query }: Listing, source: ListSource): Promise<unknown> {
-  const { paginator, keepsConnections } = resource
-  if (!paginator) return readAll(source)
+/** The page of a list that the request asks for; all of it without a paginator. */
+export async function cutPage(
+  view: GenericView,
+  source: ListSource,
+  paginator: BasePagination | undefined,
+): Promise<unknown> {
+  if (!paginator) {
+    const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
+    return rows.results(0, rows.length)
+  }
+  const { ctx } = view
   const params = (ctx['params'] ?? {}) as Record<string, string>
-  const request: PageRequest = { ctx, url: publicUrl(ctx), query, params }
-  const asked = keepsConnections ? { resultsOnly: rendererOf(view).resultsOnly, ...request } : request
+  const request: PageRequest = { ctx, url: publicUrl(ctx), query: queryOf(ctx), params }
+  const asked = paginator.keepsConnections ? { resultsOnly: rendererOf(view).resultsOnly, ...request } : request
   const page: unknown = await paginator.paginate(source, asked)
   if (typeof page === 'object' && page !== null) return page
   throw new ConfigurationError(`${paginator.constructor.name}: paginate() returned ${String(page)}; return the page`)
 }
 
-async function readAll(source: ListSource): Promise<unknown> {
-  const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
-  return rows.results(0, rows.length)
-}
-
 /** The list to cut pages from: rows where the output needs no more, else instances. */
 function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: Tell): ListSource {
-  const { view, viewClass, resource, asks, own, shown, writesRows } = listing
+  const { view, viewClass, resource, asks, shown, writesRows } = listing
   const { model } = resource
   const description = {
     name: qualifiedName(view.ctx, view.plan.basename ?? viewClass.name),
     parameters: resource.parameterNames,
-    shown: shownColumns(own),
+    shown: shownColumns(listing.own),
     hidesKeys: resource.hidesKeys,
   }
   // of pages the whole request is bounded
@@ -204,7 +207,8 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
   const order = canOrderBy(query, model, wanted) ? wanted : []
   if (rows?.canRead(query)) {
     const varied = isVaried(asked)
-    const key = varied ? undefined : ownListKey(view, query, rows.knex)
+    const own = varied ? undefined : queryKey(query, model.model, rows.knex)
+    const key: ListKey | undefined = own && { expensive: false, ...own }
     const copy = (isMarked?: boolean) => copyOf(query, isMarked)
     return new RowList(rows, { description, order, key, varied, query: copy, bounds, once })
   }
@@ -217,12 +221,6 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
     load: (items, knex) => loadShown(view, items, knex),
     represent: (items: readonly Model[]) => represent(view, items, true),
   })
-}
-
-/** The key of a list that the application narrows; undefined where its SQL is known only once it is built. */
-function ownListKey(view: GenericView, query: AnyQueryBuilder, knex: Queryable): ListKey | undefined {
-  const key = queryKey(query, view.plan.resource.model.model, knex)
-  return key && { expensive: false, ...key }
 }
 
 /** True for a table whose rows are found by their keys, one each. */
