@@ -3,7 +3,7 @@
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import type { FieldOptions, FieldSchema } from './field.js'
-import { ClosedField, type ClosedOptions, optionError } from './options.js'
+import { ClosedField, type ClosedOptions, optionError, tooGreat, tooLittle } from './options.js'
 import { counted } from './string-field.js'
 
 /** A decimal number. `whole` has no leading zeros but a single `0`; `fraction` is as it was written. Zero is not negative. */
@@ -137,12 +137,8 @@ export class DecimalField<const Options extends DecimalFieldOptions = {}> extend
     if (typeof value === 'number' && significantDigits(decimal) > EXACT_DIGITS) {
       throw new ValidationError(`Send a number of more than ${EXACT_DIGITS} digits as a string.`)
     }
-    if (this.#least && compareDecimals(decimal, this.#least) < 0) {
-      throw new ValidationError(`Ensure this value is at least ${writeDecimal(this.#least)}.`)
-    }
-    if (this.#greatest && compareDecimals(decimal, this.#greatest) > 0) {
-      throw new ValidationError(`Ensure this value is at most ${writeDecimal(this.#greatest)}.`)
-    }
+    if (this.#least && compareDecimals(decimal, this.#least) < 0) throw tooLittle(writeDecimal(this.#least))
+    if (this.#greatest && compareDecimals(decimal, this.#greatest) > 0) throw tooGreat(writeDecimal(this.#greatest))
     return writeDecimal(decimal)
   }
 

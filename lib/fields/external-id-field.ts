@@ -17,8 +17,8 @@ export class ExternalIdField extends SerializerField<string> {
   /** The text itself: what it stands for is looked up together with whether it exists. @throws {ValidationError} */
   override toInternalValue(value: unknown): string {
     if (typeof value === 'string') return value
-    // the primary key of old is an id like any other that leads nowhere
-    if (typeof value === 'number' && !isRounded(value)) return String(value)
+    // the primary key of old is an id like any other that leads nowhere, unless JSON may have rounded it to another one
+    if (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))) return String(value)
     throw new ValidationError('Not a valid string.')
   }
 
@@ -32,8 +32,3 @@ export class ExternalIdField extends SerializerField<string> {
 }
 
 takesOptions(ExternalIdField, {})
-
-/** True for an integer that JSON may have rounded to another one. */
-function isRounded(value: number): boolean {
-  return Number.isInteger(value) && !Number.isSafeInteger(value)
-}

@@ -4,7 +4,7 @@ import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isExactDouble, isExactSingle } from './exact-float.js'
 import type { FieldOptions, FieldSchema } from './field.js'
-import { ClosedField, type ClosedOptions, checkRangeOptions, rangeSchema } from './options.js'
+import { ClosedField, type ClosedOptions, checkRangeOptions, rangeSchema, tooGreat, tooLittle } from './options.js'
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
@@ -47,12 +47,8 @@ export class FloatField<const Options extends FloatFieldOptions = {}> extends Cl
       throw new ValidationError('A valid number is required.')
     }
     if (single === true && !isExactSingle(value)) throw new ValidationError(INEXACT)
-    if (minValue !== undefined && value < minValue) {
-      throw new ValidationError(`Ensure this value is at least ${minValue}.`)
-    }
-    if (maxValue !== undefined && value > maxValue) {
-      throw new ValidationError(`Ensure this value is at most ${maxValue}.`)
-    }
+    if (minValue !== undefined && value < minValue) throw tooLittle(minValue)
+    if (maxValue !== undefined && value > maxValue) throw tooGreat(maxValue)
     return value
   }
 

@@ -2,7 +2,15 @@
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import type { FieldOptions, FieldSchema } from './field.js'
-import { ClosedField, type ClosedOptions, checkRangeOptions, optionError, rangeSchema } from './options.js'
+import {
+  ClosedField,
+  type ClosedOptions,
+  checkRangeOptions,
+  optionError,
+  rangeSchema,
+  tooGreat,
+  tooLittle,
+} from './options.js'
 
 /** A whole number in digits. */
 const DIGITS = /^-?\d+$/
@@ -54,8 +62,8 @@ export class IntegerField<const Options extends IntegerFieldOptions = {}> extend
 
   override toInternalValue(value: unknown): number {
     if (typeof value !== 'number' || !Number.isInteger(value)) throw new ValidationError('A valid integer is required.')
-    if (value < this.#least) throw new ValidationError(`Ensure this value is at least ${this.#least}.`)
-    if (value > this.#greatest) throw new ValidationError(`Ensure this value is at most ${this.#greatest}.`)
+    if (value < this.#least) throw tooLittle(this.#least)
+    if (value > this.#greatest) throw tooGreat(this.#greatest)
     return value
   }
 
@@ -126,7 +134,7 @@ export class BigIntegerField<const Options extends BigIntegerFieldOptions = {}> 
     }
     if (typeof value !== 'string' || !DIGITS.test(value)) throw new ValidationError('A valid integer is required.')
     const digits = value.replace(LEADING_ZEROS, '$1')
-    if (digits.length > INT8_LENGTH) throw digits.startsWith('-') ? this.#tooLittle() : this.#tooGreat()
+    if (digits.length > INT8_LENGTH) throw digits.startsWith('-') ? tooLittle(this.#least) : tooGreat(this.#greatest)
     const integer = BigInt(digits)
     this.#checkRange(integer)
     return exactInteger(String(integer))
@@ -149,16 +157,8 @@ export class BigIntegerField<const Options extends BigIntegerFieldOptions = {}> 
   }
 
   #checkRange(value: number | bigint): void {
-    if (value < this.#least) throw this.#tooLittle()
-    if (value > this.#greatest) throw this.#tooGreat()
-  }
-
-  #tooLittle(): ValidationError {
-    return new ValidationError(`Ensure this value is at least ${this.#least}.`)
-  }
-
-  #tooGreat(): ValidationError {
-    return new ValidationError(`Ensure this value is at most ${this.#greatest}.`)
+    if (value < this.#least) throw tooLittle(this.#least)
+    if (value > this.#greatest) throw tooGreat(this.#greatest)
   }
 
   #bound(name: string, value: number | string): bigint {

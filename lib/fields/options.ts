@@ -53,6 +53,16 @@ export function checkRangeOptions(field: object, options: { minValue?: number; m
   if (minValue > maxValue) throw optionError(field, `minValue ${minValue} is greater than maxValue ${maxValue}`)
 }
 
+/** The refusal of a value below the least one. */
+export function tooLittle(least: number | bigint | string): ValidationError {
+  return new ValidationError(`Ensure this value is at least ${least}.`)
+}
+
+/** The refusal of a value above the greatest one. */
+export function tooGreat(greatest: number | bigint | string): ValidationError {
+  return new ValidationError(`Ensure this value is at most ${greatest}.`)
+}
+
 /** The least and the greatest value of a field; strings of digits where a number has not enough of them. */
 export interface Bounds {
   readonly minValue?: number | string

@@ -6,7 +6,7 @@ import { isInfinite, readDate, readDateTime, writeDateTime } from './date-time-t
 import { compareDecimals, DecimalField, readDecimal } from './decimal-field.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { BigIntegerField, IntegerField } from './integer-fields.js'
-import { checkLengthOptions, MOST_ITEMS } from './options.js'
+import { checkLengthOptions, MOST_ITEMS, tooGreat } from './options.js'
 import { counted, StringField } from './string-field.js'
 
 export interface RangeFieldOptions extends FieldOptions {
@@ -125,7 +125,7 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
       if (text === undefined) throw this.#refusal()
       // PostgreSQL would count on to the next one
       if ((bracket === '(' || bracket === ']') && text === String(greatest)) {
-        throw new ValidationError(`Ensure this value is at most ${BigInt(text) - 1n}.`)
+        throw tooGreat(BigInt(text) - 1n)
       }
       return text
     })

@@ -244,14 +244,13 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   /** A fresh query over the objects that may be chosen. */
   protected query(context: SerializerContext): AnyQueryBuilder {
     const { queryset } = this.options
-    if (queryset === undefined) {
-      throw new ConfigurationError(`${this.constructor.name}: set option queryset, or make the field read-only`)
-    }
-    const knex = context.knex
+    if (queryset === undefined) throw withoutQueryset(this)
+    const { knex } = context
     if (isModelClass(queryset)) return queryset.query(knex)
     const query = queryset(context)
     if (!isModelQuery(query)) throw notAQuery(this)
-    return knex && !hasTransaction(query) ? query.transacting(knex as never) : query
+    const own = query.knex() as Queryable | undefined
+    return knex && !own?.isTransaction ? query.transacting(knex as never) : query
   }
 
   /**
@@ -282,9 +281,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
 
   #keyField(context: SerializerContext): SerializerField {
     const model = this.relatedModel(context)
-    if (!model) {
-      throw new ConfigurationError(`${this.constructor.name}: set option queryset, or make the field read-only`)
-    }
+    if (!model) throw withoutQueryset(this)
     return this.keyFieldOf(model)
   }
 
@@ -337,12 +334,12 @@ function withoutRequest(queryset: (context: SerializerContext) => AnyQueryBuilde
   }
 }
 
+function withoutQueryset(field: object): ConfigurationError {
+  return new ConfigurationError(`${field.constructor.name}: set option queryset, or make the field read-only`)
+}
+
 function notAQuery(field: object): ConfigurationError {
   return new ConfigurationError(
     `${field.constructor.name}: the function of option queryset must return a query; do not make it async`,
   )
-}
-
-function hasTransaction(query: AnyQueryBuilder): boolean {
-  return (query.knex() as { isTransaction?: boolean } | undefined)?.isTransaction === true
 }
