@@ -25,19 +25,17 @@ function namesOf(serializer: SerializerClass, around = ''): string[] {
   })
 }
 
-/** The names of writable fields that take objects, or lists of them. */
+/** The names of writable fields that take objects, or lists of them: nested serializers, and objects of a schema of another library. */
 function objectsOf(serializer: SerializerClass): string[] {
-  return writableFields(serializer).flatMap(([name, field]) => (takesObjects(field) ? [name] : []))
+  return writableFields(serializer).flatMap(([name, field]) => {
+    const isObject = field instanceof NestedSerializer || [field.options.schema?.type].flat().includes('object')
+    return isObject ? [name] : []
+  })
 }
 
 function writableFields(serializer: SerializerClass): readonly (readonly [string, SerializerField])[] {
   const readOnly = new Set(serializer.readOnlyFieldNames())
   return [...declaredFieldsOf(serializer)].filter(([name, field]) => !(field.readOnly || readOnly.has(name)))
-}
-
-/** A nested serializer, or what a schema of another library describes as an object. */
-function takesObjects(field: SerializerField): boolean {
-  return field instanceof NestedSerializer || [field.options.schema?.type].flat().includes('object')
 }
 
 function sizesOf(serializer: SerializerClass): number[] {

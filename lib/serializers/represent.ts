@@ -158,13 +158,10 @@ function readPath(serializer: AnySerializer, bound: BoundField, object: object):
     const owner: object = value
     const text = numeralAt(owner, Array.isArray(owner) ? Number(step) : step)
     value = text === undefined ? read(owner, step) : new Numeral(text)
-    if (value === undefined && hasRelation(owner, step)) throw notLoaded(serializer, bound, path(bound, index))
+    if (value === undefined && hasRelation(owner, step))
+      throw notLoaded(serializer, bound, bound.source.slice(0, index + 1).join('.'))
   }
   return value
-}
-
-function path({ source }: BoundField, last: number): string {
-  return source.slice(0, last + 1).join('.')
 }
 
 /** True for a model instance with a relation of this name. */

@@ -38,21 +38,15 @@ export function withRivals(fields: readonly BoundField[]): BoundField[] {
 /** The pairs among fields that a client may write. */
 export function rivalsOf(writable: readonly BoundField[]): Rivals[] {
   const given = writable.filter(({ field }) => !(field instanceof HiddenField))
-  return given.flatMap((one, index) =>
-    given.slice(index + 1).flatMap((other) => {
-      if (!isSameTarget(one, other)) return []
-      // objects last: their keys are compared with those of the others
-      return one.input === 'objects' ? [{ one: other, other: one }] : [{ one, other }]
-    }),
-  )
+  return given.flatMap((one, index) => {
+    const target = targetOf(one)
+    const others = target === undefined ? [] : given.slice(index + 1).filter((other) => targetOf(other) === target)
+    // objects last: their keys are compared with those of the others
+    return others.map((other) => (one.input === 'objects' ? { one: other, other: one } : { one, other }))
+  })
 }
 
-/** A foreign key of several columns may share one of them, and is none. */
-function isSameTarget(one: BoundField, other: BoundField): boolean {
-  const [target, otherTarget] = [targetOf(one), targetOf(other)]
-  return target !== undefined && target === otherTarget
-}
-
+/** What a field writes. A foreign key of several columns may share one of them with another, and is none. */
 function targetOf({ input, column, relation }: BoundField): string | undefined {
   if (column) return `column ${column.property}`
   return relation && input !== 'value' ? `relation ${relation.name}` : undefined

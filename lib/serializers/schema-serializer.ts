@@ -6,13 +6,13 @@ import { FloatField } from '../fields/float-field.js'
 import { JSONField } from '../fields/json-field.js'
 import { formValues } from '../fields/json-text.js'
 import { described } from '../kernel/declarations.js'
-import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { askSchema, jsonSchemaOf, type StandardSchema, toGivenErrors } from '../kernel/standard-schema.js'
 import type { DeclaredFields, SerializerClass } from './contract.js'
 import { tooManyObjects } from './count-nested.js'
 import { markInline } from './schema-name.js'
-import { Serializer, type ValidityOptions } from './serializer.js'
+import { Serializer, type Validity } from './serializer.js'
 
 /**
  * Takes what a schema takes: the whole body, of any shape, and nothing of it is looked at before but how many objects it
@@ -23,39 +23,21 @@ import { Serializer, type ValidityOptions } from './serializer.js'
  */
 export class SchemaSerializer extends Serializer {
   static readonly schema: StandardSchema | null = null
-  #result: { readonly value: unknown; readonly errors: ErrorMessages | undefined } | undefined
 
   /** @internal What the schema says of the input's members, for OPTIONS and forms. */
   static override get declaredFields(): DeclaredFields {
     return this.schema ? fieldsOf(this.schema) : {}
   }
 
-  override async isValid({ raiseException = false }: ValidityOptions = {}): Promise<boolean> {
-    this.#result ??= await this.#ask()
-    const { errors } = this.#result
-    if (errors && raiseException) throw new ValidationError(errors)
-    return errors === undefined
-  }
-
-  override get validatedData(): unknown {
-    if (!this.#result || this.#result.errors) {
-      throw new Error(`${this.constructor.name}: validatedData needs an isValid() that was true; await it first`)
-    }
-    return this.#result.value
-  }
-
-  override get errors(): ErrorMessages {
-    return this.#result?.errors ?? {}
-  }
-
-  async #ask() {
+  /** @internal */
+  override async checkInput(): Promise<Validity> {
     const schema = (this.constructor as typeof SchemaSerializer).schema as StandardSchema
     const input = this.textual ? fromForm(describedBy(schema), this.inputData) : this.inputData
     const tooMany = tooManyObjects(this, input)
-    if (tooMany) return { value: undefined, errors: tooMany }
+    if (tooMany) return { valid: false, value: undefined, errors: tooMany }
     const result = await askSchema(schema, input)
-    if (!result.issues) return { value: result.value, errors: undefined }
-    return { value: undefined, errors: new ValidationError(toGivenErrors(result.issues)).errors }
+    if (!result.issues) return { valid: true, value: result.value, errors: {} }
+    return { valid: false, value: undefined, errors: new ValidationError(toGivenErrors(result.issues)).errors }
   }
 }
 

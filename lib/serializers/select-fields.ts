@@ -122,18 +122,15 @@ function expandField(
   const nested = declared instanceof NestedSerializer ? declared : field instanceof NestedSerializer ? field : undefined
   const own = expandedBy(declared) ?? nested?.serializerClass
   if (!own || !(relation || field instanceof NestedSerializer)) {
+    const fix = didYouMean(head, serializerPlan(serializer).model?.relations.keys() ?? [])
     throw new ConfigurationError(
-      `expandable names "${head}", which is no relation of ${serializer.name}'s model${didYouMean(head, relationNames(serializer)) || '; correct the name, or add the relation'}`,
+      `expandable names "${head}", which is no relation of ${serializer.name}'s model${fix || '; correct the name, or add the relation'}`,
     )
   }
   const inner = new Set([...expand].filter((name) => headOf(name) === head && name !== head).map(tailOf))
   const shown = selectFields(own, insideOf(expandable, head), { fields: undefined, expand: inner })
   if (nested) return new NestedSerializer(shown, { ...(nested.options as object), readOnly: true })
   return new NestedSerializer(shown, { readOnly: true, many: relation?.single === false })
-}
-
-function relationNames(serializer: SerializerClass): readonly string[] {
-  return [...(serializerPlan(serializer).model?.relations.keys() ?? [])]
 }
 
 /** True when a name of `expandable` leads somewhere from this serializer. */

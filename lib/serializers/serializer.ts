@@ -37,7 +37,7 @@ export interface ValidityOptions {
 type SeesFields = { readonly seenClass?: (serializer: SerializerClass) => SerializerClass } | undefined
 
 /** What validation came to. */
-interface Validity {
+export interface Validity {
   readonly valid: boolean
   readonly value: unknown
   readonly errors: ErrorMessages
@@ -150,7 +150,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
    */
   async isValid(options: ValidityOptions = {}): Promise<boolean> {
     const { trustKeys = false, raiseException } = options
-    this.#outcome ??= await this.#validate({ trustKeys })
+    this.#outcome ??= await this.checkInput({ trustKeys })
     const { valid, errors } = this.#outcome
     if (!valid && raiseException) throw new ValidationError(errors)
     return valid
@@ -281,7 +281,8 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   /** @internal Loads what nested data is checked against: the objects that it would change. */
   async loadTargets(): Promise<void> {}
 
-  async #validate(scope: ValidationScope): Promise<Validity> {
+  /** @internal */
+  async checkInput(scope: ValidationScope): Promise<Validity> {
     const { inputData } = this
     const tooMany = this.plan.nesting.length > 0 ? tooManyNested(this, inputData, this.many) : undefined
     if (tooMany) return { valid: false, value: undefined, errors: tooMany }

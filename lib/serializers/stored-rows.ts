@@ -5,7 +5,7 @@
 
 import type { TakenWrites } from '../models/catalogue.js'
 import { describeModel } from '../models/describe-model.js'
-import type { ModelDescription, RelationDescription } from '../models/model-description.js'
+import type { ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { SerializerClass, SerializerPlan } from './contract.js'
@@ -81,7 +81,11 @@ function* reasonsOfKeys({ model, writable }: SerializerPlan, { writes }: Pick<Wr
 function* reasonsOfNested(plan: SerializerPlan, tables: Set<ModelDescription>): Generator<string> {
   for (const { field, relation } of plan.nesting) {
     if (!relation) continue
-    yield* reasonsOfLinks(relation, tables)
+    if (relation.through) {
+      const links = describeModel(relation.through.model)
+      tables.add(links)
+      yield* reasonsOfTable(links)
+    }
     if (!(field instanceof NestedSerializer)) continue
     const overridden = overrideOf(field.serializerClass, ['create', 'update'])
     if (overridden !== null) yield overridden
@@ -94,13 +98,6 @@ function* reasonsOfNested(plan: SerializerPlan, tables: Set<ModelDescription>): 
     yield* reasonsOfKeys(inner, { writes: 'update' })
     yield* reasonsOfNested(inner, tables)
   }
-}
-
-function* reasonsOfLinks({ through }: RelationDescription, tables: Set<ModelDescription>): Generator<string> {
-  if (!through) return
-  const links = describeModel(through.model)
-  tables.add(links)
-  yield* reasonsOfTable(links)
 }
 
 function* reasonsOfTable({ model, isIndirect, hasHeirs, triggers }: ModelDescription): Generator<string> {

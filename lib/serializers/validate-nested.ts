@@ -5,7 +5,7 @@ import { parseLookup, parseValue } from '../fields/object-key.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { namedTwice, noObject } from '../kernel/messages.js'
-import { isRecord } from '../kernel/records.js'
+import { isRecord, ownMember } from '../kernel/records.js'
 import type { Column } from '../models/model-description.js'
 import { deletionOf } from '../models/soft-deletes.js'
 import { valuesOf } from '../queryset/key-rows.js'
@@ -189,11 +189,8 @@ function givenKey(child: AnySerializer, fields: readonly KeyField[], input: unkn
 /** Undefined for what is no key. */
 function givenValue({ context }: AnySerializer, { name, column, ids }: KeyField, input: object): unknown {
   const given = (input as Record<string, unknown>)[name]
-  return ids ? ids.decode(given, context) : readKey(column, given)
-}
-
-/** A key as the column holds it; numbers may come as strings, as in forms. */
-function readKey(column: Column, given: unknown): unknown {
+  if (ids) return ids.decode(given, context)
+  // numbers may come as strings, as in forms
   if (typeof given === 'string') return parseLookup(column, given)
   return typeof given === 'number' ? parseValue(column, given) : undefined
 }
@@ -256,7 +253,7 @@ async function foreignKeys(
       const { input, current } = candidate
       // a key that begins with the surrounding object's can be that of no other's
       if (item.current === undefined || (!current && keys.areOwned) || errors.has(candidate)) continue
-      const given = isGivenIn(input, key.name) ? input[key.name] : undefined
+      const given = isRecord(input) ? ownMember(input, key.name) : undefined
       if (given === null || given === undefined) continue
       const value = current && givenValue(child, key, input as object)
       if (value === undefined) errors.set(candidate, { [key.name]: [noObject(given)] })
@@ -274,10 +271,6 @@ async function foreignKeys(
     }
   }
   return errors
-}
-
-function isGivenIn(input: unknown, name: string): input is Record<string, unknown> {
-  return typeof input === 'object' && input !== null && Object.hasOwn(input, name)
 }
 
 type KeyField = BoundField & { readonly column: Column }

@@ -62,18 +62,15 @@ export function checkOwners(view: GenericViewClass): void {
   const description = describeModel(view.modelClass())
   const { columns, relations, model } = description
   for (const permission of policiesOf(view).permissions.flatMap(partsOf)) {
-    if (!(permission instanceof ObjectPermission) || !isOwn(permission)) continue
+    if (!(permission instanceof ObjectPermission)) continue
+    // an application's own looks at objects as it likes
+    if (permission.hasObjectPermission !== ObjectPermission.prototype.hasObjectPermission) continue
     const { ownerField } = permission
     if (columns.has(ownerField) || relations.has(ownerField) || hasAttribute(description, ownerField)) continue
     throw new ConfigurationError(
       `${view.name}: ObjectPermission asks for the ownerField "${ownerField}", which ${modelName(model)} does not have; name the property that holds the owner's id`,
     )
   }
-}
-
-/** True where objects are asked as the package has it. */
-function isOwn(permission: ObjectPermission): boolean {
-  return permission.hasObjectPermission === ObjectPermission.prototype.hasObjectPermission
 }
 
 /** A permission, or those that it is made of. */
