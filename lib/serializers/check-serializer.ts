@@ -11,7 +11,7 @@ import { declaredFieldsOf } from './declared-fields.js'
 import { methodOf } from './hooks.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { SerializerMethodField } from './serializer-method-field.js'
-import { shownBy } from './shown-by.js'
+import { serializerIn, shownBy } from './shown-by.js'
 
 /** Checks a serializer class and those nested in it, each once. @throws {ConfigurationError} naming class, attribute and fix */
 export function checkSerializer(serializer: SerializerClass, seen = new Set<SerializerClass>()): void {
@@ -20,7 +20,7 @@ export function checkSerializer(serializer: SerializerClass, seen = new Set<Seri
   nameAnonymous(serializer)
   checkDeclaredFields(serializer)
   for (const field of declaredFieldsOf(serializer).values()) {
-    const nested = field instanceof NestedSerializer ? (field.serializerClass as SerializerClass) : shownBy(field)
+    const nested = serializerIn(field)
     if (nested) checkSerializer(nested, seen)
   }
   serializer.checkFields()

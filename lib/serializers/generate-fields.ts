@@ -55,14 +55,11 @@ export interface FieldsSource extends ModelSource {
   readonly declared: ReadonlyMap<string, SerializerField>
 }
 
-/** Fields by name, in the order in which they are shown. */
-export type GeneratedFields = Map<string, SerializerField>
-
 /** All fields, generated and declared. @throws {ConfigurationError} a name is no field of the model */
 export function generateFields(
   serializer: FieldsDeclaration,
   { model, declared, nest }: FieldsSource,
-): GeneratedFields {
+): Map<string, SerializerField> {
   const fields = new Map<string, SerializerField>()
   for (const name of listedNames(serializer, model)) {
     fields.set(name, declared.get(name) ?? checkedField(serializer, { model, nest }, name))

@@ -16,6 +16,11 @@ export function shownBy(field: SerializerField): SerializerClass | undefined {
   return field instanceof RelatedField ? (field.options.shownBy as SerializerClass | undefined) : undefined
 }
 
+/** The serializer of the objects that a declared field takes or shows; undefined where it has none. */
+export function serializerIn(field: SerializerField): SerializerClass | undefined {
+  return field instanceof NestedSerializer ? (field as NestedSerializer).serializerClass : shownBy(field)
+}
+
 /** What shows the objects of a field; undefined where it shows keys. */
 export const shownFieldOf: (field: SerializerField) => NestedSerializer | undefined = oncePer((field) => {
   const serializer = shownBy(field)

@@ -5,7 +5,6 @@ import { hyphenate, snakeCase } from '../kernel/naming.js'
 import { oncePer } from '../kernel/once-per.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { schemaOf } from '../serializers/schema-serializer.js'
 
 /** What a rule may be asked about an object. */
 export type ObjectRule = 'read' | 'update' | 'delete'
@@ -83,13 +82,6 @@ function describe(action: string, settings: ActionSettings): ActionDescription {
 export interface AnswerSchema {
   readonly schema: StandardSchema
   readonly isList: boolean
-}
-
-/** What an action answers by its `output`; undefined where that is a serializer class, or missing. */
-export function answerSchemaOf(view: ActionClass, action: string): AnswerSchema | undefined {
-  const { outputSerializer, outputsList = false } = actionsOf(view).get(action) ?? {}
-  const schema = outputSerializer && schemaOf(outputSerializer)
-  return schema && { schema, isList: outputsList }
 }
 
 const variantsOf = oncePer<ActionClass, Map<string, ActionClass>>(() => new Map())

@@ -14,7 +14,8 @@ import type { RowPlan } from '../rows/row-shape.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { type ActionClass, type AnswerSchema, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
+import { schemaOf } from '../serializers/schema-serializer.js'
+import { type ActionClass, type AnswerSchema, actionClass, actionsOf } from './action-options.js'
 import { type ActionMap, actionNamed, changesObject, takesMany } from './actions.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
 import { declaredInput } from './input-class.js'
@@ -104,11 +105,17 @@ export class ActionPlan {
     this.rules = rules
     this.policies = permissions ? { ...own, permissions } : own
     this.formats = new Set(own.renderers.map(({ format }) => format))
-    const { inputSerializer, querySerializer, outputSerializer } = actionsOf(view).get(action) ?? {}
+    const {
+      inputSerializer,
+      querySerializer,
+      outputSerializer,
+      outputsList = false,
+    } = actionsOf(view).get(action) ?? {}
+    const answers = outputSerializer && schemaOf(outputSerializer)
     this.inputSerializer = inputSerializer
     this.querySerializer = querySerializer
     this.outputSerializer = outputSerializer && isOf(view, outputSerializer) ? outputSerializer : undefined
-    this.answerSchema = answerSchemaOf(view, action)
+    this.answerSchema = answers && { schema: answers, isList: outputsList }
     this.resource = isGeneric(view) ? resourceOf(view) : undefined
     this.isStrict =
       isGeneric(view) &&

@@ -223,7 +223,7 @@ export function showsObject(name: string): boolean {
 }
 
 /** True for an action that writes and shows what it has written: a client may prefer that it does not. */
-export function showsWritten(name: string, { destroy }: { readonly destroy?: number } = {}): boolean {
+export function showsWritten(name: string, { destroy }: { readonly destroy?: number }): boolean {
   const action = byName.get(name)
   if (name === 'destroy') return destroy === 200
   return action?.writes !== undefined && !(action.shows === 'nothing' && OF_ONE.has(action.path))
@@ -248,12 +248,9 @@ export function takesWholeObjects(name: string): boolean {
 
 /**
  * The methods of a path in the order in which `Allow` lists them (wire format, section 6).
- * @param options.describes the path takes OPTIONS
+ * @param describes the path takes OPTIONS
  */
-export function allowedMethods(
-  actions: ActionMap,
-  { describes = true }: { readonly describes?: boolean } = {},
-): readonly string[] {
+export function allowedMethods(actions: ActionMap, describes: boolean): readonly string[] {
   const mapped = new Set(Object.keys(actions).map((method) => method.toUpperCase()))
   if (mapped.has('GET')) mapped.add('HEAD')
   if (describes) mapped.add('OPTIONS')

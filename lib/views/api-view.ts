@@ -208,7 +208,7 @@ export class APIView {
 
   /** The methods this path takes. */
   get allowed(): readonly string[] {
-    return allowedMethods(this.actionMap, { describes: this.policies.metadata !== undefined })
+    return allowedMethods(this.actionMap, this.policies.metadata !== undefined)
   }
 
   /** Whether the request, where it writes, runs in one transaction. */

@@ -46,7 +46,7 @@ function hasMethod({ prototype }: HandledClass, name: string): boolean {
 export function methodsTaken(view: HandledClass, actions: ActionMap): readonly string[] {
   const [first] = Object.values(actions)
   const describing = first === undefined ? view : actionClass(view, first)
-  return allowedMethods(actions, { describes: describing.metadataClass !== null })
+  return allowedMethods(actions, describing.metadataClass !== null)
 }
 
 /** The media types of the bodies that PATCH reads on a path (RFC 5789, section 3.1). */

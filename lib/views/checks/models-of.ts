@@ -13,9 +13,8 @@ import type { RuleSet } from '../../rules/rule-set.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { declaredFieldsOf } from '../../serializers/declared-fields.js'
 import type { ModelSerializer } from '../../serializers/model-serializer.js'
-import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { expandedBy } from '../../serializers/select-fields.js'
-import { shownBy } from '../../serializers/shown-by.js'
+import { serializerIn } from '../../serializers/shown-by.js'
 import { type ActionClass, actionsOf } from '../action-options.js'
 import { aggregatedNames } from '../aggregates.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -105,7 +104,7 @@ function collectModels(serializer: SerializerClass, models: Set<ModelClass>, see
     }
   }
   for (const field of declaredFieldsOf(serializer).values()) {
-    const nested = field instanceof NestedSerializer ? field.serializerClass : shownBy(field)
+    const nested = serializerIn(field)
     if (nested) collectModels(nested, models, seen)
     const related = field instanceof RelatedField ? field.relatedModel() : undefined
     if (related) models.add(related)

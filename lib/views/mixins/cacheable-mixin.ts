@@ -1,9 +1,29 @@
 /** Validators and `Cache-Control` for lists and objects. */
+import { type CachePolicy, cachePolicy } from '../../caching/cache-policy.js'
 import { cacheResponse, ROW_VERSION } from '../../caching/cache-response.js'
 import { described, exclusiveTo } from '../../kernel/declarations.js'
+import { oncePer } from '../../kernel/once-per.js'
 import { isRead } from '../actions.js'
-import { type Cacheable, policyOf } from '../cacheable.js'
 import type { ViewConstructor } from './mixin.js'
+
+/** What the mixin adds to a class. */
+export interface Cacheable {
+  readonly name: string
+  readonly cacheMaxAge: number
+  readonly cachePrivate: boolean
+  readonly cacheNoCache: boolean
+}
+
+/** True for a view class with the mixin. */
+export function isCacheable(view: object): view is Cacheable {
+  return 'cachePrivate' in view && 'cacheMaxAge' in view && 'cacheNoCache' in view
+}
+
+/** How the answers of a class may be kept; settled once. @throws {ConfigurationError} */
+export const policyOf = oncePer(
+  (view: Cacheable): CachePolicy =>
+    cachePolicy(view.name, { maxAge: view.cacheMaxAge, private: view.cachePrivate, noCache: view.cacheNoCache }),
+)
 
 const KINDS = { cacheMaxAge: 'count', cachePrivate: 'boolean', cacheNoCache: 'boolean' } as const
 exclusiveTo('CacheableMixin', 'view', KINDS)

@@ -35,15 +35,7 @@ const KINDS = {
 } as const
 exclusiveTo('StreamMixin', 'view', KINDS)
 
-const streamsOf = oncePer(
-  ({ maxStreamsPerUser, maxStreamIdleSeconds, maxStreamSeconds, streamRows }: StreamingView) =>
-    new ListStreams({
-      maxPerUser: maxStreamsPerUser,
-      maxIdleSeconds: maxStreamIdleSeconds,
-      maxLifetimeSeconds: maxStreamSeconds,
-      rows: streamRows,
-    }),
-)
+const streamsOf = oncePer((view: StreamingView) => new ListStreams(view))
 
 /**
  * Lets `list` answer some formats with the whole list, filtered and ordered as ever, whatever its pages: rows are written
@@ -102,17 +94,6 @@ export function streamedFormats(view: object): readonly string[] {
   return 'streamFormats' in view ? (view as StreamingView).streamFormats : []
 }
 
-interface StreamLimits {
-  /** Streams that one user, or one address, may have open. */
-  readonly maxPerUser: number
-  /** A stream ends when its client has not taken a portion of rows in this time. */
-  readonly maxIdleSeconds: number
-  /** A stream ends after this many seconds, whatever happens. */
-  readonly maxLifetimeSeconds: number
-  /** Rows read at a time. */
-  readonly rows: number
-}
-
 /** PostgreSQL ends the transaction by itself a little later than we do. */
 const BACKSTOP_MILLISECONDS = 10_000
 /** Bytes that wait for a client that reads slowly. */
@@ -120,18 +101,18 @@ const WAITING_BYTES = 64 * 1024
 
 /** The streams of one view class in this process. Each has a server cursor's slot: those of all views share one cap. */
 class ListStreams {
-  readonly #limits: StreamLimits
+  readonly #limits: StreamingView
   readonly #store: ServerCursorStore
   /** What ends each stream. */
   readonly #open = new Set<() => void>()
 
-  constructor(limits: StreamLimits) {
+  constructor(limits: StreamingView) {
     this.#limits = limits
     this.#store = new ServerCursorStore({
-      maxPerUser: limits.maxPerUser,
+      maxPerUser: limits.maxStreamsPerUser,
       maxTotal: undefined,
-      idleMilliseconds: limits.maxIdleSeconds * 1000,
-      lifetimeMilliseconds: limits.maxLifetimeSeconds * 1000,
+      idleMilliseconds: limits.maxStreamIdleSeconds * 1000,
+      lifetimeMilliseconds: limits.maxStreamSeconds * 1000,
       now: () => performance.now(),
     })
   }
@@ -154,7 +135,7 @@ class ListStreams {
     }
     const id = randomBytes(16).toString('hex')
     const slot = { owner: callerParts(callerOf(ctx)).join(':'), id, pool: source.pool }
-    const idleMilliseconds = this.#limits.maxIdleSeconds * 1000 + BACKSTOP_MILLISECONDS
+    const idleMilliseconds = this.#limits.maxStreamIdleSeconds * 1000 + BACKSTOP_MILLISECONDS
     await new Promise<void>((started, failed) => {
       this.#store
         .open(
@@ -178,7 +159,7 @@ class ListStreams {
   /** Lasts as long as the stream does. */
   async #run({ view, renderer, cursor }: Stream, started: () => void): Promise<void> {
     const { ctx } = view
-    const { rows: size, maxIdleSeconds, maxLifetimeSeconds } = this.#limits
+    const { streamRows: size, maxStreamIdleSeconds, maxStreamSeconds } = this.#limits
     let body: Readable | undefined
     // a client that is gone, or too slow, ends the response; what PostgreSQL does for it is stopped
     const end = () => {
@@ -187,7 +168,7 @@ class ListStreams {
       ctx.res.destroy()
     }
     let watch: NodeJS.Timeout | undefined
-    const lifetime = setTimeout(end, maxLifetimeSeconds * 1000).unref()
+    const lifetime = setTimeout(end, maxStreamSeconds * 1000).unref()
     const stop = whenResponseEnds(ctx, end)
     this.#open.add(end)
     try {
@@ -195,7 +176,7 @@ class ListStreams {
       const fetch = async () => {
         clearTimeout(watch)
         const rows = await cursor.fetch(size)
-        watch = setTimeout(end, maxIdleSeconds * 1000).unref()
+        watch = setTimeout(end, maxStreamIdleSeconds * 1000).unref()
         return rows
       }
       const texts = write(view, renderer, await fetch(), { size, fetch, close: () => cursor.close() })

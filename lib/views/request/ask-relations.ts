@@ -10,7 +10,6 @@ import { checkPermissions } from '../../permissions/check-permissions.js'
 import type { GenericView } from '../generic-view.js'
 import type { RelatedViewSet } from '../related-view-set.js'
 import { countedRelations } from '../steps/count-related.js'
-import { selectionOf } from '../steps/selection.js'
 import { listOf, openList } from './related-list.js'
 import { requireUser } from './require-user.js'
 
@@ -33,7 +32,5 @@ function askedRelations(view: GenericView): ReadonlySet<FilterRelation> {
   const { filterSettings } = view.asked
   const query = queryOf(view.ctx)
   const filtered = filterSettings.backends.flatMap((backend) => backend.askedRelations(query, filterSettings))
-  return new Set([...filtered, ...countedRelations(view, selectionOf(view)?.expand ?? NONE)])
+  return new Set([...filtered, ...countedRelations(view)])
 }
-
-const NONE: ReadonlySet<string> = new Set()

@@ -10,6 +10,7 @@ import { schemaOf } from '../../queryset/schema-of.js'
 import type { CountSql } from '../../rows/list-sql.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
 import type { GenericView } from '../generic-view.js'
+import { selectionOf } from './selection.js'
 
 /** Counts what the caller would be shown: the objects of the view sets in `filterRelations`, else all of a relation. */
 export function counterOf(view: GenericView, parent: AnyQueryBuilder): Counter {
@@ -46,9 +47,9 @@ function toCount(
 }
 
 /** The view sets that show the objects which a request has counted. */
-export function countedRelations(view: GenericView, expand: ReadonlySet<string>): readonly FilterRelation[] {
+export function countedRelations(view: GenericView): readonly FilterRelation[] {
   const { expandable } = view.plan.viewClass
-  return [...expand].flatMap((name) => {
+  return [...(selectionOf(view)?.expand ?? [])].flatMap((name) => {
     const counted = expandable[name]
     if (!isRelatedCount(counted)) return []
     return relationAt(view.asked.filterSettings, [...name.split('.').slice(0, -1), counted.path]) ?? []
