@@ -142,6 +142,11 @@ export function copyTexts(from: object, to: object): void {
   if (values) ownValues.set(to, new Map([...(ownValues.get(to) ?? []), ...values]))
 }
 
+/** The exact values that an object has of some columns. */
+export function exactValues(object: object, columns: readonly Column[]): readonly unknown[] {
+  return columns.map(({ property }) => exactAt(object, property))
+}
+
 /** The parsers for one statement, which remember the texts of what those of the application make. */
 export class RememberingTypes implements TypeParsers {
   readonly #own: TypeParsers

@@ -2,7 +2,7 @@
 
 import type { Model } from 'objection'
 import { describeModel } from '../models/describe-model.js'
-import { exactAt } from '../models/exact-types.js'
+import { exactValues } from '../models/exact-types.js'
 import { type Column, keyColumns } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { SqlPart } from './sql-part.js'
@@ -66,7 +66,7 @@ export function whereRows<Query extends AnyQueryBuilder>(query: Query, rows: rea
 /** The primary keys of rows, and their columns. */
 export function keysOfRows(model: ModelClass, rows: readonly object[]): RowKeys {
   const columns = keyColumns(describeModel(model))
-  return { columns, keys: rows.map((row) => columns.map(({ property }) => exactAt(row, property))) }
+  return { columns, keys: rows.map((row) => exactValues(row, columns)) }
 }
 
 export interface RowKeys {

@@ -3,7 +3,8 @@ import { waitingFor } from '../../kernel/begun-work.js'
 import { described } from '../../kernel/declarations.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf, ownItemHook } from '../steps/bulk-objects.js'
+import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, keysOf, ownItemHook } from '../steps/bulk-objects.js'
+import { deleteObjects } from '../steps/delete-objects.js'
 import type { ViewConstructor } from './mixin.js'
 
 /**

@@ -4,46 +4,15 @@ import type { Model } from 'objection'
 import { ROW_VERSION } from '../../caching/cache-response.js'
 import { begin, waitingFor } from '../../kernel/begun-work.js'
 import { described } from '../../kernel/declarations.js'
-import type { Queryable } from '../../postgres/pg-types.js'
-import { deleteOne, namesRow, severalRows } from '../../queryset/one-row.js'
-import { serializerPlan } from '../../serializers/plan.js'
-import { dropUploads } from '../../serializers/store-uploads.js'
 import { markBuiltIn } from '../built-in.js'
-import type { GenericView } from '../generic-view.js'
-import { declaredInput } from '../input-class.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { readNewVersion } from '../steps/concurrency.js'
-import { deleteAsRead, markDeleted, markOf, takeMark } from '../steps/delete-softly.js'
+import { deleteObject, destroyObject } from '../steps/delete-objects.js'
+import { takeMark } from '../steps/delete-softly.js'
 import { refuseKept } from '../steps/hold-objects.js'
 import { loadShown, represent, representFound } from '../steps/represent.js'
 import { deleteByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
-
-/** @returns how many rows were deleted, or what the model's own hooks make of it */
-function deleteRow({ plan }: GenericView, object: Model, knex: Queryable | undefined): Promise<unknown> {
-  const isPlain = plan.writing.deleting.way === 'statement' && markOf(object) === undefined
-  if (isPlain && knex && namesRow(object, plan.resource.model.model, knex)) return deleteOne(object, knex)
-  return deleteAsRead(object, knex)
-}
-
-async function deleteObject(view: GenericView, object: Model): Promise<unknown> {
-  const knex = view.trx ?? view.knex
-  const deleted: unknown = await deleteRow(view, object, knex)
-  if (typeof deleted === 'number' && deleted > 1) throw severalRows(view.plan.resource.model.model)
-  if (deleted === 0) await refuseKept(view, object, 'delete')
-  const taking = declaredInput(view.viewClass)
-  if (taking) dropUploads(serializerPlan(taking), [object], knex)
-  return deleted
-}
-
-/** Deletes the row, or marks it as deleted where the class says so. */
-async function destroyObject(view: GenericView, object: Model): Promise<unknown> {
-  const { deletion } = view.resource
-  if (!deletion) return deleteObject(view, object)
-  const deleted = await markDeleted(view, object, deletion)
-  if (deleted === 0) await refuseKept(view, object, 'update')
-  return deleted
-}
 
 /** Adds `destroy`: 204, no body; and with `softDelete` also `restoreDeleted` and `purgeDeleted`, for whom that permits them. */
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {

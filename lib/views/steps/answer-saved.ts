@@ -2,7 +2,7 @@
 import type { KeyValues } from '../../fields/object-key.js'
 import { waitingFor } from '../../kernel/begun-work.js'
 import { objectsIn } from '../../kernel/records.js'
-import { exactAt } from '../../models/exact-types.js'
+import { exactValues } from '../../models/exact-types.js'
 import { isRowOf } from '../../models/objection.js'
 import { quoteIdentifier, toReference } from '../../models/table-reference.js'
 import { readingError } from '../../postgres/database-errors.js'
@@ -124,7 +124,7 @@ export async function readSavedRows(
   const { lookup, versionTerms, model } = view.plan.resource
   const objects = [saved].flat() as readonly object[]
   if (objects.length === 0 || !objects.every((object) => isRowOf(model.model, object))) return undefined
-  const keys = objects.map((object) => lookup.columns.map(({ property }) => exactAt(object, property)))
+  const keys = objects.map((object) => exactValues(object, lookup.columns))
   if (keys.flat().some((value) => value === null || value === undefined)) return undefined
   try {
     if (Array.isArray(saved)) return await readList(view, access, keys)

@@ -5,43 +5,25 @@ import type { KeyValues, ObjectKey } from '../../fields/object-key.js'
 import { RelatedField } from '../../fields/related-field.js'
 import type { IDContext } from '../../ids/codec.js'
 import { waitingFor } from '../../kernel/begun-work.js'
-import {
-  ApiError,
-  BadRequest,
-  type ErrorMessages,
-  NotFound,
-  PermissionDenied,
-  ValidationError,
-} from '../../kernel/errors.js'
+import { ApiError, BadRequest, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { namedTwice, noObject } from '../../kernel/messages.js'
 import { isRecord, ownMember } from '../../kernel/records.js'
-import { describeModel } from '../../models/describe-model.js'
-import { byExactKey } from '../../models/exact-key.js'
-import { exactAt, standardValue } from '../../models/exact-types.js'
-import type { Column } from '../../models/model-description.js'
-import { mayKeep } from '../../models/model-traits.js'
-import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
+import { exactValues, standardValue } from '../../models/exact-types.js'
 import { readingError } from '../../postgres/database-errors.js'
 import { spelling } from '../../queryset/key-rows.js'
-import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { namesOfKeys } from '../../queryset/same-keys.js'
-import { whereRows } from '../../queryset/where-keys.js'
 import type { BoundField } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { prefixErrors } from '../../serializers/prefix-errors.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { dropUploads } from '../../serializers/store-uploads.js'
 import { writeLogOf } from '../../serializers/write-log.js'
 import { contextOf, type GenericView, knexOf } from '../generic-view.js'
-import { inputClassOf } from '../input-class.js'
 import { writesUnseen } from '../writing-plan.js'
 import { checkRowWrite } from './check-row-write.js'
-import { deleteAsRead, markAllDeleted, markOf } from './delete-softly.js'
-import { holdObjects, refuseKept } from './hold-objects.js'
-import { lookupAny, lookupBy } from './read-object.js'
+import { holdObjects } from './hold-objects.js'
+import { lookupAny } from './read-object.js'
 import { ownClass } from './selection.js'
-import { visibleQuery } from './visible-query.js'
 
 /**
  * The list that the request sends.
@@ -106,7 +88,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
   const usable = keys.flatMap((key) => (key ? [key.values] : []))
   const distinct = new Map(usable.map((values) => [spelling(values, columns), values]))
   const found = await findObjects(view, [...distinct.values()])
-  const held = found.map((object) => heldValues(columns, object))
+  const held = found.map((object) => exactValues(object, columns))
   const keyNamesOf = await namesOfKeys(columns, [...held, ...usable], knexOf(view))
   const byKey = new Map(found.map((object, index) => [keyNamesOf[index], object]))
   const seen = new Set<unknown>()
@@ -172,57 +154,7 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
   })
 }
 
-/**
- * Deletes objects by one statement, or one by one where the model has hooks for each; their uploads go with them.
- * @throws PermissionDenied a policy, a trigger or a rule of the database keeps one of them, where it is still to be seen
- * @throws NotFound one of them is gone
- */
-export async function deleteObjects(view: GenericView, objects: readonly Model[]): Promise<void> {
-  const [first] = objects
-  if (!first) return
-  const knex = view.trx ?? view.knex
-  const { deletion } = view.plan.resource
-  if (deletion) {
-    if (!(await markAllDeleted(view, objects, deletion))) await checkGone(view, objects, 'update')
-    return
-  }
-  if (view.plan.writing.deleting.way === 'model' || objects.some((object) => markOf(object) !== undefined)) {
-    for (const object of objects) {
-      const deleted = await deleteAsRead(object, knex)
-      // one that is gone went with another, as a foreign key of the database says
-      if (deleted === 0 && (await byExactKey(object, () => ownRow(object, knex).resultSize())) > 0) {
-        await checkGone(view, [object], 'delete')
-      }
-    }
-  } else {
-    const deleted: unknown = await whereRows(ownRows(modelOf(first), knex).delete() as AnyQueryBuilder, objects)
-    if (typeof deleted === 'number' && deleted < objects.length) await checkGone(view, objects, 'delete')
-  }
-  dropUploads(serializerPlan(inputClassOf(view)), objects, knex)
-}
-
-/**
- * What a trigger or a rule marks in place of its deletion is deleted, once nobody sees it.
- * @throws PermissionDenied, NotFound, Conflict
- */
-async function checkGone(view: GenericView, objects: readonly Model[], event: 'update' | 'delete'): Promise<void> {
-  const [object] = objects as [Model]
-  if (markOf(object) !== undefined) {
-    await refuseKept(view, object, event, lookupBy(view, heldValues(view.plan.resource.lookup.columns, object)))
-    return
-  }
-  const model = describeModel(modelOf(object))
-  const isKept = mayKeep(model, event)
-  const asks = isKept || model.secured
-  if (asks && (await whereRows(visibleQuery(view), objects).resultSize()) > 0) throw new PermissionDenied()
-  if (!isKept || event === 'update') throw new NotFound()
-}
-
 type Loose = Model & Record<string, unknown>
-
-function heldValues(columns: readonly Column[], object: object): KeyValues {
-  return columns.map(({ property }) => exactAt(object, property))
-}
 
 /** How an item names an object. */
 interface NamedKey {

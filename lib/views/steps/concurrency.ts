@@ -8,7 +8,7 @@ import { ApiError } from '../../kernel/errors.js'
 import { getSecretKey } from '../../kernel/settings.js'
 import { mac } from '../../kernel/signing.js'
 import { describeModel } from '../../models/describe-model.js'
-import { exactAt } from '../../models/exact-types.js'
+import { exactValues } from '../../models/exact-types.js'
 import { type Column, keyColumns } from '../../models/model-description.js'
 import { nativeSql } from '../../postgres/pg-types.js'
 import { type RawRow, runStatement, statementOf } from '../../postgres/run-statement.js'
@@ -97,7 +97,7 @@ export async function readNewVersion(view: GenericView, object: unknown): Promis
   }
   const description = describeModel(view.plan.viewClass.modelClass())
   const key = keyColumns(description)
-  const values = key.map(({ property }) => exactAt(object, property))
+  const values = exactValues(object, key)
   if (key.length < description.primaryKey.length || values.includes(undefined)) return
   ROW_VERSION.set(view.ctx, await readVersion(view, key, values))
 }
