@@ -5,15 +5,16 @@ import type { Model } from 'objection'
 import { type ApiError, NotFound, PermissionDenied, ValidationError } from '../kernel/errors.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
-import { exactAt, exactTypes, keepJsonTexts, RememberingTypes } from '../models/exact-types.js'
+import { exactAt, RememberingTypes } from '../models/exact-types.js'
 import { showKept } from '../models/kept-values.js'
 import { type Column, keyColumns } from '../models/model-description.js'
 import { mayKeep, traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
-import { readsRawRows, runStatement } from '../postgres/run-statement.js'
+import { readsRawRows, runAsPg } from '../postgres/run-statement.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
+import { instancesOf } from '../queryset/one-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { AnySerializer } from './contract.js'
 import { areSeen } from './lock-rows.js'
@@ -194,10 +195,9 @@ async function updatePart(
     table: 'v',
     names,
   })
-  const shown = [...columns.values()]
   const same = keys.map(() => 't.?? = ??').join(' and ')
   // a mapper of knex may write another name for one that nobody writes
-  const returned = shown.map(({ nativeName }) => `t.${escaped(quoteIdentifier(nativeName))}`).join(', ')
+  const returned = [...columns.values()].map(({ nativeName }) => `t.${escaped(quoteIdentifier(nativeName))}`).join(', ')
   const sql =
     `update ?? as t set ${sets.map((set) => set.sql).join(', ')} from ${source.sql} ` +
     `where ${same} returning ??, ${returned}`
@@ -211,23 +211,15 @@ async function updatePart(
     ] as never),
   )
   const types = new RememberingTypes(knex)
-  const parsers = shown.map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
-  const found = await runStatement(knex, { text, name: undefined }, values)
-  const stored = found.map(([place, ...row]) => {
-    const cells = row.map((cell, index) => (cell === null ? null : parsers[index]?.(cell)))
-    const after = Object.fromEntries(shown.map(({ column }, index) => [column, cells[index]]))
-    return { change: changes[Number(place) - 1] as RowChange, after }
+  const { rows: found, fields } = await runAsPg(knex, text, values, types)
+  // as the mapper writes it
+  const place = fields[0]?.name as string
+  const rows = found.map((answer) => {
+    const { [place]: _, ...row } = answer
+    return row
   })
-  const rows = stored.map(({ after }) => after)
-  const remember = types.of(
-    model,
-    rows,
-    shown.map(({ nativeName: name, oid = 0 }) => ({ name, dataTypeID: oid })),
-  )
-  keepJsonTexts(model, rows, exactTypes(knex))
-  const objects = rows.map((row) => model.fromDatabaseJson(row))
-  remember?.(objects)
-  return stored.map(({ change }, index) => [change, objects[index] as Model] as const)
+  const objects = instancesOf(model, { rows, fields, types }, knex)
+  return objects.map((object, index) => [changes[Number(found[index]?.[place]) - 1] as RowChange, object] as const)
 }
 
 /** A column that says whether a row changes another. */
