@@ -14,8 +14,7 @@ import { type BoundField, type FieldsDescription, SEEN, type SerializerClass } f
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { schemaNameOf } from '../serializers/schema-name.js'
-import type { Serializer } from '../serializers/serializer.js'
-import { writesByPlan } from '../serializers/writes-by-plan.js'
+import { type Serializer, writesByPlan } from '../serializers/serializer.js'
 
 /** Which fields are recorded. */
 export interface RecordedChoice {

@@ -4,7 +4,7 @@ import { uploadField } from '../fields/file-upload-field.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { overrideOf } from '../serializers/model-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { writesByPlan } from '../serializers/writes-by-plan.js'
+import { writesByPlan } from '../serializers/serializer.js'
 import { decideRows } from './row-plan.js'
 
 /** Methods that an application may put in the place of ours. */

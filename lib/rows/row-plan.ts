@@ -14,7 +14,7 @@ import type { BoundField, RelationGraph, SerializerClass } from '../serializers/
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { loadedAs, needsObject } from '../serializers/relation-graph.js'
-import { writesByPlan } from '../serializers/writes-by-plan.js'
+import { writesByPlan } from '../serializers/serializer.js'
 import { cellKind, idKind, isOurs } from './cell-kinds.js'
 import { Collector, checkRows, NeedsInstances } from './row-collector.js'
 import type { InnerList, RowMember, RowObject, RowPlan } from './row-shape.js'

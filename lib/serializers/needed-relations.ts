@@ -7,7 +7,7 @@ import type { BoundField, RelationGraph, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { loadedAs } from './relation-graph.js'
-import { writesByPlan } from './writes-by-plan.js'
+import { writesByPlan } from './serializer.js'
 
 /**
  * Picks the relations that some fields may need of those that a serializer loads for all its fields: methods and getters see the

@@ -12,8 +12,7 @@ import { CountField, isRelatedCount, type RelatedCount } from './count-field.js'
 import { neededRelations } from './needed-relations.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
-import type { Serializer } from './serializer.js'
-import { writesByPlan } from './writes-by-plan.js'
+import { type Serializer, writesByPlan } from './serializer.js'
 
 /**
  * Related objects that a client may ask for, by the relation's name, and the serializers that show them, or by any name their

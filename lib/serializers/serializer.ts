@@ -319,6 +319,22 @@ insteadOf(Serializer, {
   listSerializerClass: 'override createMany() and updateMany()',
 })
 
+/** True when neither `toRepresentation` nor `data` is the application's own. */
+export function writesByPlan(prototype: object): boolean {
+  return (
+    prototype instanceof Serializer &&
+    prototype.toRepresentation === Serializer.prototype.toRepresentation &&
+    ownerOfData(prototype) === Serializer.prototype
+  )
+}
+
+/** The prototype that has the getter `data`. */
+function ownerOfData(prototype: object | null): object | null {
+  let owner = prototype
+  while (owner && !Object.hasOwn(owner, 'data')) owner = Object.getPrototypeOf(owner) as object | null
+  return owner
+}
+
 function validityOfOne(outcomes: readonly Outcome[]): Validity {
   const { value, errors } = outcomes[0] as Outcome
   return { valid: errors === undefined, value, errors: errors ?? {} }

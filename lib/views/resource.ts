@@ -1,13 +1,14 @@
 /** What a generic view class needs to answer requests, decided once: a request only reads it. */
 
 import { CompositeKey, compositeKey } from '../fields/composite-key.js'
-import type { ObjectKey } from '../fields/object-key.js'
+import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterSettings, isDescribed } from '../filters/filter.js'
 import { OUR_FILTERS } from '../filters/our-filters.js'
 import { declaredTerm, resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
 import { withoutPrefix } from '../filters/search-filter.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { decided, oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -24,7 +25,6 @@ import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
 import { actionNamed, insertsRows, sampleOf, takesMany } from './actions.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
-import { findLookup } from './object-lookup.js'
 import { CHOOSING, Overrides, type WritingAction } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
 import { RelatedViewSet } from './related-view-set.js'
@@ -330,6 +330,23 @@ export class Resource {
   get #sample(): object {
     return sampleOf(this.view)
   }
+}
+
+/** The key that objects are looked up by. @throws {ConfigurationError} the model has no column of that name */
+function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey {
+  const { columns, primaryKey, prepared } = model
+  // `id` is the primary key, whatever its columns are called, unless a column of that name tells objects apart
+  const own = columns.get('id')
+  const isOther = own !== undefined && (own.unique || (!prepared && primaryKey.length < 2))
+  const properties = view.lookupField === 'id' && !isOther && primaryKey.length > 0 ? primaryKey : [view.lookupField]
+  const parts = properties.map((property) => {
+    const part = objectKey(model.model, property)
+    if (part) return part
+    throw new ConfigurationError(
+      `${view.name}: lookupField "${property}" is no column of ${modelName(model.model)}${didYouMean(property, columns.keys())}`,
+    )
+  })
+  return parts.length === 1 ? (parts[0] as ObjectKey) : new CompositeKey(parts)
 }
 
 /** The resource of a view class, the same for as long as the catalogue is. @throws {ConfigurationError} */
