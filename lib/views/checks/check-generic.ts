@@ -85,9 +85,9 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
 /** Checks what the catalogue says: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
 export async function prepareGeneric(view: CheckedClass, knex: Queryable | undefined): Promise<void> {
   for (const model of modelsOf(view)) externalIds(model)?.check()
-  await checkDatabases(view)
   checkModels(view)
   prepareSerializers(view)
+  await checkDatabases(view)
   for (const [where, serializer] of serializersOf(view))
     checkColumnNames(where, serializerPlan(serializer), view.modelClass())
   const description = describeModel(view.modelClass())

@@ -22,7 +22,17 @@ import { reachedViewSets } from '../related-view-set.js'
 
 /** The models of the view, of its serializers and its actions', and those related to them. */
 export function modelsOf(view: GenericViewClass): ModelClass[] {
-  const models = new Set([...readModelsOf(view), ...modelsOfSerializers(serializersOfActions(view))])
+  const models = new Set<ModelClass>()
+  if (view.model || view.queryset) {
+    models.add(view.modelClass())
+    for (const model of modelsOnPaths(view.modelClass(), pathsOf(view))) models.add(model)
+  }
+  const own = [view.serializerClass, view.inputSerializerClass, ...Object.values(view.expandable).map(expandedBy)]
+  for (const model of modelsOfSerializers([...own, ...serializersOfActions(view)])) models.add(model)
+  for (const related of reachedViewSets(view)) {
+    models.add(related.modelClass())
+    for (const model of modelsOnPaths(related.modelClass(), related.filtersetFields)) models.add(model)
+  }
   for (const model of [...models]) {
     for (const related of relatedModels(model)) models.add(related)
     // lists of keys write rows of join tables
@@ -31,27 +41,10 @@ export function modelsOf(view: GenericViewClass): ModelClass[] {
   return [...models]
 }
 
-/** The models whose rows the view itself reads, by its serializers, filters, orders and groups. */
-export function readModelsOf(view: GenericViewClass): ReadonlySet<ModelClass> {
-  const models = new Set<ModelClass>()
-  if (view.model || view.queryset) {
-    models.add(view.modelClass())
-    const orders = [...view.orderingFields, ...view.ordering].map((term) => parseOrderTerm(term).property)
-    const names = [
-      ...view.filtersetFields,
-      ...view.searchFields.map(withoutPrefix),
-      ...orders,
-      ...aggregatedNames(view),
-    ]
-    for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
-  }
-  const own = [view.serializerClass, view.inputSerializerClass, ...Object.values(view.expandable).map(expandedBy)]
-  for (const model of modelsOfSerializers(own)) models.add(model)
-  for (const related of reachedViewSets(view)) {
-    models.add(related.modelClass())
-    for (const model of modelsOnPaths(related.modelClass(), related.filtersetFields)) models.add(model)
-  }
-  return models
+/** The paths over relations that filters, orders and groups may name. */
+export function pathsOf(view: GenericViewClass): readonly string[] {
+  const orders = [...view.orderingFields, ...view.ordering].map((term) => parseOrderTerm(term).property)
+  return [...view.filtersetFields, ...view.searchFields.map(withoutPrefix), ...orders, ...aggregatedNames(view)]
 }
 
 /** The models of serializers, and of what is nested in them. */
@@ -111,7 +104,6 @@ function collectModels(serializer: SerializerClass, models: Set<ModelClass>, see
   }
 }
 
-/** The models that its relations lead to. */
-export function relatedModels(model: ModelClass): ModelClass[] {
+function relatedModels(model: ModelClass): ModelClass[] {
   return Object.values(model.getRelations()).map((relation) => relation.relatedModelClass)
 }
