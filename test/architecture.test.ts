@@ -118,7 +118,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/filters/lookups-of.ts': [1, 'takes parts of a time; it reads no table'],
   'lib/filters/modifier-filter.ts': [1, 'looks whether a modifier can be called; it is not sent'],
   'lib/filters/step.ts': [1, 'rows on the way of a path: those that are seen'],
-  'lib/queryset/one-row.ts': [8, 'one row by its key: with what narrows the table, or found before'],
+  'lib/queryset/one-row.ts': [6, 'one row by its key: with what narrows the table, or found before'],
   'lib/queryset/own-condition.ts': [1, 'the beginning of a query, to cut it off; it is not sent'],
   'lib/queryset/own-row.ts': [2, 'rows that were found before, by their keys'],
   'lib/queryset/reads-whole-rows.ts': [1, 'compares a query with one of the whole table; it is not sent'],
@@ -128,7 +128,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/rows/row-sql.ts': [8, 'the rows of a page that was found, by their keys'],
   'lib/rows/sql-parts.ts': [1, 'what is joined to rows: those that are seen'],
   'lib/rows/write-sql.ts': [
-    12,
+    14,
     'writes; what they join is shown where nobody sees less of it (RowAccess.obstacleTo())',
   ],
   'lib/rows/row-update.ts': [

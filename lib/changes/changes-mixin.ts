@@ -2,6 +2,7 @@
 
 import { described, exclusiveTo } from '../kernel/declarations.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import type { RowWrite } from '../queryset/visible-rows.js'
 import type { StatementBeside } from '../rows/write-sql.js'
 import type { GenericPlan } from '../views/action-plan.js'
 import type { GenericView } from '../views/generic-view.js'
@@ -23,7 +24,7 @@ exclusiveTo('ChangesMixin', 'view', KINDS)
 /**
  * Records each change that requests to the view set make, in the transaction that makes it: objects that are created, changed,
  * deleted, restored and purged, one by one or in bulk, and those that are nested in them. What rolls back records nothing.
- * A plain create, PUT or PATCH is one statement still, which writes the record, too (`explain()`).
+ * A plain create, PUT, PATCH or DELETE is one statement still, which writes the record, too (`explain()`).
  * @see docs/reference/changes.md
  * @example
  * class BookViewSet extends ChangesMixin(ModelViewSet<Book>) {
@@ -51,7 +52,7 @@ export function ChangesMixin<Base extends ViewConstructor>(base: Base) {
     }
 
     /** @internal */
-    static recordBeside(view: GenericView, write: 'create' | 'update'): StatementBeside | undefined {
+    static recordBeside(view: GenericView, write: RowWrite): StatementBeside | undefined {
       return recordBeside(view, write)
     }
 

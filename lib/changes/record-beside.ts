@@ -9,6 +9,7 @@ import type { Column } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { SqlPart } from '../queryset/sql-part.js'
+import type { RowWrite } from '../queryset/visible-rows.js'
 import { objectText } from '../rows/json-text.js'
 import type { RowPlan } from '../rows/row-shape.js'
 import { LIST } from '../rows/sql-parts.js'
@@ -30,9 +31,12 @@ export function statementObstacle({ action, viewClass, rules, database }: Generi
   const model = viewClass.modelClass()
   const { primaryKey, columns } = describeModel(model)
   const [key = '', ...others] = primaryKey
-  const { shown } = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules).of(model, undefined) ?? {}
-  if (action === 'destroy') return 'its changes are recorded'
+  const { shown, nested = [] } =
+    recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules).of(model, undefined) ?? {}
   if (!WRITTEN_BESIDE.has(action)) return 'its changes are recorded, of each object'
+  // which a foreign key may delete with it
+  if (action === 'destroy' && nested.length > 0)
+    return 'its changes are recorded, and those of objects that are nested in it'
   if (database) return 'its changes are recorded, and its statements run as a role'
   if (!shown || !flatPlan(shown))
     return `its changes are recorded, which PostgreSQL cannot write of ${shown?.name ?? 'its objects'}`
@@ -41,10 +45,10 @@ export function statementObstacle({ action, viewClass, rules, database }: Generi
 }
 
 /** Actions whose one object one statement writes. */
-const WRITTEN_BESIDE: ReadonlySet<string> = new Set(['create', 'update', 'partialUpdate'])
+const WRITTEN_BESIDE: ReadonlySet<string> = new Set(['create', 'update', 'partialUpdate', 'destroy'])
 
 /** What records a row, as a part of the statement that writes it; undefined where that cannot. */
-export function recordBeside(view: GenericView, write: 'create' | 'update'): StatementBeside | undefined {
+export function recordBeside(view: GenericView, write: RowWrite): StatementBeside | undefined {
   const { ctx, plan, knex } = view
   const { viewClass, rules } = plan
   const way = write === 'create' ? plan.inserting : plan.writing
@@ -55,7 +59,7 @@ export function recordBeside(view: GenericView, write: 'create' | 'update'): Sta
   const table = tableIn(database)
   const { shape, columns, statement } = getOrInsert(statements(recording)[write], table, () => {
     const parts = partsOf(model, recording.of(model) as Recorded, table)
-    return { shape: `|${write} ${table}`, ...(write === 'create' ? insertBeside : updateBeside)(parts) }
+    return { shape: `|${write} ${table} ${++made}`, ...BESIDE[write](parts) }
   })
   const { caller, requestId } = originOf(ctx)
   const tell = hearerOf(database)
@@ -70,7 +74,10 @@ type Kept = Omit<StatementBeside, 'values'>
 const statements = oncePer((_recording: object) => ({
   create: new Map<string, Kept>(),
   update: new Map<string, Kept>(),
+  delete: new Map<string, Kept>(),
 }))
+/** Tells apart what two view sets record of one model. */
+let made = 0
 
 /** What statements are made of. */
 interface Parts {
@@ -116,6 +123,18 @@ function insertBeside({ table, columns, key, json }: Parts): Omit<Kept, 'shape'>
   }
 }
 
+function deleteBeside({ table, columns, deciding, key, json, was }: Parts): Omit<Kept, 'shape'> {
+  return {
+    columns: [...columns, ...deciding],
+    statement: ({ written }) => ({
+      sql:
+        `insert into ${table} (model, key, action, caller, request_id, before, was) ` +
+        `select ?, ${key.sql}, 'delete', ?, ?::uuid, (${json.sql})::json, ${was.sql} from ${written.sql} as ??`,
+      bindings: [null, ...key.bindings, null, null, ...json.bindings, ...was.bindings, ...written.bindings, LIST],
+    }),
+  }
+}
+
 function updateBeside({ table, columns, deciding, key, json, was }: Parts): Omit<Kept, 'shape'> {
   return {
     columns: [...columns, ...deciding],
@@ -132,3 +151,5 @@ function updateBeside({ table, columns, deciding, key, json, was }: Parts): Omit
     }),
   }
 }
+
+const BESIDE = { create: insertBeside, update: updateBeside, delete: deleteBeside } as const

@@ -6,9 +6,10 @@ import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { Recording } from '../postgres/recording-knex.js'
 import type { KeyedCondition } from '../queryset/condition-key.js'
-import { deleteNamed, deleteOne, updateOne } from '../queryset/one-row.js'
+import { deleteOne, updateOne } from '../queryset/one-row.js'
 import { askOnChange } from '../queryset/row-answers.js'
 import { insertMany, insertOne } from '../rows/inserter.js'
+import { deleteRow } from '../rows/row-delete.js'
 import { updateRow } from '../rows/row-update.js'
 import { askedOfChange } from '../serializers/check-written.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -18,6 +19,7 @@ import { isBuiltIn, overridden } from '../views/built-in.js'
 import { declaredInput } from '../views/input-class.js'
 import type { RowAnswer, WritingAction } from '../views/overrides.js'
 import { inViewTransaction } from '../views/request/in-view-transaction.js'
+import { recordedBeside } from '../views/request/log-writes.js'
 import { forcedValues } from '../views/request/parents.js'
 import { resourceOf } from '../views/resource.js'
 import { readSavedRows, savedRows } from '../views/steps/answer-saved.js'
@@ -146,7 +148,8 @@ export class WritingRoad extends RoadBook {
     const { lookup, model } = view.resource
     const named = new Map(lookup.columns.map(({ column }) => [column, 0]))
     if (isDeletion) {
-      await this.step('delete', () => deleteNamed(model.model, { named, where }, knex))
+      const beside = recordedBeside(view, 'delete')
+      await this.step('delete', () => deleteRow(model.model, { named, where, beside }, knex))
       this.subject.notes.push('a condition (If-Match), or no such row: the row is held first')
     } else {
       const access = openRows(view, view.action as RowAnswer)

@@ -12,14 +12,7 @@ import { copyTexts, exactTypes, keepJsonTexts, RememberingTypes } from '../model
 import { type Column, keyColumns } from '../models/model-description.js'
 import { type ModelClass, modelName, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
-import {
-  type PgAnswer,
-  type RawRow,
-  readsRawRows,
-  runAsPg,
-  runStatement,
-  statementOf,
-} from '../postgres/run-statement.js'
+import { type PgAnswer, type RawRow, readsRawRows, runAsPg } from '../postgres/run-statement.js'
 import type { KeyedCondition } from './condition-key.js'
 import { positionColumn } from './keyset.js'
 import { type AskedCondition, answerSql, askedOnChange, forgetAnswers, noteAnswer, noteTold } from './row-answers.js'
@@ -58,7 +51,7 @@ export async function holdOne(
 ): Promise<HeldRow | undefined> {
   const names = columns.map(({ column }) => column)
   const shape = `${lock}|${names.join()}|${terms.map(({ column }) => column).join()}|${where?.key.text}|${keyTexts(asked)}`
-  const text = kept(model, knex, where?.isVaried ? undefined : shape, () => {
+  const text = keptText(model, knex, where?.isVaried ? undefined : shape, () => {
     const selected = termsOf(
       terms.map((column) => positionColumn(column, column.column)),
       asked,
@@ -109,7 +102,7 @@ export async function updateOne(
   const besides = condition ? [condition] : []
   const columns = terms.map(({ column }) => column).join()
   const shape = condition?.isVaried ? undefined : `set|${names.join()}|${columns}|${keyTexts([...besides, ...asked])}`
-  const text = kept(model, knex, shape, () =>
+  const text = keptText(model, knex, shape, () =>
     joinSql([
       { sql: 'update ?? set ', bindings: [model.tableName] },
       joinSql(names.map(equal), ', '),
@@ -151,7 +144,7 @@ function keyTexts(asked: readonly KeyedCondition[]): string {
 /** Deletes the object's row. @returns how many were deleted */
 export async function deleteOne(object: Model, knex: Queryable): Promise<number> {
   const model = modelOf(object)
-  const text = kept(model, knex, 'delete', () =>
+  const text = keptText(model, knex, 'delete', () =>
     joinSql([{ sql: 'delete from ?? where ', bindings: [model.tableName] }, rowOf(keyOf(model))]),
   )
   const deleted = (await runAsPg(knex, text, keyValues(object), exactTypes(knex))).rowCount ?? 0
@@ -165,20 +158,6 @@ export interface NamedRow {
   readonly named: ReadonlyMap<string, unknown>
   /** What else holds of it. */
   readonly where: readonly KeyedCondition[]
-}
-
-/** Deletes a row. @returns false where there is none */
-export async function deleteNamed(model: ModelClass, { named, where }: NamedRow, knex: Queryable): Promise<boolean> {
-  const isVaried = where.some((one) => one.isVaried)
-  const text = kept(model, knex, isVaried ? undefined : `delete|${shapeOf({ named, where })}`, () =>
-    joinSql([
-      { sql: 'delete from ?? where ', bindings: [model.tableName] },
-      rowOf(named.keys(), where),
-      { sql: ' returning 1', bindings: [] },
-    ]),
-  )
-  const statement = isVaried ? { text, name: undefined } : statementOf(text)
-  return (await runStatement(knex, statement, boundOf({ named, where }))).length > 0
 }
 
 /** The error of a key that a view, or a table with heirs, has in several rows: what is written by it is taken back. */
@@ -271,7 +250,7 @@ interface KnexClient {
 const textsOf = oncePer<object, (model: ModelClass) => Map<string, string>>(() => oncePerCatalogue(() => new Map()))
 
 /** The text of a shape, with values in the order of their marks; without a shape it is not kept. */
-function kept(model: ModelClass, knex: Queryable, shape: string | undefined, make: () => SqlPart): string {
+export function keptText(model: ModelClass, knex: Queryable, shape: string | undefined, make: () => SqlPart): string {
   const { config } = knex.client as KnexClient
   const own = textsOf(config)(model)
   const known = shape === undefined ? undefined : own.get(shape)

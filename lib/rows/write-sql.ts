@@ -1,8 +1,9 @@
 /** The SQL of inserts and updates that return rows in their written form. */
 
 import type { Column, ModelDescription } from '../models/model-description.js'
+import type { ModelClass } from '../models/objection.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
-import { rowOf } from '../queryset/one-row.js'
+import { type NamedRow, rowOf } from '../queryset/one-row.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import type { RowPlan } from './row-shape.js'
@@ -67,6 +68,12 @@ export interface UpdateSelection extends Omit<WrittenRow, 'key'> {
   readonly where: readonly SqlPart[]
 }
 
+/** Which row to delete. */
+export interface RowDelete extends NamedRow {
+  /** What goes with the statement. */
+  readonly beside: StatementBeside | undefined
+}
+
 /** Rows that are no list: they have no order and no page. */
 const NO_LIST = { order: [], backwards: false, positions: undefined, limit: 1, offset: 0, counting: undefined }
 
@@ -94,6 +101,22 @@ export function compileUpdate(knex: Queryable, { values, named, where, ...row }:
     bindings: [tableName, ...[...values].flat(), ...condition.bindings],
   }
   return compileReturning(knex, update, { ...row, key: [] }, { before: stored })
+}
+
+/** The SQL that deletes a row, and returns something where there was one. */
+export function deleteSql({ tableName }: ModelClass, { named, where, beside }: RowDelete): SqlPart {
+  const read = (beside?.columns ?? []).map(({ column }, index) => [column, `b${index}`])
+  const deleted = joinSql([
+    { sql: 'delete from ?? where ', bindings: [tableName] },
+    rowOf(named.keys(), where),
+    { sql: ` returning ${read.map(() => '?? as ??').join(', ') || '1'}`, bindings: read.flat() },
+  ])
+  if (!beside) return deleted
+  const other = besideSql(beside, read.length)
+  return {
+    sql: `with ?? as (${deleted.sql})${other.sql} select 1 from ??`,
+    bindings: [WRITTEN, ...deleted.bindings, ...other.bindings, WRITTEN],
+  }
 }
 
 /** The row as it is, unless somebody holds it, or has changed it since the statement began. */

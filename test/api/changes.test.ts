@@ -40,7 +40,7 @@ import {
 import { rule } from '../../lib/rules/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { LIBRARY } from '../support/library.js'
 import { pagesReadBy } from '../support/pages-read.js'
 import { grantLogin, runsAsRole } from '../support/roles.js'
@@ -1003,6 +1003,79 @@ describe('what is deleted together with an object', () => {
       'delete books',
       'delete reviews',
     ])
+  })
+})
+
+describe('a row that one statement deletes', () => {
+  class Flat extends BookViewSet {
+    static override serializerClass: SerializerClass = FlatSerializer
+  }
+  class Titles extends Flat {
+    static override changes: Changes = { fields: ['id', 'title'] }
+  }
+  /** Holds the row first. */
+  class Held extends Flat {
+    override performDestroy(book: Book) {
+      return super.performDestroy(book)
+    }
+  }
+
+  const routes = { flat: Flat, titles: Titles, held: Held }
+
+  async function deleting() {
+    const api = new APIRouter()
+    for (const [prefix, view] of Object.entries(routes)) api.register(prefix, view, prefix)
+    await api.prepare()
+    const { send } = await serveApp(login, api.routes())
+    return async (prefix: string, title: string) => {
+      const [id] = await database.knex('books').insert({ title, price: '1.50', n: 3 }).returning('id')
+      const sent = await countQueries(database.knex, async () => {
+        expect((await send('DELETE', `/${prefix}/${id.id}`, undefined, { user: '7' })).status).toBe(204)
+        expect((await send('DELETE', `/${prefix}/${id.id}`)).status).toBe(404)
+      })
+      const [row] = await database.knex('koa_viewsets_changes').orderBy('id', 'desc').limit(1)
+      const { key, model, action: word, caller, before, after, was } = row
+      return {
+        key: Number(key) - id.id,
+        model,
+        word,
+        caller,
+        before: { ...before, id: 0 },
+        after,
+        was: { ...was, id: 0 },
+        sent,
+      }
+    }
+  }
+
+  it('is recorded as one that is held first, by each view set what it shows', async () => {
+    const remove = await deleting()
+    const { sent: one, ...flat } = await remove('flat', 'Emma "é"')
+    const { sent: many, ...held } = await remove('held', 'Emma "é"')
+    expect(flat).toEqual(held)
+    expect(flat).toMatchObject({
+      word: 'delete',
+      caller: '7',
+      before: { title: 'Emma "é"', price: '1.50' },
+      after: null,
+    })
+    expect([one.filter((text) => /delete from/i.test(text)).length, many.length > one.length]).toEqual([2, true])
+    expect((await remove('titles', 'Momo')).before).toEqual({ id: 0, title: 'Momo' })
+    expect((await remove('flat', 'Emil')).before).toEqual({ id: 0, title: 'Emil', price: '1.50', total: 0 })
+    expect(await database.knex('koa_viewsets_changes').count()).toEqual([{ count: '4' }])
+  })
+
+  it('is recorded as it was at the last, though others change it at the same time', async () => {
+    const { knex } = database
+    const { send } = await serveBooks(Flat)
+    await knex('books').insert({ id: 70, title: 'old' })
+    const other = await knex.transaction()
+    await other('books').where({ id: 70 }).update({ title: 'new' })
+    const answer = send('DELETE', '/books/70')
+    await somebodyWaits()
+    await other.commit()
+    expect((await answer).status).toBe(204)
+    expect((await recorded()).map(({ before }) => before.title)).toEqual(['new'])
   })
 })
 

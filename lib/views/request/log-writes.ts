@@ -2,6 +2,7 @@
 
 import { ConfigurationError } from '../../kernel/errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import type { RowWrite } from '../../queryset/visible-rows.js'
 import type { StatementBeside } from '../../rows/write-sql.js'
 import { logWrites, type WriteLog } from '../../serializers/write-log.js'
 import type { GenericPlan } from '../action-plan.js'
@@ -19,16 +20,21 @@ export interface RecordingClass {
   /** False where nothing is recorded. */
   readonly recordsChanges: boolean
   openLog(view: GenericView, trx: Queryable): RequestLog
-  /** Why an INSERT or UPDATE cannot record its row by the same statement; null where it can. */
+  /** Why a statement that writes a row cannot record it as well; null where it can. */
   statementObstacle(plan: GenericPlan): string | null
   /** What records a row, as a part of the statement that writes it; undefined where that cannot. */
-  recordBeside(view: GenericView, write: 'create' | 'update'): StatementBeside | undefined
+  recordBeside(view: GenericView, write: RowWrite): StatementBeside | undefined
   /** The names of what is recorded of the view's own objects. */
   recordedFields(plan: GenericPlan): readonly string[]
   /** The columns by which one can tell who saw an object. */
   decidingColumns(plan: GenericPlan): readonly string[]
   /** Checks what recording needs. @param knex the database of the view @throws {ConfigurationError} */
   checkRecording(knex: Queryable | undefined): Promise<void>
+}
+
+/** What records the row that a request writes, as a part of its statement; undefined where nothing is, or that cannot. */
+export function recordedBeside(view: GenericView, write: RowWrite): StatementBeside | undefined {
+  return view.plan.recordsChanges ? recordingClass(view.plan.viewClass)?.recordBeside(view, write) : undefined
 }
 
 /** The class, where its writes are recorded. */

@@ -9,10 +9,10 @@ import { INSUFFICIENT_PRIVILEGE, sqlStateOf, toApiError } from '../../postgres/d
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { conditionKey, type KeyedCondition, readsOwnRow } from '../../queryset/condition-key.js'
-import { deleteNamed } from '../../queryset/one-row.js'
 import { askedOf } from '../../queryset/row-answers.js'
 import type { RowWrite } from '../../queryset/visible-rows.js'
 import type { JsonText } from '../../renderers/json-renderers.js'
+import { deleteRow } from '../../rows/row-delete.js'
 import { unseenFields, updateRow } from '../../rows/row-update.js'
 import type { ForcedValues, SerializerClass } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
@@ -21,6 +21,7 @@ import { inOwnTerms } from '../../serializers/write-own-rows.js'
 import { type GenericView, serializerOf } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import type { RowAnswer } from '../overrides.js'
+import { recordedBeside } from '../request/log-writes.js'
 import { forcedOnPath } from '../request/parents.js'
 import { conditionOf } from './hold-rows.js'
 import { openRows } from './open-rows.js'
@@ -79,8 +80,11 @@ export async function deleteByStatement(view: GenericView): Promise<boolean> {
   const rows = writableRows(view)
   if (!rows) return false
   const named = keyOf(view)
+  const beside = recordedBeside(view, 'delete')
+  if (view.plan.recordsChanges && !beside) return false
+  const { model } = view.plan.resource.model
   try {
-    return await deleteNamed(view.plan.resource.model.model, { named, where: rows.where }, view.knex as Queryable)
+    return await deleteRow(model, { named, where: rows.where, beside }, view.knex as Queryable)
   } catch (error) {
     if (isOfHolding(error)) return false
     throw error

@@ -12,7 +12,7 @@ import { answerSql, askedOf } from '../../queryset/row-answers.js'
 import type { SqlPart } from '../../queryset/sql-part.js'
 import type { RowConditions } from '../../rows/write-sql.js'
 import type { GenericView } from '../generic-view.js'
-import { recordingClass } from '../request/log-writes.js'
+import { recordedBeside } from '../request/log-writes.js'
 import { querysetOf, visibleQuery } from './visible-query.js'
 
 /** What is asked of a written row: whether it may be there, whether its writer may read it, and which version it is. */
@@ -36,7 +36,7 @@ export function writeConditions(view: GenericView, write: 'create' | 'update', o
   const { visibleRows } = view
   const { plan } = view
   const { model, versionTerms, isWholeTable } = plan.resource
-  const beside = plan.recordsChanges ? recordingClass(plan.viewClass)?.recordBeside(view, write) : undefined
+  const beside = recordedBeside(view, write)
   const writable = visibleRows?.written(model.model, write)
   const read = visibleRows?.written(model.model, 'read')
   // an UPDATE that waits for its row sees other tables as they were before
