@@ -1,5 +1,7 @@
 /** The relations of models that foreign keys make: `table('books', { relations: 'foreign keys' })`. */
 import type { Model, RelationMapping } from 'objection'
+import { groupBy } from '../kernel/maps.js'
+import { isOneDatabase } from '../postgres/one-database.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { modelColumn } from './catalogue.js'
 import { byDatabase, describeAnew, type PreparedDatabase, prepareModels } from './describe-model.js'
@@ -30,12 +32,21 @@ export async function relateModels(models: Iterable<ModelClass>, knex?: Queryabl
       found.filter((one) => tableProblem(one) === undefined),
     )
     // somebody else may have read them in the meantime
-    const related = new RelatedTables(database, tables, all)
+    const related = new RelatedTables(database, tables, knex ? all : await modelsIn(database, all))
     for (const model of members.filter(isWaiting)) related.relate(model)
     isRelated = true
   }
   if (isRelated) describeAnew()
   return isRelated
+}
+
+/** Those of the models whose tables are there: foreign keys lead to no other database. */
+async function modelsIn(database: Queryable, models: readonly ModelClass[]): Promise<readonly ModelClass[]> {
+  const found: ModelClass[] = []
+  for (const [knex, own] of groupBy(models, (model) => model.knex() as Queryable | undefined)) {
+    if (knex && (await isOneDatabase(database, knex))) found.push(...own)
+  }
+  return models.filter((model) => found.includes(model))
 }
 
 /**

@@ -18,6 +18,7 @@ import { describeModel, formatExplanations, prepareModels } from 'koa-viewsets/t
 import { count } from 'koa-viewsets/views'
 import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { relateModels } from '../../lib/models/foreign-key-models.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
@@ -326,6 +327,14 @@ describe("relations: 'foreign keys'", () => {
     await served.close()
     return answers
   }
+
+  it('lead to no class of another database', async () => {
+    const elsewhere = table('authors')
+    const books = table('books', { base: Base, ...REFLECTED })
+    await relateModels([elsewhere, books])
+    const author = books.getRelations()['author']?.relatedModelClass
+    expect([author?.tableName, author?.knex() === library.knex]).toEqual(['authors', true])
+  })
 
   it('are as those by hand: explained, answered and written', async () => {
     const hand = apiOf(byHand())
