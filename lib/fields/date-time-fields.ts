@@ -19,15 +19,18 @@ import { DURATION_PATTERN, readDuration, writeDuration, writeDurationText } from
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { ClosedField, type ClosedOptions, optionError } from './options.js'
 
-const DATE_MESSAGE = 'Use the format YYYY-MM-DD.'
+/** A text that was read. @throws ValidationError it is none of the format */
+function taken(text: string | undefined, format: string): string {
+  if (text === undefined) throw new ValidationError(`Use the format ${format}.`)
+  return text
+}
 
 /** A day: `2026-03-28`, `infinity` or `-infinity`. Takes that text, or a Date for its day in local time (as pg reads a `date` column). */
 export class DateField<const Options extends FieldOptions = {}> extends ClosedField<string, Options> {
   override toInternalValue(value: unknown): string {
     if (typeof value === 'string' && isInfinite(value)) return value
     const text = typeof value === 'string' ? readDate(value) : value instanceof Date ? readDateOf(value) : undefined
-    if (text === undefined) throw new ValidationError(DATE_MESSAGE)
-    return text
+    return taken(text, 'YYYY-MM-DD')
   }
 
   override toRepresentation(value: unknown): unknown {
@@ -42,16 +45,12 @@ export class DateField<const Options extends FieldOptions = {}> extends ClosedFi
 
 takesOptions(DateField, {})
 
-const TIME_MESSAGE = 'Use the format HH:MM:SS[.ffffff].'
-const OFFSET_TIME_MESSAGE = 'Use the format HH:MM:SS[.ffffff](Z|±HH[:MM]).'
 const OFFSET_TIME_PATTERN = '^\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,6})?)?(Z|[+-]\\d\\d(:\\d\\d){0,2})$'
 
 /** A time of day without offset: `15:30:00.5`. The end of the day is `24:00:00`. */
 export class TimeField<const Options extends FieldOptions = {}> extends ClosedField<string, Options> {
   override toInternalValue(value: unknown): string {
-    const text = typeof value === 'string' ? readTime(value) : undefined
-    if (text === undefined) throw new ValidationError(TIME_MESSAGE)
-    return text
+    return taken(typeof value === 'string' ? readTime(value) : undefined, 'HH:MM:SS[.ffffff]')
   }
 
   override toRepresentation(value: unknown): unknown {
@@ -72,9 +71,7 @@ takesOptions(TimeField, {})
  */
 export class OffsetTimeField extends SerializerField<string> {
   override toInternalValue(value: unknown): string {
-    const text = typeof value === 'string' ? readOffsetTime(value) : undefined
-    if (text === undefined) throw new ValidationError(OFFSET_TIME_MESSAGE)
-    return text
+    return taken(typeof value === 'string' ? readOffsetTime(value) : undefined, 'HH:MM:SS[.ffffff](Z|±HH[:MM])')
   }
 
   override schema(): FieldSchema {
@@ -84,8 +81,6 @@ export class OffsetTimeField extends SerializerField<string> {
 
 takesOptions(OffsetTimeField, {})
 
-const MESSAGE = 'Use the format PnYnMnDTnHnMnS.'
-
 /**
  * An ISO 8601 duration such as `P1DT2H`. Each part may be negative (`P1DT-2H`), only seconds may have a fraction.
  * Stored and shown in the form PostgreSQL prints: `P2W` becomes `P14D`, `PT90M` becomes `PT1H30M`.
@@ -93,9 +88,7 @@ const MESSAGE = 'Use the format PnYnMnDTnHnMnS.'
 export class DurationField<const Options extends FieldOptions = {}> extends ClosedField<string, Options> {
   override toInternalValue(value: unknown): string {
     if (typeof value === 'string' && isInfinite(value)) return value
-    const text = typeof value === 'string' ? readDuration(value) : undefined
-    if (text === undefined) throw new ValidationError(MESSAGE)
-    return text
+    return taken(typeof value === 'string' ? readDuration(value) : undefined, 'PnYnMnDTnHnMnS')
   }
 
   override toRepresentation(value: unknown): unknown {
@@ -152,8 +145,6 @@ function dayOfYear(text: string): string {
   return String(days + 1).padStart(3, '0')
 }
 
-const DATE_TIME_MESSAGE = 'Use the format YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM].'
-
 export interface DateTimeFieldOptions extends FieldOptions {
   /**
    * How the value is shown, in UTC: `iso`, or a string with the strftime tokens `%Y %m %d %H %M %S %f %j %z`.
@@ -195,8 +186,7 @@ export class DateTimeField<const Options extends DateTimeFieldOptions = {}> exte
     if (typeof value === 'string' && isInfinite(value)) return value
     const text =
       typeof value === 'string' ? readDateTime(value) : value instanceof Date ? readDateTimeOf(value) : undefined
-    if (text === undefined) throw new ValidationError(DATE_TIME_MESSAGE)
-    return text
+    return taken(text, 'YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM]')
   }
 
   override toRepresentation(value: unknown): unknown {
