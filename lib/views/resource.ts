@@ -185,7 +185,8 @@ export class Resource {
 
   /** How it marks objects as deleted; undefined where their rows go. */
   get deletion(): Deletion | undefined {
-    return decided(this, 'deletion', this.view.softDelete === null ? undefined : deletionFor(this.view, this.model))
+    const { name, softDelete } = this.view
+    return decided(this, 'deletion', softDelete === null ? undefined : deletionFor(name, softDelete, this.model))
   }
 
   /** What stands around objects and lists. */

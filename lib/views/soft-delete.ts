@@ -7,7 +7,7 @@ import { resolvePolicies } from '../kernel/policy.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
 import type { BasePermission } from '../permissions/permission.js'
-import type { GenericViewClass } from './generic-view-class.js'
+import type { SoftDelete } from './statics.js'
 
 /** @internal Which rows a request is about. */
 export type DeletedRows = 'live' | 'all' | 'deleted'
@@ -23,28 +23,23 @@ export interface Deletion {
   readonly scopes: Readonly<Record<DeletedRows, Where | undefined>>
 }
 
-type DeclaringClass = Pick<GenericViewClass, 'name' | 'softDelete'>
-
-/** The property that a class names; undefined without `softDelete`. */
-export function deletionProperty({ softDelete }: DeclaringClass): string | undefined {
-  if (softDelete === null) return undefined
+/** The property that a declaration names. */
+export function deletionProperty(softDelete: NonNullable<SoftDelete>): string {
   return typeof softDelete === 'string' ? softDelete : softDelete.column
 }
 
 /** What a class declares. @throws {ConfigurationError} the model has no such column, or a list holds what is no permission */
-export function deletionFor(view: DeclaringClass, model: ModelDescription): Deletion | undefined {
-  const property = deletionProperty(view)
-  if (property === undefined) return undefined
+export function deletionFor(name: string, softDelete: NonNullable<SoftDelete>, model: ModelDescription): Deletion {
+  const property = deletionProperty(softDelete)
   const column = model.columns.get(property)
   if (!column) {
     throw new ConfigurationError(
-      `${view.name}: softDelete names "${property}", which is no column of ${modelName(model.model)}${didYouMean(property, model.columns.keys())}`,
+      `${name}: softDelete names "${property}", which is no column of ${modelName(model.model)}${didYouMean(property, model.columns.keys())}`,
     )
   }
-  const declared = typeof view.softDelete === 'object' ? view.softDelete : null
-  const permissionsOf = (name: 'permissionClasses' | 'purgePermissionClasses') => {
-    const classes = declared?.[name]
-    return classes && resolvePolicies(`${view.name}.softDelete.${name}`, classes, 'hasPermission')
+  const permissionsOf = (list: 'permissionClasses' | 'purgePermissionClasses') => {
+    const classes = typeof softDelete === 'string' ? undefined : softDelete[list]
+    return classes && resolvePolicies(`${name}.softDelete.${list}`, classes, 'hasPermission')
   }
   return {
     column,

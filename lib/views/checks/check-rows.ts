@@ -25,7 +25,7 @@ export function declareSoftDelete(view: GenericViewClass): void {
   if (softDelete === null || !hasModel(view)) return
   const where = `${view.name}: static softDelete`
   if (typeof softDelete !== 'string') checkKinds(where, softDelete, { kinds: OPTIONS })
-  const property = deletionProperty(view)
+  const property = deletionProperty(softDelete)
   if (!property) throw new ConfigurationError(`${where} names no column; write softDelete = 'deleted_at'`)
   if (markDeletion(where, view.modelClass(), property)) describeAnew()
 }
