@@ -5,7 +5,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { transform } from 'esbuild'
@@ -70,12 +70,25 @@ function writeOlderDeclarations(): void {
   }
 }
 
+/** The doors as CommonJS have the declarations of those beside them. */
+function writeCommonDeclarations(): void {
+  for (const name of Object.keys(entries(doors))) {
+    for (const older of ['', 'before-5/']) {
+      const file = join(DIST, 'cjs', older, `${name}.d.cts`)
+      const from = relative(dirname(file), join(DIST, older, `${name}.js`)).replaceAll('\\', '/')
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, `export * from '${from}'\n`)
+    }
+  }
+}
+
 rmSync(DIST, { recursive: true, force: true })
 if (options.declarations) {
   const args = ['--no-install', 'tsc', '-p', join(ROOT, '.config/tsconfig.build.json'), '--outDir', DIST]
   const { status } = spawnSync('npx', args, { cwd: ROOT, stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
   writeOlderDeclarations()
+  writeCommonDeclarations()
 }
 
 async function write(paths: readonly string[], dir: string, extension: string, how: OutputOptions): Promise<void> {

@@ -192,17 +192,18 @@ describe('the package', () => {
   })
 
   describe.each([
-    { koa: '@types/koa', node: '@types/node', by: 'TypeScript 7' },
-    { koa: '@types/koa', node: 'types-node-latest', by: 'TypeScript 7' },
-    { koa: 'types-koa-2', node: '@types/node', by: 'TypeScript 7' },
-    { koa: 'types-koa-2', node: 'types-node-latest', by: 'TypeScript 7' },
-    { koa: '@types/koa', node: 'types-node-latest', by: 'TypeScript 6' },
-    { koa: 'types-koa-2', node: '@types/node', by: 'TypeScript 5.9' },
-  ])('has declarations that compile by $by, beside $koa and $node', ({ koa, node, by }) => {
+    { koa: '@types/koa', node: '@types/node', by: 'TypeScript 7', of: 'module' },
+    { koa: '@types/koa', node: 'types-node-latest', by: 'TypeScript 7', of: 'module' },
+    { koa: 'types-koa-2', node: '@types/node', by: 'TypeScript 7', of: 'module' },
+    { koa: 'types-koa-2', node: 'types-node-latest', by: 'TypeScript 7', of: 'module' },
+    { koa: '@types/koa', node: 'types-node-latest', by: 'TypeScript 6', of: 'module' },
+    { koa: 'types-koa-2', node: '@types/node', by: 'TypeScript 5.9', of: 'module' },
+    { koa: '@types/koa', node: '@types/node', by: 'TypeScript 5.9', of: 'commonjs' },
+  ])('has declarations that compile by $by for $of, beside $koa and $node', ({ koa, node, by, of }) => {
     it('with what passport and koa-session add to Context', { timeout: 120_000 }, () => {
       const imports = doors.map(([door], index) => `import * as door${index} from '${door}'`)
       const app = createFolder({
-        'package.json': '{ "type": "module" }',
+        'package.json': JSON.stringify({ type: of }),
         'app.ts': [
           ...imports,
           `export const all = [${doors.map((_, index) => `door${index}`).join()}]`,
@@ -210,10 +211,11 @@ describe('the package', () => {
         ].join('\n'),
         'tsconfig.json': JSON.stringify({
           compilerOptions: {
-            ...{ module: 'nodenext', target: 'es2023', strict: true, noEmit: true },
+            // of these only the older one keeps ES modules from CommonJS
+            ...{ module: of === 'module' ? 'nodenext' : 'node16', target: 'es2023', strict: true, noEmit: true },
             types: ['node', 'koa-passport', 'koa-session'],
-            // what is in node_modules is read, too, with the types that lie beside it there
-            ...{ skipLibCheck: false, preserveSymlinks: true },
+            // what is in node_modules is read, too, with the types that lie beside it there; CommonJS has those of ES modules
+            ...{ skipLibCheck: of === 'commonjs', preserveSymlinks: true },
           },
           files: ['app.ts'],
         }),
