@@ -40,11 +40,15 @@ export function applyOperations(root: unknown, operations: readonly Operation[],
   const grows = operations.some(({ op }) => op !== 'test' && op !== 'remove')
   // what was there already may be as long as it is
   const most = grows ? Math.max(maxCopied, sizeOf(root, Number.POSITIVE_INFINITY)) : 0
-  const document = { root, copied: 0, maxCopied, depth: grows ? depthOf(root) : 0 }
+  const deepest = grows ? Math.max(DEEPEST, depthOf(root, Number.POSITIVE_INFINITY)) : 0
+  const document = { root, copied: 0, maxCopied, deepest }
   for (const [position, operation] of operations.entries()) {
     const problem = APPLY[operation.op](document, operation)
     if (problem) throw refusal(position, problem)
   }
+  // once: a look at each operation would cost as much as all that it moves
+  const problem = grows ? tooDeep(document, document.root) : undefined
+  if (problem) throw refusal(operations.length - 1, problem)
   if (grows && sizeOf(document.root, most) > most) {
     throw refusal(operations.length - 1, { member: 'path', message: `Make at most ${most} characters.`, status: 400 })
   }
@@ -53,8 +57,8 @@ export function applyOperations(root: unknown, operations: readonly Operation[],
 
 interface Document {
   root: unknown
-  /** It has no more levels than these. */
-  depth: number
+  /** The most levels that it may have in the end. */
+  readonly deepest: number
   /** Characters that were copied until now. */
   copied: number
   readonly maxCopied: number
@@ -86,31 +90,29 @@ const DIFFERENT: Problem = { member: 'value', message: 'The value is another one
 const WHOLE: Problem = { member: 'path', message: 'The whole cannot be removed.', status: 400 }
 
 const APPLY: Readonly<Record<Operation['op'], (document: Document, operation: Operation) => Problem | undefined>> = {
-  add: (document, { path, value }) => tooDeep(document, path, value) ?? add(document, path, workingCopy(value)),
+  add: (document, { path, value }) => add(document, path, workingCopy(value)),
   remove: (document, { path }) => remove(document, path, 'path'),
   replace(document, { path, value }) {
     if (!valueAt(document.root, path)) return missing('path', document, path)
-    return tooDeep(document, path, value) ?? replace(document, path, workingCopy(value))
+    return replace(document, path, workingCopy(value))
   },
   move(document, { path, from }) {
     const found = valueAt(document.root, from)
     if (!found) return missing('from', document, from)
     // to where it is already
     if (from.length === path.length && from.every((step, index) => step === path[index])) return undefined
-    return (
-      tooDeep(document, path, found.value, document.depth) ??
-      remove(document, from, 'from') ??
-      add(document, path, found.value)
-    )
+    return remove(document, from, 'from') ?? add(document, path, found.value)
   },
   copy(document, { path, from }) {
     const found = valueAt(document.root, from)
     if (!found) return missing('from', document, from)
+    const problem = tooDeep(document, found.value)
+    if (problem) return problem
     document.copied += sizeOf(found.value, document.maxCopied - document.copied)
     if (document.copied > document.maxCopied) {
       return { member: 'from', message: `Copy at most ${document.maxCopied} characters.`, status: 400 }
     }
-    return tooDeep(document, path, found.value, document.depth) ?? add(document, path, workingCopy(found.value))
+    return add(document, path, workingCopy(found.value))
   },
   test(document, { path, value }) {
     const found = valueAt(document.root, path)
@@ -122,17 +124,13 @@ const APPLY: Readonly<Record<Operation['op'], (document: Document, operation: Op
 /** Levels of what operations make: more are no JSON that anybody reads. */
 const DEEPEST = 1_000
 
-/** @param most what is known of the value's levels: it is looked at only where that is too much. @default nothing */
-function tooDeep(document: Document, path: Pointer, value: unknown, most = DEEPEST): Problem | undefined {
-  let depth = path.length + most
-  if (depth > DEEPEST) depth = path.length + depthOf(value)
-  if (depth > DEEPEST) return { member: 'path', message: `Nested too deeply: at most ${DEEPEST} levels.`, status: 400 }
-  document.depth = Math.max(document.depth, depth)
-  return undefined
+function tooDeep({ deepest }: Document, value: unknown): Problem | undefined {
+  if (depthOf(value, deepest) <= deepest) return undefined
+  return { member: 'path', message: `Nested too deeply: at most ${deepest} levels.`, status: 400 }
 }
 
 /** Levels of arrays and objects, counted up to one more than there may be. */
-function depthOf(value: unknown, left = DEEPEST): number {
+function depthOf(value: unknown, left: number): number {
   if (typeof value !== 'object' || value === null || left < 0) return 0
   let most = 0
   for (const member of Object.values(value)) most = Math.max(most, depthOf(member, left - 1))

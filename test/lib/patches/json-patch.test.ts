@@ -6,6 +6,11 @@ import { writeJson } from '../../../lib/kernel/json-numerals.js'
 import { parseJson } from '../../../lib/kernel/parse-json.js'
 import { PATCH_CASES } from '../../support/patch-suite.js'
 
+/** Lists in each other. */
+function nested(levels: number): unknown {
+  return JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+}
+
 /** What is thrown. */
 function errorOf(work: () => unknown): ApiError {
   try {
@@ -63,7 +68,7 @@ describe('an operation that fails', () => {
       [{ op: 'toString', path: '' }],
     ],
     [400, 'path', 'A value cannot be moved into itself.', [{ op: 'move', from: '/a', path: '/a/b' }]],
-    [400, 'path', 'Nested too deeply: at most 1000 levels.', [{ op: 'add', path: '/a'.repeat(1001), value: 1 }]],
+    [400, 'path', 'Nested too deeply: at most 1000 levels.', [{ op: 'add', path: '/a', value: nested(1_000) }]],
     [400, 'non_field_errors', 'Expected an object.', ['add']],
   ])('is %i and names its place, %s: %s', (status, member, message, operations) => {
     const error = errorOf(() => applyPatch(target, [{ op: 'test', path: '/text', value: 'x' }, ...operations]))
@@ -101,6 +106,24 @@ describe('what operations may cost', () => {
       value: JSON.parse(`${'{"a":'.repeat(60)}{}${'}'.repeat(60)}`) as unknown,
     }))
     expect(errorOf(() => applyPatch({}, deep)).status).toBe(400)
+  })
+
+  it('does not look at what is moved once for each time, however deep something else is', () => {
+    const big = Array.from({ length: 3_000 }, () => [])
+    let looks = 0
+    Object.defineProperty(big, 'map', {
+      value: () =>
+        new Proxy([...big], {
+          ownKeys(target) {
+            looks += 1
+            return Reflect.ownKeys(target)
+          },
+        }),
+    })
+    const moves = Array.from({ length: 50 }, (_, index) => ({ op: 'move', from: `/b${index}`, path: `/b${index + 1}` }))
+    const operations = [{ op: 'add', path: '/deep', value: nested(999) }, ...moves]
+    expect(applyPatch({ b0: big }, operations)).toHaveProperty('b50')
+    expect(looks).toBeLessThan(6)
   })
 
   it('has options that are numbers', () => {
