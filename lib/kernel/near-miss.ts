@@ -4,6 +4,8 @@ import { distance } from 'fastest-levenshtein'
 
 /** Names that are so long may differ in one place, or in two. */
 const [LONG_FOR_ONE, LONG_FOR_TWO] = [7, 11]
+/** Longer ones, as a JSON column may have them, are compared as a whole only: mistakes are counted in the square of the length. */
+const MOST_CHARACTERS = 256
 
 /**
  * The known name that is written in another way (`permission_classes`, `lookupfield`), or with a letter more, less, other
@@ -47,7 +49,7 @@ function mistakesIn(one: string, other: string, mostFor: (length: number) => num
   if (one === other) return 0
   const most = mostFor(Math.min(one.length, other.length))
   // names that a client sends may be long
-  if (Math.abs(one.length - other.length) > most) return Number.POSITIVE_INFINITY
+  if (Math.abs(one.length - other.length) > most || one.length > MOST_CHARACTERS) return Number.POSITIVE_INFINITY
   const found = isSwap(one, other) ? 1 : distance(one, other)
   return found <= most ? found : Number.POSITIVE_INFINITY
 }

@@ -126,6 +126,16 @@ describe('what operations may cost', () => {
     expect(looks).toBeLessThan(6)
   })
 
+  it.each([
+    [200, true],
+    // counted in the square of their length, mistakes in such names hold others up for seconds
+    [300, false],
+  ])('compares names of %i characters: %j', (length, isCompared) => {
+    const operations = [{ op: 'remove', path: `/${'a'.repeat(length - 1)}` }]
+    const { errors } = errorOf(() => applyPatch({ ['a'.repeat(length)]: 1 }, operations))
+    expect(JSON.stringify(errors).includes('did you mean')).toBe(isCompared)
+  })
+
   it('has options that are numbers', () => {
     for (const options of [{ maxOperations: -1 }, { maxCopied: Number.NaN }, { maxCopied: '5' as never }]) {
       expect(() => applyPatch({}, [], options)).toThrow(ConfigurationError)
