@@ -68,7 +68,11 @@ export async function readChanges(
     throw new ConfigurationError(`readChanges(): limit is ${String(limit)}; give a whole number of at least 1`)
   }
   if (position === 'now') return { changes: [], position: positionText(await currentPosition(knex)) }
-  const page = await selectNew(knex, position === undefined ? BEGINNING : parsed(position), limit)
+  const from = position === undefined ? BEGINNING : parsed(position)
+  const rest = await selectNew(knex, from, limit)
+  // that nothing is left of what a full page has seen does not say that nothing is new
+  const isLeft = from.next === undefined || rest.changes.length > 0
+  const page = isLeft ? rest : await selectNew(knex, rest.position, limit)
   return { changes: page.changes.map(readChange), position: positionText(page.position) }
 }
 

@@ -1145,6 +1145,20 @@ describe('readChanges()', () => {
     }
   })
 
+  it('is empty where nothing is new, and not because a page was full', async () => {
+    const { knex } = database
+    const { position: start } = await readChanges(knex, { position: 'now' })
+    const record = (key: number) =>
+      knex.transaction((trx) => recordChange(trx, { model: 'books', key, action: 'sold' }))
+    await record(1)
+    await record(2)
+    const full = await readChanges(knex, { position: start, limit: 2 })
+    await record(3)
+    const rest = await readChanges(knex, { position: full.position, limit: 2 })
+    const none = await readChanges(knex, { position: rest.position, limit: 2 })
+    expect([full, rest, none].map(({ changes }) => changes.map(({ key }) => key))).toEqual([['1', '2'], ['3'], []])
+  })
+
   it('reads no more at once than fits in memory', async () => {
     const { knex } = database
     const { position: start } = await readChanges(knex, { position: 'now' })
