@@ -247,7 +247,8 @@ function answerObjection(
   if (failures.length === 0) return new ValidationError(INVALID, { cause: error })
   const errors: ErrorMessages = {}
   for (const [path, failure] of failures) {
-    errors[fieldOfPath(path, subject) ?? 'non_field_errors'] = [modelMessage(failure)]
+    // what is required inside of a JSON value is no field
+    errors[fieldOfPath(path, subject) ?? 'non_field_errors'] = [path.includes('.') ? INVALID : modelMessage(failure)]
   }
   return new ValidationError(errors, { cause: error })
 }

@@ -31,10 +31,15 @@ export function knexOf(view: GenericView): Queryable {
   return (view.trx ?? view.knex ?? view.plan.viewClass.modelClass().knex()) as Queryable
 }
 
-/** The object that `getObject()` finds. @throws NotFound an application's own finds none */
+/**
+ * The object that `getObject()` finds.
+ * @throws NotFound an application's own finds none
+ * @throws {ConfigurationError} it finds something else, such as a list
+ */
 export async function foundObject(view: GenericView): Promise<object> {
   const object: unknown = await view.getObject()
   if (object === undefined || object === null) throw new NotFound()
+  if (!isRecord(object)) throw noResult(view.viewClass.name, 'getObject', object)
   return object
 }
 
@@ -70,18 +75,19 @@ export function filteredBy(name: string, query: AnyQueryBuilder): AnyQueryBuilde
 }
 
 const RESULTS = {
-  getSerializerContext: 'an object',
-  filterQueryset: 'the query',
-  getSerializerClass: 'a serializer class',
-  getSerializer: 'a serializer',
-  getInputSerializer: 'a serializer',
+  getObject: 'one object, or nothing',
+  getSerializerContext: 'an object, at once',
+  filterQueryset: 'the query, at once',
+  getSerializerClass: 'a serializer class, at once',
+  getSerializer: 'a serializer, at once',
+  getInputSerializer: 'a serializer, at once',
 } as const
 
 /** The error of a method of an application's that returns something else than its name says. */
 export function noResult(name: string, method: keyof typeof RESULTS, result: unknown): ConfigurationError {
   // what an async function rejects with is nobody's
   ignoreRejection(result)
-  return new ConfigurationError(`${name}: ${method}() returned ${kindOf(result)}; return ${RESULTS[method]}, at once`)
+  return new ConfigurationError(`${name}: ${method}() returned ${kindOf(result)}; return ${RESULTS[method]}`)
 }
 
 function kindOf(result: unknown): string {

@@ -340,6 +340,17 @@ describe('MeteringMixin', () => {
     await api.prepare()
   })
 
+  it('[I23] says at the first request, without a router, when nobody counts', async () => {
+    const answer = Books.asView({ get: 'list' })
+    const client = await serveApp((ctx) => answer(ctx))
+    expect((await client.get('/books')).status).toBe(500)
+    expect(String(client.reported[0])).toContain('Books: has no metering engine')
+    const engine = new InMemoryMeteringEngine()
+    setMeteringEngine(engine)
+    expect((await client.get('/books')).status).toBe(200)
+    await vi.waitFor(() => expect(engine.events).toHaveLength(1))
+  })
+
   it('[I12] api.close() writes every event, those of answers that are still being sent too', async () => {
     const engine = new PostgresMeteringEngine({ knex: database.knex, interval: 3_600_000, batchSize: 10 })
     await engine.ensureTable()

@@ -103,6 +103,22 @@ it('a getObject() that finds nothing is 404, for all that the path names', async
   expect(served.reported).toEqual([])
 })
 
+it('a getObject() that finds a list is told, and nothing is written', async () => {
+  class Several extends modelViewSet(Note, { serializerClass: NoteSerializer }) {
+    override async getObject() {
+      return (await this.getQueryset()) as never
+    }
+  }
+  const served = await serveViews({ several: Several })
+  for (const method of ['GET', 'PATCH', 'DELETE']) {
+    expect((await served.send(method, '/several/1', method === 'PATCH' ? { owner: 'you' } : undefined)).status).toBe(
+      500,
+    )
+  }
+  const told = 'ConfigurationError: Several: getObject() returned an instance of Array; return one object, or nothing'
+  expect(served.reported.map(String)).toEqual([told, told, told])
+})
+
 it.each([
   [
     'getSerializerClass',

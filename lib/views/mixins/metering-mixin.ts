@@ -2,10 +2,10 @@
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { MeteringEngine } from '../../metering/engine.js'
 import { meterRequest } from '../../metering/meter-request.js'
-import { meteringOf } from '../../metering/metering-engine.js'
+import { checkMetering, meteringOf } from '../../metering/metering-engine.js'
 import type { APIView } from '../api-view.js'
 import type { ActionMap, RegisteredRoute } from '../view.js'
-import type { ViewHandler } from '../view-handler.js'
+import { preparedHandler, type ViewHandler } from '../view-handler.js'
 
 const KINDS = { meteringMeterName: 'any', meteringEnabled: 'boolean', meteringEngine: 'any' } as const
 exclusiveTo('MeteringMixin', 'view', KINDS)
@@ -34,12 +34,13 @@ export function MeteringMixin<Base extends AnyView>(base: Base) {
 
     static override asView(actions?: ActionMap, route?: RegisteredRoute): ViewHandler {
       const answer = super.asView(actions, route)
-      const viewClass = this
-      return async function metered(ctx) {
-        const metering = meteringOf(viewClass)
+      const metered: ViewHandler = async (ctx) => {
+        const metering = meteringOf(this)
         if (metering) meterRequest(ctx, metering)
         await answer(ctx)
       }
+      // a router of ours has checked it
+      return route?.routes ? metered : preparedHandler(metered, async () => checkMetering(this))
     }
   }
   return described(mixed, KINDS)

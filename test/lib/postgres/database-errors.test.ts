@@ -417,7 +417,12 @@ describe("Objection's errors", () => {
     static override jsonSchema = {
       type: 'object',
       required: ['title'],
-      properties: { title: { type: 'string', minLength: 2 }, n: { type: 'integer' }, isbn: { type: 'string' } },
+      properties: {
+        title: { type: 'string', minLength: 2 },
+        n: { type: 'integer' },
+        isbn: { type: 'string' },
+        meta: { type: 'object', required: ['a'] },
+      },
     }
   }
 
@@ -433,6 +438,8 @@ describe("Objection's errors", () => {
     [{}, { title: ['This field is required.'] }],
     [{ title: 'x' }, { title: ['Invalid value.'] }],
     [{ title: 'xx', n: 'y' }, { n: ['Invalid value.'] }],
+    // what is missing inside of it is no field
+    [{ title: 'xx', meta: {} }, { 'meta.a': ['Invalid value.'] }],
   ])('[B13] a ValidationError of %j is 400 by field', async (values, errors) => {
     const error = await failure(Promise.resolve().then(() => Book.fromJson(values)))
     expect(seen(toApiError(error), error)).toMatchObject(invalid(errors))
