@@ -23,6 +23,9 @@ const READERS: ReadonlyMap<string, string> = new Map([
 /** What `to_tsvector` gets of a row: more could exceed what a tsvector holds, which is an error of the whole list. */
 const MOST_CHARACTERS = 250_000
 
+/** The most characters of a search, all that a URL can hold: PostgreSQL goes into each word, and takes seconds for those of a longer one, and its stack. */
+const LONGEST_SEARCH = 16_384
+
 /** Operators behind each other that PostgreSQL's reader takes; a few more are an internal error of its own. */
 const MOST_OPERATORS = 24
 const HYPHENS = new RegExp(`[^\\p{L}\\p{N}"]{${MOST_OPERATORS},}`, 'gu')
@@ -95,6 +98,7 @@ function searchText(query: QueryParameters, settings: FilterSettings): string | 
   const text = lastValueOf(query, settings.searchParam)
   if (text === undefined || text.trim() === '') return null
   try {
+    if (text.length > LONGEST_SEARCH) throw new ValidationError(`Give at most ${LONGEST_SEARCH} characters.`)
     checkedText(text)
   } catch (error) {
     if (error instanceof ValidationError) throw new ValidationError({ [settings.searchParam]: error.messages })

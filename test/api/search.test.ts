@@ -14,7 +14,7 @@ import {
 } from '../../lib/index.js'
 import { serving } from '../support/client.js'
 import { countQueries } from '../support/database.js'
-import { Books, client, database, found, ids, parameters, useFilteredBooks } from '../support/filtered-books.js'
+import { Books, client, database, Ft, found, ids, parameters, useFilteredBooks } from '../support/filtered-books.js'
 
 useFilteredBooks()
 
@@ -346,6 +346,21 @@ describe('FullTextSearchFilter', () => {
     ]) {
       expect((await client.get(`/api/ft?${parameters({ search })}`)).status).toBe(200)
     }
+  })
+
+  it('[C12] takes as much as a URL holds, and refuses more of a body without asking the database', async () => {
+    class Asked extends Ft {
+      static override queryMethod = true
+    }
+    const router = new APIRouter().register('asked', Asked, 'asked')
+    const asked = await serving(router.routes())
+    expect((await asked.send('QUERY', '/asked', { search: 'a-b-'.repeat(4_096) })).status).toBe(200)
+    const texts = await countQueries(database.knex, async () => {
+      const { status, json } = await asked.send('QUERY', '/asked', { search: `${'a-b-'.repeat(4_096)}c` })
+      expect([status, json.errors]).toEqual([400, { search: ['Give at most 16384 characters.'] }])
+    })
+    await asked.close()
+    expect(texts).toEqual([])
   })
 
   it('[B7] refuses NUL', async () => {
