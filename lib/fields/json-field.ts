@@ -7,8 +7,9 @@ import { checkJson, readJson } from './json-text.js'
 import { ClosedField } from './options.js'
 
 /**
- * Any JSON value, at most 64 levels deep. A string from a form is read as JSON. Numbers keep all their digits, although
- * JavaScript's do not have them; of a body that the application's own parser has read they are lost already.
+ * Any JSON value, at most 64 levels deep. A string from a form is read as JSON; names with brackets are objects and lists of
+ * texts. Numbers keep all their digits, although JavaScript's do not have them; of a body that the application's own parser
+ * has read they are lost already.
  */
 export class JSONField<const Options extends FieldOptions = {}> extends ClosedField<unknown, Options> {
   override toInternalValue(value: unknown): unknown {
@@ -27,6 +28,13 @@ export class JSONField<const Options extends FieldOptions = {}> extends ClosedFi
 
   override fromText(text: string): unknown {
     return readJson(text)
+  }
+
+  /** Names with brackets, and one that is repeated, are objects and lists of texts. */
+  override fromTexts(values: readonly unknown[]): unknown {
+    const [first] = values
+    if (values.length > 1) return values
+    return typeof first === 'string' ? this.fromText(first) : first
   }
 
   override schema(): FieldSchema {

@@ -191,6 +191,15 @@ describe.each<[string, (entries: Entries) => Body]>([
       ],
       { meta: { a: '1' } },
     ],
+    ['one item of a list of JSON', [['meta[0][a]', '1']], { meta: [{ a: '1' }] }],
+    [
+      'items of a list of JSON',
+      [
+        ['meta[]', '1'],
+        ['meta[]', 'x'],
+      ],
+      { meta: ['1', 'x'] },
+    ],
   ])('may have %s', async (_what, entries, expected) => {
     expect(await create(...entries)).toMatchObject({
       status: 201,
