@@ -1,6 +1,7 @@
 /** Columns of type json and jsonb. */
 import { hasNumerals, Numeral, writable } from '../kernel/json-numerals.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import { isRepeated } from '../kernel/records.js'
 import { nextTurn } from '../kernel/turns.js'
 import type { FieldOptions, FieldSchema } from './field.js'
 import { checkJson, readJson } from './json-text.js'
@@ -30,10 +31,10 @@ export class JSONField<const Options extends FieldOptions = {}> extends ClosedFi
     return readJson(text)
   }
 
-  /** Names with brackets, and one that is repeated, are objects and lists of texts. */
+  /** Names with brackets are objects and lists of texts. */
   override fromTexts(values: readonly unknown[]): unknown {
     const [first] = values
-    if (values.length > 1) return values
+    if (values.length > 1) return isRepeated(values) ? this.fromTexts(values.slice(-1)) : values
     return typeof first === 'string' ? this.fromText(first) : first
   }
 

@@ -11,6 +11,19 @@ export function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
+const repeated = new WeakSet<object>()
+
+/** Notes of a list that it has the values of a name which stands in a form several times, without brackets. */
+export function asRepeated<List extends object>(values: List): List {
+  repeated.add(values)
+  return values
+}
+
+/** True for such a list: where a field is no list, the last of its values counts. */
+export function isRepeated(values: object): boolean {
+  return repeated.has(values)
+}
+
 /** The objects that a value is, or a list of them; none in what is no object. */
 export function objectsIn(value: unknown): readonly object[] {
   return [value].flat().filter((one): one is object => typeof one === 'object' && one !== null)

@@ -7,7 +7,7 @@ import { getOrInsert } from '../kernel/maps.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { lengthOfExponents } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
-import { isPlain, isRecord } from '../kernel/records.js'
+import { asRepeated, isPlain, isRecord } from '../kernel/records.js'
 import { type AskedForm, countNodes, type MediaType, type ParsedBody, type Parser } from './parser.js'
 import { readBody, tooLarge } from './read-body.js'
 
@@ -47,7 +47,7 @@ class Place {
   /** One value as it is, those of a repeated name as a list; of what has brackets an object, or a list where they count from 0. */
   read(name: string): unknown {
     const { values, inner } = this
-    if (inner.size === 0) return values.length === 1 ? values[0] : values
+    if (inner.size === 0) return values.length === 1 ? values[0] : asRepeated(values)
     if (values.length > 0) throw new BadRequest(`${quote(name)} stands with brackets and without`)
     const items = inner.get('')
     if (items) {

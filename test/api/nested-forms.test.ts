@@ -200,6 +200,14 @@ describe.each<[string, (entries: Entries) => Body]>([
       ],
       { meta: ['1', 'x'] },
     ],
+    [
+      'JSON that stands there twice, of which the last counts',
+      [
+        ['meta', ''],
+        ['meta', '{"a":1}'],
+      ],
+      { meta: { a: 1 } },
+    ],
   ])('may have %s', async (_what, entries, expected) => {
     expect(await create(...entries)).toMatchObject({
       status: 201,
