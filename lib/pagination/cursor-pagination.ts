@@ -176,17 +176,14 @@ interface Kept {
 /** The tokens of lists that nothing narrows. Kept, as views order by one array. */
 const kept = oncePer((_order: readonly OrderTerm[]): { last?: Kept } => ({}))
 
-/** The error of a list whose query takes no order but its own. */
-export function unorderedError(name: string): ConfigurationError {
-  return new ConfigurationError(
-    `${name}: a list without a total order has no cursors; take distinct(), distinctOn() and groupBy() out of its query, or choose another paginator`,
-  )
-}
-
 /** The tokens of this list. */
 function tokensOf(source: ListSource, request: PageRequest): CursorTokens {
   const { name, order, model, shown } = source
-  if (order.length === 0) throw unorderedError(name)
+  if (order.length === 0) {
+    throw new ConfigurationError(
+      `${name}: a list without a total order has no cursors; take distinct() and groupBy() out of its query, or choose another paginator`,
+    )
+  }
   const settings = currentSettings()
   const filters = requestFrame(source, request)
   const sealed = source.hidesKeys === true || order.some(({ property }) => !shown.has(property))

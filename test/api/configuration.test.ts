@@ -984,11 +984,6 @@ describe('[I23] prepare() refuses', () => {
       'PersonViewSet: its queryset has a limit',
     ],
     [
-      'an order that a query does not take, under cursors',
-      () => viewWith({ paginationClass: CursorPagination }, { getQueryset: () => Person.query().distinctOn('name') }),
-      'PersonViewSet: a list without a total order has no cursors; take distinct(), distinctOn()',
-    ],
-    [
       'a union',
       () => viewWith({}, { getQueryset: () => Person.query().union(Person.query()) }),
       'PersonViewSet: its queryset is a union',

@@ -6,19 +6,15 @@ import { ignoreRejection, isPromise } from '../../kernel/realms.js'
 import { configOf, describeModel } from '../../models/describe-model.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { isModelQuery } from '../../models/objection.js'
-import { CursorPagination, unorderedError } from '../../pagination/cursor-pagination.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { schemaOf } from '../../queryset/schema-of.js'
 import { computedColumns } from '../../queryset/shown-rows.js'
-import { canOrderBy } from '../../queryset/total-order.js'
 import { isSerializer } from '../../serializers/check-serializer.js'
 import { planOf } from '../action-plan.js'
-import { answers } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
 import { type GenericView, noResult } from '../generic-view.js'
 import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.js'
-import { resourceOf } from '../resource.js'
 
 /**
  * Asks a view for its queryset as no request does, and checks what it is. One that looks at the request cannot be asked: it
@@ -39,14 +35,6 @@ export function checkOwnQueryset(view: RelatedViewClass): void {
   }
   refuseShape(name, query)
   if (!readsWholeRows(query)) checkSelected(view, query)
-  checkOrdered(view, query)
-}
-
-/** @throws {ConfigurationError} pages are cut by cursors, and the query takes no order but its own */
-function checkOrdered(view: GenericViewClass, query: AnyQueryBuilder): void {
-  if (!answers(view, 'list') || !isBuiltIn(view.prototype, 'list', 'getList', 'filterQueryset')) return
-  const { paginator, model, defaultOrder } = resourceOf(view)
-  if (paginator instanceof CursorPagination && !canOrderBy(query, model, defaultOrder)) throw unorderedError(view.name)
 }
 
 /**
