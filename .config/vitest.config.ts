@@ -120,6 +120,7 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
         ...(isRole ? NOT_AS_ROLE : []),
       ],
       setupFiles: [
+        fromRoot('test/support/patience.ts'),
         ...(isolate ? [] : [fromRoot('test/support/as-found.ts')]),
         ...(isRole ? [fromRoot('test/support/as-role.ts')] : []),
         ...(isTraced ? [fromRoot('test/support/as-traced.ts')] : []),
@@ -129,6 +130,8 @@ function project(isolate: boolean): TestProjectInlineConfiguration {
       // By chance both kinds would be mixed, and a process given up for each file that wants its own.
       sequence: { groupOrder: isolate && isShuffled ? 1 : 0 },
       testTimeout: 30_000,
+      // whatever else the machine does
+      expect: { poll: { timeout: 15_000 } },
       hookTimeout: 60_000,
     },
   }
