@@ -25,6 +25,22 @@ export function piecesOf(body: unknown): BodyPieces | undefined {
   return stream instanceof ReadableStream ? (stream as BodyPieces) : undefined
 }
 
+/** Reads a body of the web as one of Node's: Koa tells HEAD a length of any other, and ends none that nobody reads. */
+export function readByNode(ctx: Context): void {
+  if (!isStreamed(ctx.body)) return
+  const stream: unknown = ctx.body instanceof Response ? ctx.body.body : ctx.body
+  if (!(stream instanceof ReadableStream)) return
+  const length = ctx.res.getHeader('Content-Length')
+  ctx.body = Readable.from(stream)
+  if (length !== undefined) ctx.res.setHeader('Content-Length', length)
+}
+
+/** The status that an answer brings with it: a `Response` of the web has one. */
+export function statusOf(answer: unknown): number | undefined {
+  const { [Symbol.toStringTag]: tag, status } = Object(answer) as { [Symbol.toStringTag]?: unknown; status?: unknown }
+  return tag === 'Response' && typeof status === 'number' ? status : undefined
+}
+
 /**
  * Lets a stream fail before it is sent, as while a transaction is committed: Koa 3 hears of that only as it sends, and not
  * at all for HEAD, and an `error` event that nobody hears ends the process.

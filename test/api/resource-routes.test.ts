@@ -4,7 +4,7 @@ import Router from '@koa/router'
 import fc from 'fast-check'
 import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createClient } from '../../lib/client/index.js'
 import {
   APIRouter,
@@ -143,6 +143,26 @@ describe('the routes of a resource', () => {
         'content-length': String(Buffer.byteLength(whole.text)),
       })
     }
+  })
+
+  it('end a stream of the web that HEAD does not read, and tell no length of it', async () => {
+    const cancel = vi.fn<() => void>()
+    class Streams extends ViewSet {
+      list() {
+        const stream = new ReadableStream({ cancel }, { highWaterMark: 0 })
+        return this.ctx.query['whole'] ? new Response(stream) : stream
+      }
+      retrieve() {
+        this.ctx.body = new ReadableStream({ cancel }, { highWaterMark: 0 })
+      }
+    }
+    const { send } = await serveApp(new APIRouter().register('streams', Streams, 'stream').routes())
+    for (const path of ['/streams', '/streams?whole=1', '/streams/1']) {
+      const { status, headers } = await send('HEAD', path)
+      expect(status).toBe(200)
+      expect(headers).not.toHaveProperty('content-length')
+    }
+    await vi.waitFor(() => expect(cancel).toHaveBeenCalledTimes(3))
   })
 
   it('answer OPTIONS with their own methods, and without the database', async () => {
@@ -774,6 +794,25 @@ describe('the transaction of a request that writes', () => {
     expect(await send('POST', '/api/books?status=202')).toMatchObject({ status: 202, text: '' })
     expect(await send('POST', '/api/books?status=202&data=1')).toMatchObject({ status: 202, json: { status: 202 } })
     expect(await Book.query().resultSize()).toBe(2)
+  })
+
+  it('is rolled back when the action returns a Response with such a status', async () => {
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static override responses = { 202: 'Accepted.', 409: 'Not now.' }
+      override async create(): Promise<unknown> {
+        await Book.query(this.trx).insert({ title: 'One' })
+        const status = Number(this.ctx.query['status'])
+        const headers = { 'Content-Type': 'application/json; charset=utf-8' }
+        return Response.json({ detail: 'mine', status }, { status, headers })
+      }
+    }
+    const { send } = await serveResources({ books: Books })
+    expect(await send('POST', '/api/books?status=409')).toMatchObject({ status: 409, json: { status: 409 } })
+    expect(await Book.query().resultSize()).toBe(0)
+    expect(await send('POST', '/api/books?status=202')).toMatchObject({ status: 202, json: { status: 202 } })
+    expect(await Book.query().resultSize()).toBe(1)
   })
 
   it('is not there with static atomic = false', async () => {

@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Context, FORMAT } from '../../http/context.js'
-import { isStreamed } from '../../http/response-body.js'
+import { isStreamed, readByNode } from '../../http/response-body.js'
 import { UNREAD } from '../../http/unread.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
 import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
@@ -24,9 +24,9 @@ export function respond(view: View, data: unknown): void {
     return
   }
   if (ctx.res.statusCode >= 400) ctx.set('Cache-Control', 'no-store')
-  if (data === undefined) return
-  if (isStreamed(data)) {
-    ctx.body = data
+  if (isStreamed(data)) ctx.body = data
+  if (data === undefined || isStreamed(data)) {
+    readByNode(ctx)
     return
   }
   const renderer = rendererOf(view)

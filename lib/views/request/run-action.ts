@@ -5,7 +5,7 @@ import { reportError } from '../../http/answer-error.js'
 import { type Context, FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
 import { knexInScope } from '../../http/database-role.js'
 import type { Preferences } from '../../http/prefer.js'
-import { mayFail, mayFailUnsent } from '../../http/response-body.js'
+import { mayFail, mayFailUnsent, statusOf } from '../../http/response-body.js'
 import { callersKey } from '../../idempotency/rule.js'
 import { NotFound } from '../../kernel/errors.js'
 import { isPromise } from '../../kernel/realms.js'
@@ -162,6 +162,9 @@ async function withStream(ctx: Context, answer: unknown): Promise<unknown> {
   const data = await answer
   mayFail(data)
   mayFailUnsent(ctx)
+  const status = statusOf(data)
+  // by which what the action has written is kept or not
+  if (status !== undefined) ctx.status = status
   return data
 }
 
