@@ -4,8 +4,10 @@
  */
 
 import { ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { didYouMean } from '../kernel/near-miss.js'
-import { describeModel } from '../models/describe-model.js'
+import { oncePer } from '../kernel/once-per.js'
+import { describeModel, sourceOf } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import type { RuleSet } from '../rules/rule-set.js'
@@ -26,9 +28,29 @@ export interface DecidingChoice {
   readonly named?: readonly string[] | undefined
 }
 
+/** By the database that catalogues were read of: columns by which lists of view sets are asked who sees a row, by their tables. */
+const asked = oncePer((_source: object) => new Map<string, Set<string>>())
+/** Models of no database. */
+const NOWHERE = {}
+
+/** Columns of a model's table that some view set records to tell who sees its objects. They may become more. */
+export function askedColumns(model: ModelClass): ReadonlySet<string> {
+  return askedOf(model)
+}
+
+/** Has all who write rows of the table record these columns, too: a list shows what another view set has written. */
+export function noteAsked(model: ModelClass, deciding: readonly Column[]): void {
+  const own = askedOf(model)
+  for (const { column } of deciding) own.add(column)
+}
+
+function askedOf(model: ModelClass): Set<string> {
+  return getOrInsert(asked(sourceOf(model) ?? NOWHERE), model.tableName, () => new Set())
+}
+
 /**
  * The primary key, foreign keys, the mark of deleted rows, what the serializer shows of its own columns, and what the
- * application names; but nothing that is only written, or masked.
+ * application names; and what other view sets of the table know by; but nothing that is only written, or masked.
  * @throws {ConfigurationError} the application names no column
  */
 export function decidingColumns(
@@ -52,7 +74,11 @@ export function decidingColumns(
     mark?.property,
   ]
   const chosen = new Set([...known.filter((one) => !kept.has(one)), ...primaryKey, ...named])
-  return [...columns.values()].filter(({ property }) => chosen.has(property))
+  const others = askedColumns(model)
+  const masks = rules?.ruleOf(model)?.options.fields ?? {}
+  const isOfOthers = ({ property, column }: Column) =>
+    others.has(column) && !kept.has(property) && masks[property]?.mask === undefined
+  return [...columns.values()].filter((column) => chosen.has(column.property) || isOfOthers(column))
 }
 
 /** Properties that a serializer only takes, and those that are masked. */

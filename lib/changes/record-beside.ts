@@ -54,11 +54,11 @@ export function recordBeside(view: GenericView, write: RowWrite): StatementBesid
   const way = write === 'create' ? plan.inserting : plan.writing
   if (!recordingClass(viewClass) || way.because !== null) return undefined
   const model = viewClass.modelClass()
-  const recording = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules)
+  const recorded = recordingOf(viewClass as RecordingViewClass & typeof viewClass, rules).of(model) as Recorded
   const database = (knex ?? model.knex()) as Queryable
   const table = tableIn(database)
-  const { shape, columns, statement } = getOrInsert(statements(recording)[write], table, () => {
-    const parts = partsOf(model, recording.of(model) as Recorded, table)
+  const { shape, columns, statement } = getOrInsert(statements(recorded)[write], table, () => {
+    const parts = partsOf(model, recorded, table)
     return { shape: `|${write} ${table} ${++made}`, ...BESIDE[write](parts) }
   })
   const { caller, requestId } = originOf(ctx)
@@ -71,7 +71,7 @@ export function recordBeside(view: GenericView, write: RowWrite): StatementBesid
 type Kept = Omit<StatementBeside, 'values'>
 
 /** By the name of the table of changes. */
-const statements = oncePer((_recording: object) => ({
+const statements = oncePer((_recorded: Recorded) => ({
   create: new Map<string, Kept>(),
   update: new Map<string, Kept>(),
   delete: new Map<string, Kept>(),

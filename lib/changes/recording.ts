@@ -23,7 +23,7 @@ import { declaredInput } from '../views/input-class.js'
 import { resourceOf } from '../views/resource.js'
 import { ChangeLog, clientKey, type Recorded } from './change-log.js'
 import { requireChangesTable } from './changes-table.js'
-import { decidingColumns } from './deciding-columns.js'
+import { askedColumns, decidingColumns, noteAsked } from './deciding-columns.js'
 import type { ChangeOrigin } from './insert-changes.js'
 import { nestedRows, recordedClass, unseen } from './recorded-fields.js'
 
@@ -51,10 +51,10 @@ export interface RecordingViewClass extends GenericViewClass {
 class Recording {
   readonly #view: RecordingViewClass
   readonly #rules: RuleSet | undefined
-  #own: { readonly recorded: Recorded | undefined } | undefined
+  readonly #own = perAsked(() => this.#decideOwn())
   /** By the serializers that nest them: a model may be nested by several. */
   readonly #nested = oncePer((shownBy: SerializerClass) =>
-    oncePer((model: ModelClass): Recorded => {
+    perAsked((model): Recorded => {
       const shown = recordedClass(shownBy, { rules: this.#rules })
       return {
         shown,
@@ -72,10 +72,8 @@ class Recording {
 
   /** Undefined for a model that nothing shows. @param shownBy the serializer that writes its objects */
   of(model: ModelClass, shownBy?: SerializerClass): Recorded | undefined {
-    if (model.tableName === this.#view.modelClass().tableName) {
-      this.#own ??= { recorded: this.#decideOwn() }
-      return this.#own.recorded
-    }
+    const own = this.#view.modelClass()
+    if (model.tableName === own.tableName) return this.#own(own)
     return shownBy && clientKey(model) ? this.#nested(unseen(shownBy))(model) : undefined
   }
 
@@ -94,6 +92,17 @@ class Recording {
       deciding: decidingColumns(model, { shown, serializer: taking, rules, mark, named: visibleBy }),
       nested: nestedRows(taking),
     }
+  }
+}
+
+/** Once for each model, and again where another view set has come that tells by more columns who sees its objects. */
+function perAsked<T>(make: (model: ModelClass) => T): (model: ModelClass) => T {
+  const made = oncePer((_model: ModelClass): { count?: number; value?: T } => ({}))
+  return (model) => {
+    const known = made(model)
+    const { size } = askedColumns(model)
+    if (known.count !== size) Object.assign(known, { value: make(model), count: size })
+    return known.value as T
   }
 }
 
@@ -170,6 +179,7 @@ export async function checkRecording(view: RecordingViewClass, knex: Queryable |
     }
     const taking = declaredInput(view)
     if (taking) checkNested(recording, taking, new Set())
+    noteAsked(model, recording.of(model)?.deciding ?? [])
     if (knex) await requireChangesTable(knex)
   } catch (error) {
     throw error instanceof ConfigurationError ? new ConfigurationError(`${view.name}: ${error.message}`) : error

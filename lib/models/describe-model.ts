@@ -208,9 +208,14 @@ export function isReadFrom(model: ModelClass, knex: Queryable): boolean {
   return source === undefined || source === configOf(knex)
 }
 
+/** What the catalogue of a model was read by, as `configOf()`; undefined where none was read. */
+export function sourceOf(model: ModelClass): object | undefined {
+  return known.get(model)?.source
+}
+
 /** True where the catalogues of both were read by one pool. */
 export function areReadTogether(model: ModelClass, other: ModelClass): boolean {
-  return known.get(model)?.source === known.get(other)?.source
+  return sourceOf(model) === sourceOf(other)
 }
 
 /** What a pool and its transactions have in common. */
