@@ -1,5 +1,7 @@
 /** Addresses of requests: where the API is, the path of an object in it, and the query. */
 
+import { textOf } from './body.js'
+
 /** Where an API is. */
 export interface Base {
   /** Scheme and host; empty for an address that is relative to the page. */
@@ -52,7 +54,10 @@ export function queryText({ query: own }: Base, query: object | undefined): stri
   const parameters = new URLSearchParams(own)
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value === undefined) continue
-    parameters.set(name, Array.isArray(value) ? value.map((item) => listed(name, text(item))).join(',') : text(value))
+    parameters.set(
+      name,
+      Array.isArray(value) ? value.map((item) => listed(name, textOf(item))).join(',') : textOf(value),
+    )
   }
   return String(parameters)
 }
@@ -61,5 +66,3 @@ function listed(name: string, item: string): string {
   if (item.includes(',')) throw new TypeError(`${name}: no comma in texts of lists`)
   return item
 }
-
-const text = (value: unknown): string => (value instanceof Date ? value.toISOString() : String(value))

@@ -12,7 +12,7 @@ export function bodyOf(data: unknown): string | FormData | null {
   for (const [name, value] of entries) {
     if (value === undefined) continue
     // a list without files is one text: an empty one would be missing, and an only item may look like a list
-    for (const item of [value].flat(+hasFiles(value))) form.append(name, formValue(item))
+    for (const item of [value].flat(+hasFiles(value))) form.append(name, isFile(item) ? item : textOf(item ?? ''))
   }
   return form
 }
@@ -26,5 +26,9 @@ function withoutFiles(name: string, value: unknown): unknown {
   return value
 }
 
-const formValue = (value: unknown): string | Blob =>
-  Object(value) !== value || isFile(value) ? ((value ?? '') as string) : JSON.stringify(value, withoutFiles)
+/** A value where all is text, in a form or a query: what is a text in JSON, such as a date, is that text, and an object JSON. */
+export function textOf(value: unknown): string {
+  if (Object(value) !== value) return String(value)
+  const json = JSON.stringify(value, withoutFiles)
+  return json[0] === '"' ? (JSON.parse(json) as string) : json
+}

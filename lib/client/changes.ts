@@ -72,7 +72,7 @@ export async function* changeEvents(
       if (end) throw new MadeError(end)
     } else if (result.kind === 'aborted') return
     else if (!PASSING.has(result.kind)) throw new MadeError(result)
-    const after = Math.max(WAIT.least, Math.min(place.retry * 2 ** place.tries, WAIT.most))
+    const after = Math.min(Math.max(place.retry, WAIT.least) * 2 ** place.tries, WAIT.most)
     // not all who have lost a server come back at the same time
     await wait(1_000 * (result.ok ? 0 : (result.retryAfter ?? 0)) + after * (0.5 + Math.random()), signal)
   }

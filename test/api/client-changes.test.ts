@@ -248,6 +248,18 @@ describe('a stream that', () => {
     expect(await next).toEqual(OPEN)
   })
 
+  it('names a time of 0 is asked for ever less often, too', async () => {
+    const { changes, sent } = answered(
+      () => stream('retry: 0\n\n'),
+      ...Array.from({ length: 99 }, () => () => refused(500)),
+    )
+    expect(await changes.next()).toEqual(OPEN)
+    void changes.next()
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(sent.length).toBeGreaterThan(3)
+    expect(sent.length).toBeLessThan(12)
+  })
+
   it.each([
     ['401', () => refused(401), 'unauthenticated'],
     ['403', () => refused(403), 'forbidden'],

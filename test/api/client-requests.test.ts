@@ -169,6 +169,18 @@ describe('a body', () => {
     expect((sent[0]?.init.headers as Headers | undefined)?.get('content-type') ?? null).toBeNull()
   })
 
+  it.each([
+    ['a date', new Date(0), '1970-01-01T00:00:00.000Z'],
+    ['an address', new URL('http://x/y'), 'http://x/y'],
+    ['what has a JSON of its own', { toJSON: () => 1.5 }, '1.5'],
+    ['a text', '"x"', '"x"'],
+  ])('has %s in a form as in JSON', async (_name, title, expected) => {
+    const { client, sent } = recording()
+    await client.books.create({ title, cover: new Blob(['a']) } as never)
+    const form = sent[0]?.init.body as FormData
+    expect(form.get('title')).toBe(expected)
+  })
+
   it('that is a form already is sent as it is', async () => {
     const { client, sent } = recording()
     const form = new FormData()
@@ -185,6 +197,13 @@ describe('a query', () => {
     expect(urls()).toEqual([
       'http://x/api/books?a=1%2C2&b=1970-01-01T00%3A00%3A00.000Z&c=x%26y&e=true&fields=id%2Ctitle',
     ])
+  })
+
+  it('has an object as JSON', async () => {
+    const { client, urls } = recording()
+    await client.books.list({ meta: { a: [1, null] }, at: new URL('http://y/') } as never)
+    expect(new URL(String(urls())).searchParams.get('meta')).toBe('{"a":[1,null]}')
+    expect(new URL(String(urls())).searchParams.get('at')).toBe('http://y/')
   })
 
   it('with a comma in a text of a list is not sent, as it would be two', async () => {
