@@ -170,12 +170,13 @@ export function isForbidden(key: string, value: unknown): boolean {
 
 /** True where such a member stands in it, at any depth. */
 export function hasForbidden(root: unknown): boolean {
-  const values = [root]
+  // each once: what code has put together may lead back to itself
+  const values = new Set([root])
   for (const value of values) {
     if (!isContainer(value) || !(Array.isArray(value) || isPlain(value))) continue
     for (const [key, inner] of Object.entries(value)) {
       if (isForbidden(key, inner)) return true
-      values.push(inner)
+      values.add(inner)
     }
   }
   return false

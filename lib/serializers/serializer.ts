@@ -5,6 +5,7 @@ import { begin } from '../kernel/begun-work.js'
 import { described, insteadOf } from '../kernel/declarations.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
+import { isThenable } from '../kernel/realms.js'
 import { nameColumns } from '../renderers/renderer.js'
 import type {
   AnySerializer,
@@ -119,6 +120,8 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     this.textual = options.textual ?? false
     this.forced = options.forced
     this.context = options.context ?? {}
+    const mistake = mistakeIn(this)
+    if (mistake) throw new ConfigurationError(`${this.constructor.name}: ${mistake}`)
   }
 
   /** What is known of the class before any request. */
@@ -183,6 +186,10 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     const data: unknown = this.validatedData
     const objects = this.obj === undefined ? undefined : ([this.obj].flat() as T[])
     const items = [data].flat().map((item) => withValues(item as Record<string, unknown>, extra))
+    if (Array.isArray(data) && objects && objects.length !== data.length) {
+      const lengths = `${data.length} items for ${objects.length} objects`
+      throw new ConfigurationError(`${this.constructor.name}: inputData has ${lengths}; give one for each`)
+    }
     const write = async (stored: Record<string, unknown>[]): Promise<T | T[]> => {
       if (Array.isArray(data)) return objects ? this.updateMany(objects, stored) : this.createMany(stored)
       const [one = {}] = stored
@@ -333,6 +340,13 @@ function ownerOfData(prototype: object | null): object | null {
   let owner = prototype
   while (owner && !Object.hasOwn(owner, 'data')) owner = Object.getPrototypeOf(owner) as object | null
   return owner
+}
+
+/** What is given in place of an object, or of a list, and would be shown as an object of nulls or written as some other one. */
+function mistakeIn({ obj, inputData, many }: SerializerOptions): string | undefined {
+  if (isThenable(obj) || isThenable(inputData)) return `${isThenable(obj) ? 'obj' : 'inputData'} is a promise; await it`
+  if (obj === undefined || Array.isArray(obj) === many) return undefined
+  return many ? 'obj is no list; leave out many: true, or give a list' : 'obj is a list; give many: true'
 }
 
 function validityOfOne(outcomes: readonly Outcome[]): Validity {

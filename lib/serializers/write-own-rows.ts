@@ -1,6 +1,7 @@
 /** Writes the own rows of objects that are created and changed together: one statement for the new, and one for the stored. */
 
 import type { Model, QueryContext } from 'objection'
+import { ConfigurationError } from '../kernel/errors.js'
 import { groupBy } from '../kernel/maps.js'
 import { isRecord } from '../kernel/records.js'
 import { buildModel, databaseValues, isExpression, isLostOnUpdate } from '../models/build-model.js'
@@ -9,7 +10,7 @@ import { byExactKey } from '../models/exact-key.js'
 import { showKept } from '../models/kept-values.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, isRowOf, type ModelClass, modelName, modelOf } from '../models/objection.js'
 import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { namesRow, updateOne as updateRow } from '../queryset/one-row.js'
@@ -115,12 +116,19 @@ async function insert(serializer: AnySerializer, items: readonly WriteItem[], { 
 async function update(serializer: AnySerializer, items: readonly WriteItem[], { model, knex }: Target): Promise<void> {
   for (const item of items) item.row = item.instance
   const changed = items.filter(({ writes }) => Object.keys(writes.columns).length > 0)
+  for (const { instance } of changed) checkTable(serializer, model, instance as Model)
   const classes = new Set(changed.map((item) => classOf(item, model)))
   const [only = model] = classes
   const target = { model: classes.size > 1 ? model : only, knex }
   if (changed.length > 1 && updatesRows(target.model, knex) && !changed.some(hasExpression)) {
     await updateAll(serializer, changed, target)
   } else await updateEach(serializer, changed, target)
+}
+
+/** @throws {ConfigurationError} the object is of another table, whose row would be changed, or of none */
+function checkTable({ constructor: { name } }: AnySerializer, model: ModelClass, instance: Model): void {
+  if (isRowOf(model, instance) || instance instanceof model) return
+  throw new ConfigurationError(`${name}: obj is no ${modelName(model)}; give one that this model has read`)
 }
 
 /**

@@ -125,6 +125,17 @@ describe('save', () => {
     expect(list.data).toMatchObject(inputData.map(({ meta }) => ({ meta, isbn: null })))
   })
 
+  it('changes no row of another table, and is told of what is no row, or of too few', async () => {
+    const author = await Author.query().findById(1).throwIfNotFound()
+    for (const obj of [author, { id: 1 }, Object.create(null)])
+      await expect(
+        saved(variant(BookSerializer, { fields: ['id', 'title'] }), { title: 'x' }, { obj }),
+      ).rejects.toThrow('VariantSerializer: obj is no Book; give one that this model has read')
+    const list = make(BookSerializer, { obj: [await book(1)], inputData: [{}, {}], many: true, partial: true })
+    await list.isValid({ raiseException: true })
+    await expect(list.save()).rejects.toThrow('BookSerializer: inputData has 2 items for 1 objects; give one for each')
+  })
+
   it('answers 404 when the row is gone', async () => {
     const obj = await book()
     await database.knex.raw('truncate books cascade')

@@ -899,6 +899,22 @@ describe('a serializer', () => {
     expect(() => serializer.data).toThrow('data needs an object')
   })
 
+  it('is told of a list for an object, of one object for a list, and of what was not awaited', async () => {
+    const make = (options: object) => () => new BookSerializer(options)
+    expect(make({ obj: [] })).toThrow('BookSerializer: obj is a list; give many: true')
+    expect(make({ obj: {}, many: true })).toThrow('obj is no list; leave out many: true, or give a list')
+    expect(make({ obj: Book.query(), many: true })).toThrow('obj is a promise; await it')
+    expect(make({ inputData: Promise.resolve({}) })).toThrow('inputData is a promise; await it')
+  })
+
+  it('refuses a value that leads back to itself', async () => {
+    const meta: Record<string, unknown> = {}
+    meta['self'] = [meta]
+    const serializer = new BookSerializer({ inputData: { title: meta } })
+    expect(await serializer.isValid()).toBe(false)
+    expect(serializer.errors).toEqual({ title: ['Not a valid string.'] })
+  })
+
   it('asks for at least one item of a list, where it is told to', async () => {
     class Chosen extends Serializer {
       static override declaredFields: DeclaredFields = {
