@@ -99,7 +99,10 @@ export function toolsOf({ endpoints, document }: ToolSource, options: SettledOpt
       )
     }
   }
-  return new Map(tools.map((tool) => [tool.name, tool]))
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const twice = tools.find((tool) => byName.get(tool.name) !== tool)
+  if (twice) throw wrong(`two resources would be the tool "${twice.name}"; give one of them another basename`)
+  return byName
 }
 
 /** What an entry of `tools` names. */
@@ -179,7 +182,12 @@ function resourceTools(document: OpenAPIDocument, calls: readonly CalledOperatio
     const name = basename.replaceAll('-', '_')
     const prefix = `${name}_`
     const named = own.map((call): [string, CalledOperation] => {
-      const { id } = call
+      const { id, properties } = call
+      if (Object.hasOwn(properties, ACTION)) {
+        throw wrong(
+          `"${id}" takes an argument "${ACTION}", by which the tool of a whole resource is told what to do; take shape: 'action', or leave it out of tools`,
+        )
+      }
       return [id.includes(prefix) ? id.slice(id.indexOf(prefix) + prefix.length) : id, call]
     })
     const tag = document.tags.find((one) => one.name === basename)

@@ -6,14 +6,17 @@ import Koa from 'koa'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
+  ConfigurationError,
   FileUploadField,
   FormParser,
   HasScope,
   IsAuthenticated,
+  listAction,
   MultiPartParser,
   modelSerializer,
   modelViewSet,
   objectAction,
+  StringField,
   TokenAuthentication,
 } from '../../lib/index.js'
 import { type MCPOptions, mcp } from '../../lib/mcp/index.js'
@@ -146,6 +149,33 @@ describe('tools', () => {
     mcp(late, { tools: ['authors'] })
     await late.prepare()
     expect(() => late.mount(new Router())).toThrow(message)
+  })
+
+  it('of whole resources are refused where two would be one, or an argument would choose the action', async () => {
+    class Sorted extends modelViewSet(Author, {
+      serializerClass: AuthorSerializer,
+      actions: {
+        sorted: listAction({ methods: ['GET'], queryParameters: { action: new StringField() } }, async () => []),
+      },
+    }) {}
+    class Listed extends Authors {
+      static override withoutActions = ['retrieve', 'update', 'partialUpdate', 'destroy'] as const
+    }
+    class Found extends Authors {
+      static override withoutActions = ['list', 'create'] as const
+    }
+    const refusal = async (api: APIRouter, tools: readonly string[]) => {
+      expect(() => mcp(api, { tools })).not.toThrow()
+      mcp(api, { tools, shape: 'resource' })
+      await expect(api.prepare()).rejects.toThrow(ConfigurationError)
+      return api.prepare().catch((error: Error) => error.message)
+    }
+    const two = new APIRouter().register('authors', Listed, 'the-author').register('found', Found, 'the_author')
+    expect(await refusal(two, ['authors:list', 'found:retrieve'])).toMatch(
+      'two resources would be the tool "the_author"',
+    )
+    const one = new APIRouter().register('sorted', Sorted)
+    expect(await refusal(one, ['sorted'])).toMatch('"author_sorted" takes an argument "action"')
   })
 
   it('have names that all clients take', async () => {
