@@ -16,6 +16,7 @@ import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
 import { findOwnReadable } from '../serializers/limited-fields.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { isReadableAt } from '../serializers/readable-at.js'
 import { isBuiltIn } from '../views/built-in.js'
@@ -75,23 +76,35 @@ export function makesColumns(view: GenericView): boolean {
   return !selectsWholeRows(query, { name: viewClass.name, model: resource.model })
 }
 
+/** Fields of an object that may be shown, by their names; of objects that are nested in one, those of these. */
+export interface ShownNames {
+  readonly [name: string]: ShownNames | true
+}
+
 /** What is recorded of the object, and is neither kept from the caller nor masked. */
-async function readableNames(view: GenericView, object: Model, knex: Queryable): Promise<ReadonlySet<string>> {
+async function readableNames(view: GenericView, object: Model, knex: Queryable): Promise<ShownNames> {
   const model = modelOf(object)
   const context = contextOf(view)
   const [row] = view.visibleFields
     ? ((await readExactly(whereRows(ownRows(model, knex), [object]))) as Model[])
     : [object]
   const seen = row && seenPlan(view, model)
-  if (!seen) return new Set()
+  if (!seen) return {}
   await findOwnReadable(seen, [row], { context })
-  return shownNames(view, seen, (bound) => isReadableAt(bound, row, context))
+  const chosen = chosenNames(view)
+  return shownNames(view, seen, (bound) => chosen?.has(bound.name) !== false && isReadableAt(bound, row, context))
 }
 
 /** What is recorded of objects, and the caller may read of all of them. */
-export function readableOfAll(view: GenericView): ReadonlySet<string> {
+export function readableOfAll(view: GenericView): ShownNames {
   const seen = seenPlan(view, view.plan.resource.model.model)
-  return seen ? shownNames(view, seen, ({ access }) => (access?.read ?? 'all') === 'all') : new Set()
+  const chosen = chosenNames(view)
+  return seen ? shownNames(view, seen, (bound) => chosen?.has(bound.name) !== false && isOpen(bound)) : {}
+}
+
+/** True for a field that the caller may read of all objects. */
+function isOpen({ access }: BoundField): boolean {
+  return (access?.read ?? 'all') === 'all'
 }
 
 function seenPlan(view: GenericView, model: ModelClass): SerializerPlan | undefined {
@@ -105,19 +118,20 @@ function seenPlan(view: GenericView, model: ModelClass): SerializerPlan | undefi
 
 function shownNames(
   view: GenericView,
-  seen: SerializerPlan,
+  { readable, model: description }: SerializerPlan,
   mayRead: (bound: BoundField) => boolean,
-): ReadonlySet<string> {
-  const { model } = view.plan.resource.model
-  const context = contextOf(view)
-  const chosen = chosenNames(view)
-  const isShown = seen.readable.filter((bound) => {
-    const { access, relation, name } = bound
-    if (chosen?.has(name) === false) return false
-    const isLimited = relation && visibleRowsIn(context)?.related(leading(model, relation)) !== undefined
+): ShownNames {
+  const visible = visibleRowsIn(contextOf(view))
+  const { model } = description ?? view.plan.resource.model
+  const isShown = (bound: BoundField) => {
+    const { access, relation } = bound
+    const isLimited = relation && visible?.related(leading(model, relation)) !== undefined
     return access?.mask === undefined && !isLimited && mayRead(bound)
-  })
-  return new Set(isShown.map(({ name }) => name))
+  }
+  // which rows were nested is not known any more
+  const within = ({ field }: BoundField) =>
+    field instanceof NestedSerializer ? shownNames(view, serializerPlan(field.serializerClass), isOpen) : true
+  return Object.fromEntries(readable.filter(isShown).map((bound) => [bound.name, within(bound)]))
 }
 
 /** The fields that the view chooses to show this caller; undefined where it shows all callers the same. */
@@ -131,10 +145,18 @@ function leading(owner: ModelClass, { name, model }: { readonly name: string; re
 }
 
 /** An image of an object, of which only these fields are shown. */
-export function only(names: ReadonlySet<string>, text: RecordedChange['before']): unknown {
+export function only(names: ShownNames, text: RecordedChange['before']): unknown {
   const image = text === null ? null : parseJson(text)
   if (!isRecord(image)) return null
-  const shown = Object.fromEntries(Object.entries(image).filter(([name]) => names.has(name)))
+  const shown = shownPart(image, names)
   copyNumerals(image, shown)
   return shown
+}
+
+function shownPart(value: unknown, names: ShownNames | true): unknown {
+  if (names === true) return value
+  if (Array.isArray(value)) return value.map((item) => shownPart(item, names))
+  if (!isRecord(value)) return value
+  const shown = Object.entries(value).filter(([name]) => Object.hasOwn(names, name))
+  return Object.fromEntries(shown.map(([name, part]) => [name, shownPart(part, names[name] as ShownNames | true)]))
 }

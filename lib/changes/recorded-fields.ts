@@ -52,7 +52,7 @@ export function recordedClass(serializer: SerializerClass, { of, only, rules }: 
   const fields = readable.flatMap((bound): [string, SerializerField][] => {
     if (isMasked(bound, model, rules) || isFleeting(bound)) return []
     if (only && !only.includes(bound.name)) return []
-    const field = lastingField(bound) ?? (only ? bound.field : recordedField(bound))
+    const field = lastingField(bound) ?? (only ? namedField(bound, rules) : recordedField(bound))
     return field ? [[bound.name, field]] : []
   })
   return makeClass(base, new Map(fields))
@@ -106,6 +106,14 @@ function lastingField({ field, name, source }: BoundField): SerializerField | un
     allowNull: true,
     ...(source[0] !== name && { source: source[0] as string }),
   })
+}
+
+/** A field that was named; what it nests has no more than what is recorded of objects, but with all that is computed. */
+function namedField({ field }: BoundField, rules: RuleSet | undefined): SerializerField {
+  if (!(field instanceof NestedSerializer)) return field
+  const { serializerClass, options } = field as NestedSerializer
+  const only = serializerPlan(unseen(serializerClass)).readable.map(({ name }) => name)
+  return new NestedSerializer(recordedClass(serializerClass, { only, rules }), options)
 }
 
 /** Undefined for what is computed, counted, or made of rows of its own. */

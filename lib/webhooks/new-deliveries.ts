@@ -111,7 +111,7 @@ export class NewDeliveries {
     const { view, sides } = seen
     const told = { before: sides.before.has(change), after: sides.after.has(change) }
     if (!told.before && !told.after) return undefined
-    const key = JSON.stringify([resource.endpoint.basename, change.id, told, [...view.names]])
+    const key = JSON.stringify([resource.endpoint.basename, change.id, told, view.names])
     try {
       return getOrInsert(this.#bodies, key, () => writeBody(resource, change, { view, told }))
     } catch (error) {

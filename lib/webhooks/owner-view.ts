@@ -1,7 +1,7 @@
 /** The list of a resource, as the owner of an endpoint would see it. */
 
 import { nameIn } from '../changes/changes-table.js'
-import { makesColumns, readableOfAll } from '../changes/read-history.js'
+import { makesColumns, readableOfAll, type ShownNames } from '../changes/read-history.js'
 import { VisibleChanges } from '../changes/visible-changes.js'
 import { contextOf } from '../http/context.js'
 import { knexInScope } from '../http/database-role.js'
@@ -23,7 +23,7 @@ export interface ToldResource {
 export interface OwnerView {
   readonly visible: VisibleChanges
   /** The fields that he may read of all objects. */
-  readonly names: ReadonlySet<string>
+  readonly names: ShownNames
   /** What the table of changes calls the model whose objects he is shown: with the schema where he has his own. */
   readonly model: string
 }

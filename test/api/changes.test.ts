@@ -1401,6 +1401,25 @@ describe('a history', () => {
     const [{ after } = { after: null }] = await recorded()
     expect(after).not.toHaveProperty('total')
   })
+
+  it('shows of what is nested what the caller may read of it, and records no masked field of it', async () => {
+    class Nested extends Historic {
+      static override changes: Changes = { fields: ['title', 'author', 'reviews'] }
+    }
+    const rules = [
+      rule(Author, { fields: { name: { read: ({ user }) => user?.id === 1 } } }),
+      rule(Review, { fields: { text: { read: ({ user }) => user?.id === 1, mask: 'hidden' } } }),
+    ]
+    const { send } = await serveBooks(Nested, { rules }, login)
+    const body = { title: 'Emma', author: { name: 'Jane' }, reviews: [{ text: 'good' }] }
+    const { json } = await send('POST', '/books', body, { user: '1' })
+    const { id } = json.author
+    const read = async (user: string) => (await send('GET', '/books/1/history', undefined, { user })).json[0].after
+    expect(await read('1')).toEqual({ title: 'Emma', author: { id, name: 'Jane' }, reviews: [{ id: 1 }] })
+    expect(await read('2')).toEqual({ title: 'Emma', author: { id }, reviews: [{ id: 1 }] })
+    const book = (await recorded()).find(({ model }) => model === 'books')
+    expect(book?.after).toEqual({ title: 'Emma', author: { id, name: 'Jane' }, reviews: [{ id: 1 }] })
+  })
 })
 
 describe('explain()', () => {

@@ -3,8 +3,8 @@ import { Ajv2020 as Ajv } from 'ajv/dist/2020.js'
 import type Koa from 'koa'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ChangeStreamMixin, ChangesMixin, ensureChangesTable } from '../../lib/changes/index.js'
-import { APIRouter, BulkModelViewSet, IsAdminUser, type SerializerClass } from '../../lib/index.js'
+import { ChangeStreamMixin, type Changes, ChangesMixin, ensureChangesTable } from '../../lib/changes/index.js'
+import { APIRouter, BulkModelViewSet, IsAdminUser, NestedSerializer, type SerializerClass } from '../../lib/index.js'
 import { rule } from '../../lib/rules/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
 import {
@@ -14,7 +14,7 @@ import {
   type WebhookDispatcherOptions,
   WebhookEndpointViewSet,
 } from '../../lib/webhooks/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp, serving } from '../support/client.js'
 import { createDatabase } from '../support/database.js'
 import { Author, AuthorSerializer, Book, BookSerializer, database, LIBRARY, useLibrary } from '../support/library.js'
 import { lint } from '../support/redocly.js'
@@ -138,6 +138,26 @@ describe('an endpoint', () => {
       new Set(['author.created', 'book.created', 'book.deleted']),
     )
     for (const { body } of staff.received) expect(body.data.after ?? {}).not.toHaveProperty('price')
+  })
+
+  it('is told of what is nested what its owner may read of it', async () => {
+    class Nesting extends ChangesMixin(BulkModelViewSet<Book>) {
+      static override model = Book
+      static override serializerClass: SerializerClass = serializerOf(Book, ['title', 'author_id', 'author'], {
+        author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+      })
+      static override changes: Changes = { fields: ['title', 'author'] }
+    }
+    const own = new APIRouter({ rules: [rule(Author, { fields: { name: { read: ({ user }) => user?.id === 1 } } })] })
+    own.register('books', Nesting).register('authors', AuthorViewSet).register('hooks', HookViewSet, 'hook')
+    const served = await serveApp(asUser, own.routes())
+    const [one, two] = [await receiveWebhooks(), await receiveWebhooks()]
+    await subscribe(one.url)
+    await subscribe(two.url, { user: '2' })
+    await dispatch({ api: own })
+    expect((await served.send('POST', '/books', { title: 'a', author_id: 1 })).status).toBe(201)
+    expect((await one.receive(1))[0]?.body.data.after).toEqual({ title: 'a', author: { id: 1, name: 'Ada' } })
+    expect((await two.receive(1))[0]?.body.data.after).toEqual({ title: 'a', author: { id: 1 } })
   })
 })
 
