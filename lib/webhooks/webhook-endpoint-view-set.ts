@@ -89,6 +89,7 @@ class WebhookDeliverySerializer extends ModelSerializer<WebhookDelivery> {
     'created_at',
     'ended_at',
   ]
+  static override readOnlyFields = WebhookDeliverySerializer.fields
 }
 
 class ReplaySerializer extends Serializer {

@@ -1,6 +1,9 @@
 /** Who is told of changes: the model of endpoints, and of what they are told. */
 
-import { Model } from 'objection'
+import { Model, type Pojo } from 'objection'
+import { modelColumn } from '../models/catalogue.js'
+import { writtenName } from '../models/table-reference.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { TABLES } from './webhook-tables.js'
 
 /** Where webhooks go. Secrets are no declared properties: no serializer shows or takes them. */
@@ -62,4 +65,21 @@ export class WebhookDelivery extends Model {
   declare created_at: Date
   /** When it was delivered or given up; null before. */
   declare ended_at: Date | null
+}
+
+// properties are columns as the database calls them, also where mappers of knex call them otherwise
+for (const model of [WebhookEndpoint, WebhookDelivery]) {
+  Object.defineProperty(model, 'columnNameMappers', {
+    get(this: typeof Model) {
+      const renamed = (name: (knex: Queryable, name: string) => string) => (row: Pojo) => {
+        const knex = this.knex() as Queryable | undefined
+        return knex ? Object.fromEntries(Object.entries(row).map(([key, value]) => [name(knex, key), value])) : row
+      }
+      return { parse: renamed(writtenName), format: renamed(modelColumn) }
+    },
+    // a model of one's own may have others
+    set(this: typeof Model, value: unknown) {
+      Object.defineProperty(this, 'columnNameMappers', { value, writable: true })
+    },
+  })
 }

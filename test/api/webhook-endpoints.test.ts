@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import knexLibrary from 'knex'
 import type Koa from 'koa'
-import { knexSnakeCaseMappers } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { knexSnakeCaseMappers, Model } from 'objection'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ChangesMixin, ensureChangesTable, HistoryMixin } from '../../lib/changes/index.js'
 import { ensureIdempotencyTable } from '../../lib/idempotency/index.js'
 import { APIRouter, BulkCreateMixin, BulkModelViewSet, type SerializerClass } from '../../lib/index.js'
@@ -134,11 +134,16 @@ it('endpoints and dispatchers work where knex maps names', async () => {
     connection: database.knex.client.config.connection,
     ...knexSnakeCaseMappers(),
   })
-  onTestFinished(() => mapped.destroy())
+  Model.knex(mapped)
+  onTestFinished(async () => {
+    Model.knex(database.knex)
+    await mapped.destroy()
+  })
+  class MappedHook extends WebhookEndpoint {}
   class MappedHookViewSet extends WebhookEndpointViewSet {
+    static override model = MappedHook
     static override events = ['book.*']
     static override receivers = { allowHttp: true, allowedAddresses: ['127.0.0.1'] }
-    override knex = mapped
   }
   const own = new APIRouter().register('books', BookViewSet).register('hooks', MappedHookViewSet, 'hook')
   const findOwner = (id: string) => ({ id })
@@ -152,8 +157,19 @@ it('endpoints and dispatchers work where knex maps names', async () => {
   onTestFinished(() => mappedClient.close())
   const created = await mappedClient.send('POST', '/hooks', body, asOne)
   expect(created.json).toMatchObject({ is_active: true })
-  await mappedClient.send('POST', '/books', { title: 'a', author_id: 1 })
-  await receiver.receive(1)
-  const { json } = await mappedClient.get(`/hooks/${created.json.id}/deliveries`, asOne)
-  expect(json).toMatchObject([{ event: 'book.created' }])
+  const path = `/hooks/${created.json.id}`
+  const secret = await mappedClient.send('POST', `${path}/secret`, undefined, asOne)
+  expect(secret.json).toEqual({ secret: expect.any(String), old_secret_until: expect.any(String) })
+  const [id] = await Promise.all([
+    mappedClient.send('POST', '/books', { title: 'a' }).then(({ json }) => json.id),
+    receiver.receive(1),
+  ])
+  const told = async () => (await mappedClient.get(`${path}/deliveries`, asOne)).json
+  await vi.waitFor(async () => expect(await told()).toMatchObject([{ state: 'delivered' }]))
+  expect(await told()).toMatchObject([{ event: 'book.created', change_id: expect.anything(), attempts: 1 }])
+  const off = await mappedClient.send('PATCH', path, { is_active: false }, asOne)
+  expect(off.json).toEqual({ ...created.json, is_active: false })
+  expect((await mappedClient.get('/hooks', asOne)).json).toEqual([off.json])
+  expect((await mappedClient.send('POST', `${path}/replay`, {}, asOne)).json).toEqual({ replayed: 0 })
+  expect(receiver.received[0]?.body.data.id).toBe(id)
 })
