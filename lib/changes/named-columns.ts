@@ -14,8 +14,18 @@ export function timesRead(text: string, table: string): number {
   return [...text.matchAll(pattern(table, '(?!\\s*\\.)'))].length
 }
 
+/** SQL in which columns of a table are named without its schema, as where rows of it stand in its place. */
+export function withoutSchema(text: string, schema: string, table: string): string {
+  const [before, own] = [schema, table].map((name) => `"?${escapedName(name)}"?\\s*\\.`)
+  return text.replaceAll(new RegExp(`(?<![\\w$".])${before}\\s*(?=${own})`, 'g'), '')
+}
+
 /** Finds a name in SQL, with quotes or without, and what stands before its dot. */
 function pattern(name: string, behind = ''): RegExp {
-  const own = name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const own = escapedName(name)
   return new RegExp(`(?:"?(?<table>[\\w$]+)"?\\s*\\.\\s*)?(?<![\\w$"])"?${own}"?(?![\\w$"])${behind}`, 'g')
+}
+
+function escapedName(name: string): string {
+  return name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }

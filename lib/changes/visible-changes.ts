@@ -21,7 +21,7 @@ import { whereAnyKey } from '../queryset/where-keys.js'
 import type { GenericView } from '../views/generic-view.js'
 import { visibleQuery } from '../views/steps/visible-query.js'
 import { clientKey, formerTexts } from './change-log.js'
-import { namesColumn, timesRead } from './named-columns.js'
+import { namesColumn, timesRead, withoutSchema } from './named-columns.js'
 import { policyCondition } from './policy-condition.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
 import {
@@ -243,9 +243,10 @@ export class VisibleChanges {
     const visible = this.#query()
       .alias(table)
       .from(states as never)
-    const rows = await readRows<SeenPlace>(this.#knex, `select s.${PLACE} as place from ? as s`, [
-      visible.toKnexQuery(),
-    ])
+    const { sql: text, bindings: values } = visible.toKnexQuery().toSQL()
+    // conditions may be written already, of the table by its whole name
+    const seen = withoutSchema(text, writtenName(this.#knex, stored.slice(0, -1 - table.length)), this.#table)
+    const rows = await readRows<SeenPlace>(this.#knex, `select s.${PLACE} as place from (${seen}) as s`, values)
     return rows.map(({ place }) => stateAt(asked, place))
   }
 
