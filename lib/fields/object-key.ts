@@ -148,19 +148,22 @@ export function parseLookup(column: Column, text: string): unknown {
   return tried(column, text, readText)
 }
 
-const SURPLUS_ZEROS = /^(-?\d+\.\d*?)0+$/
-
 /** A key without the zeros, or spaces, that only a column of another type would show. */
 export function shortKey({ type, maxLength }: Column, value: unknown): unknown {
   if (typeof value !== 'string') return value
-  if (type === 'numeric') return value.replace(SURPLUS_ZEROS, '$1').replace(/\.$/, '')
+  if (type === 'numeric') return decimalText(value)
   return type === 'bpchar' && maxLength !== undefined && value.length > maxLength ? withoutPadding(value) : value
 }
 
 /** A `char(n)` without the spaces at its end, which are none of its value; other white space is. */
 function withoutPadding(text: string): string {
+  return withoutLast(text, ' ')
+}
+
+/** By no regular expression, which would look for the end from each of them. */
+function withoutLast(text: string, character: string): string {
   let end = text.length
-  while (text.charCodeAt(end - 1) === 0x20) end--
+  while (text[end - 1] === character) end--
   return text.slice(0, end)
 }
 
@@ -212,8 +215,6 @@ function tried(column: Column, given: unknown, read?: (field: SerializerField, g
   throw new ConfigurationError(`objects cannot be named by "${column.property}", whose values are lists`)
 }
 
-const TRAILING_ZEROS = /0+$/
-
 /** A text that spellings of a value have in common: what a client gives, and what the column holds. What SQL calls equal may have others: `namesOfKeys()`. */
 export function keyText({ type }: Column, value: unknown): string {
   switch (type) {
@@ -238,7 +239,7 @@ function decimalText(value: unknown): string {
   const decimal = typeof value === 'string' || typeof value === 'number' ? readDecimal(value) : undefined
   return decimal === undefined
     ? String(value)
-    : writeDecimal({ ...decimal, fraction: decimal.fraction.replace(TRAILING_ZEROS, '') })
+    : writeDecimal({ ...decimal, fraction: withoutLast(decimal.fraction, '0') })
 }
 
 const WHOLE_TYPES = new Set(['int2', 'int4', 'int8'])

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import Router from '@koa/router'
 import type Koa from 'koa'
 import type { QueryBuilder } from 'objection'
@@ -27,6 +28,7 @@ import {
   modelSerializer,
   modelViewSet,
   NestedSerializer,
+  NotFound,
   type Operation,
   objectAction,
   PageNumberPagination,
@@ -427,6 +429,24 @@ describe('an action', () => {
     }
     const { send } = await api(Books)
     expect((await send('POST', '/api/books/fail')).status).toBe(401)
+    expect(await Book.query().where('n', 99)).toEqual([])
+  })
+
+  it.each([
+    ['one of the API', () => new NotFound(), 404],
+    ['any', () => new Error('secret'), 500],
+    ['that of another realm', () => runInNewContext(`new Error('secret')`) as Error, 500],
+  ])('fails by an error that it returns as by one that it throws: %s', async (_, failure, status) => {
+    class Books extends BookViewSet {
+      @action({ methods: ['POST'] })
+      async fail() {
+        await this.getQueryset().patch({ n: 99 })
+        return failure()
+      }
+    }
+    const { send } = await api(Books)
+    const { status: answered, text } = await send('POST', '/api/books/fail')
+    expect([answered, text.includes('secret')]).toEqual([status, false])
     expect(await Book.query().where('n', 99)).toEqual([])
   })
 

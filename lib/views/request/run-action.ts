@@ -8,7 +8,7 @@ import type { Preferences } from '../../http/prefer.js'
 import { mayFail, mayFailUnsent, statusOf } from '../../http/response-body.js'
 import { callersKey } from '../../idempotency/rule.js'
 import { NotFound } from '../../kernel/errors.js'
-import { isPromise } from '../../kernel/realms.js'
+import { isError, isPromise } from '../../kernel/realms.js'
 import { type ParsedBody, parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
@@ -154,12 +154,13 @@ function runMethod(view: View, ...given: unknown[]): unknown {
   const plan: Partial<Pick<GenericPlan, 'isOurs'>> & ActionPlan = view.plan
   const method = (view as unknown as Record<string, Method>)[plan.action] as Method
   const result = method.call(view, ...given)
-  return plan.isOurs ? result : withStream(view.ctx, result)
+  return plan.isOurs ? result : ownAnswer(view.ctx, result)
 }
 
-/** What code of the application has answered, which may be a stream. */
-async function withStream(ctx: Context, answer: unknown): Promise<unknown> {
+/** What code of the application has answered, which may be a stream. @throws an error that it has returned */
+async function ownAnswer(ctx: Context, answer: unknown): Promise<unknown> {
   const data = await answer
+  if (isError(data)) throw data
   mayFail(data)
   mayFailUnsent(ctx)
   const status = statusOf(data)

@@ -21,7 +21,7 @@ import { lookupBy } from './read-object.js'
 import { visibleQuery } from './visible-query.js'
 
 /** @returns how many rows were deleted, or what the model's own hooks make of it */
-function deleteRow({ plan }: GenericView, object: Model, knex: Queryable | undefined): Promise<unknown> {
+function deleteOrMark({ plan }: GenericView, object: Model, knex: Queryable | undefined): Promise<unknown> {
   const isPlain = plan.writing.deleting.way === 'statement' && markOf(object) === undefined
   if (isPlain && knex && namesRow(object, plan.resource.model.model, knex)) return deleteOne(object, knex)
   return deleteAsRead(object, knex)
@@ -30,7 +30,7 @@ function deleteRow({ plan }: GenericView, object: Model, knex: Queryable | undef
 /** Deletes the row, and its uploads once that is committed. */
 export async function deleteObject(view: GenericView, object: Model): Promise<unknown> {
   const knex = view.trx ?? view.knex
-  const deleted: unknown = await deleteRow(view, object, knex)
+  const deleted: unknown = await deleteOrMark(view, object, knex)
   if (typeof deleted === 'number' && deleted > 1) throw severalRows(view.plan.resource.model.model)
   if (deleted === 0) await refuseKept(view, object, 'delete')
   const taking = declaredInput(view.viewClass)
