@@ -40,9 +40,10 @@ export interface ClaimedDelivery extends ObjectQueue {
 export interface Claiming {
   /** The table of endpoints. */
   readonly endpoints: string
-  /** The most of them. */
+  /** The most of them, and of those that have not proven that they answer. */
   readonly limit: number
-  /** The most that one endpoint has at a time in this process, of those that have proven that they answer; others have one. */
+  readonly mostUnproven: number
+  /** The most that one endpoint has at a time in this process, of those that have proven it; others have one. */
   readonly perEndpoint: number
   readonly proven: readonly string[]
   /** How many endpoints have now. */
@@ -191,16 +192,20 @@ export async function claimDeliveries(
   return readRows<ClaimedDelivery>(
     knex,
     `with candidates as (
-       select c.id from :endpoints: as e
-       left join unnest(:ids::uuid[], :counts::int[]) as busy(id, count) on busy.id = e.id
-       cross join lateral (
-         select d.id, d.due_at from ${TABLES.deliveries} as d
-         where d.endpoint_id = e.id and not d.waits and d.due_at <= now() and ${FREE}
-         order by d.due_at limit greatest(0, case when e.failures = 0 and e.id = any(:proven) then :perEndpoint else 1 end
-           - coalesce(busy.count, 0))
-       ) as c
-       where e.is_active and (e.paused_until is null or e.paused_until <= now())
-       order by c.due_at limit :limit
+       select due.id from (
+         select c.*, p.is_proven, row_number() over (partition by p.is_proven order by c.due_at) as place
+         from :endpoints: as e
+         left join unnest(:ids::uuid[], :counts::int[]) as busy(id, count) on busy.id = e.id
+         cross join lateral (select e.failures = 0 and e.id = any(:proven) as is_proven) as p
+         cross join lateral (
+           select d.id, d.due_at from ${TABLES.deliveries} as d
+           where d.endpoint_id = e.id and not d.waits and d.due_at <= now() and ${FREE}
+           order by d.due_at
+           limit greatest(0, case when p.is_proven then :perEndpoint else 1 end - coalesce(busy.count, 0))
+         ) as c
+         where e.is_active and (e.paused_until is null or e.paused_until <= now())
+       ) as due
+       where due.is_proven or due.place <= :mostUnproven order by due.due_at limit :limit
      ), chosen as (
        select d.id from ${TABLES.deliveries} as d where d.id in (select id from candidates) and ${FREE}
        for update skip locked

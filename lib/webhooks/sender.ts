@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import {
   type ClaimedDelivery,
+  type Claiming,
   claimDeliveries,
   claimDelivery,
   endAttempt,
@@ -37,17 +38,19 @@ const SLOW = 250
 /** How many times as many attempts there are at the most, with those that are slow. */
 const MOST_SLOW = 10
 
+/** One that has not ended. */
+interface Attempt {
+  readonly endpointId: string
+  isSlow: boolean
+}
+
 export class Sender {
   readonly #options: SenderOptions
   readonly #stopping = new AbortController()
-  readonly #attempts = new Set<Promise<unknown>>()
-  /** How many attempts are not slow. */
-  #quick = 0
+  readonly #attempts = new Map<Attempt, Promise<unknown>>()
   #isEnding = false
   /** Endpoints whose last attempt was not in vain, and that let none wait. Others have one at a time. */
   readonly #proven = new Set<string>()
-  /** How many attempts endpoints have. */
-  readonly #busy = new Map<string, number>()
   /** Objects of which something has ended. */
   #queues: ObjectQueue[] = []
 
@@ -60,16 +63,11 @@ export class Sender {
   /** Begins with as many as there is place for. @returns false where nothing is due */
   async sendDue(): Promise<boolean> {
     await this.#promote()
-    const { knex, concurrency, perEndpoint } = this.#options
-    const limit = Math.min(concurrency - this.#quick, concurrency * MOST_SLOW - this.#attempts.size)
-    if (limit <= 0) return false
-    const claimed = await claimDeliveries(knex, {
-      ...this.#leasing,
-      limit,
-      perEndpoint,
-      proven: [...this.#proven],
-      busy: this.#busy,
-    })
+    const { knex, perEndpoint } = this.#options
+    const places = this.#places()
+    if (places.limit <= 0) return false
+    const proven = [...this.#proven]
+    const claimed = await claimDeliveries(knex, { ...this.#leasing, ...places, perEndpoint, proven })
     if (this.#isEnding) {
       for (const delivery of claimed) await giveBack(knex, delivery)
       return false
@@ -96,10 +94,36 @@ export class Sender {
       () => this.#stopping.abort(),
       () => {},
     )
-    while (this.#attempts.size > 0) await Promise.allSettled(this.#attempts)
+    while (this.#attempts.size > 0) await Promise.allSettled(this.#attempts.values())
     waiting.abort()
     await late
     await this.#promote()
+  }
+
+  /**
+   * How many attempts there is place for. Half of the places are kept for endpoints that have proven that they answer:
+   * however many hang, they do not wait for those.
+   */
+  #places(): Pick<Claiming, 'limit' | 'mostUnproven' | 'busy'> {
+    const { concurrency } = this.#options
+    const kept = Math.floor(concurrency / 2)
+    const most = concurrency * MOST_SLOW
+    const busy = new Map<string, number>()
+    const quick = { all: 0, unproven: 0 }
+    let unproven = 0
+    for (const { endpointId, isSlow } of this.#attempts.keys()) {
+      busy.set(endpointId, (busy.get(endpointId) ?? 0) + 1)
+      const isUnproven = !this.#proven.has(endpointId)
+      if (isUnproven) unproven++
+      if (isSlow) continue
+      quick.all++
+      if (isUnproven) quick.unproven++
+    }
+    return {
+      limit: Math.min(concurrency - quick.all, most - this.#attempts.size),
+      mostUnproven: Math.max(0, Math.min(concurrency - kept - quick.unproven, most - kept - unproven)),
+      busy,
+    }
   }
 
   get #leasing() {
@@ -120,29 +144,20 @@ export class Sender {
   }
 
   async #track<Result>({ endpointId }: ClaimedDelivery, attempt: Promise<Result>): Promise<Result> {
-    this.#attempts.add(attempt)
-    this.#busy.set(endpointId, (this.#busy.get(endpointId) ?? 0) + 1)
-    this.#quick++
-    let isQuick = true
+    const tracked: Attempt = { endpointId, isSlow: false }
+    this.#attempts.set(tracked, attempt)
     const makePlace = () => {
-      if (isQuick) this.#quick--
-      isQuick = false
+      tracked.isSlow = true
+      this.#proven.delete(endpointId)
       this.#options.ended()
     }
-    const isSlow = () => {
-      this.#proven.delete(endpointId)
-      makePlace()
-    }
-    const slow = setTimeout(isSlow, SLOW).unref()
+    const slow = setTimeout(makePlace, SLOW).unref()
     try {
       return await attempt
     } finally {
       clearTimeout(slow)
-      this.#attempts.delete(attempt)
-      const left = (this.#busy.get(endpointId) ?? 1) - 1
-      if (left > 0) this.#busy.set(endpointId, left)
-      else this.#busy.delete(endpointId)
-      makePlace()
+      this.#attempts.delete(tracked)
+      this.#options.ended()
     }
   }
 

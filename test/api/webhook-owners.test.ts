@@ -399,6 +399,24 @@ describe('endpoints', () => {
     await dispatcher.stop({ seconds: 0.1 })
   })
 
+  it('that hang, however many, cost those nothing that have answered before', { timeout: 30_000 }, async () => {
+    const hanging = await receiveWebhooks(() => undefined)
+    const quick = await receiveWebhooks()
+    await subscribe(quick.url)
+    const { dispatcher } = await dispatch({ concurrency: 2 })
+    await post()
+    await quick.receive(1)
+    // more than there are attempts at all
+    for (let index = 0; index < 25; index++) await subscribe(hanging.url)
+    for (let index = 0; index < 20; index++) await post()
+    await quick.receive(21)
+    await hanging.receive(19)
+    await post()
+    await quick.receive(22)
+    expect(hanging.received).toHaveLength(19)
+    await dispatcher.stop({ seconds: 0.1 })
+  })
+
   it('that are deleted end what is told them, for jobs, too', async () => {
     const one = await receiveWebhooks()
     const hook = await subscribe(one.url)
