@@ -28,6 +28,8 @@ export interface CatalogueColumn {
   /** There may be NULL in rows, although none can be written: in those that are older, or by an outer join of a view. */
   readonly holdsNull: boolean
   readonly hasDefault: boolean
+  /** Its default is another value for each row, so that it can make a key. */
+  readonly makesValues: boolean
   /** The collation by which texts may be equal that are not the same, as SQL writes it. */
   readonly collation: string | undefined
   /** Part of a key that foreign keys point to. */
@@ -253,6 +255,9 @@ function leastPart(mod: number): IntervalPart | undefined {
   return mod < 0 ? undefined : PARTS.find(([bit]) => (mod >> 16) & (1 << bit))?.[1]
 }
 
+/** A default that is one value, as `pg_get_expr()` writes it: `0`, `'-1'::integer`, `true`. */
+const CONSTANT = /^\(*(?:-?[\d.]+|'(?:[^']|'')*'|true|false|NULL)\)*(?:::[^(]*(?:\([\d,]+\))?[^(]*)?$/
+
 function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
   const array = row.element !== null
   const base = row.element ?? row.type
@@ -270,6 +275,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     holdsNull: row.holdsnull,
     // PostgreSQL keeps DEFAULT NULL of a column whose domain has a default
     hasDefault: row.default !== null && !row.default.startsWith('NULL::'),
+    makesValues: row.default !== null && !CONSTANT.test(row.default),
     referenced: row.referenced,
     cascades: row.cascades,
     generated:

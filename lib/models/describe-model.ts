@@ -31,7 +31,7 @@ function describeColumn(from: ColumnSources): Column {
   const nullable = stored ? !stored.notNull && allowsNull : types.includes('null')
   // a key the database fills in; without the catalogue, a single key that the schema does not ask for
   const auto = stored
-    ? stored.generated || (from.primary && !from.composite && stored.hasDefault)
+    ? stored.generated || (from.primary && !from.composite && stored.makesValues)
     : from.primary && !from.composite && !from.required
   const required = !auto && !hasDefault && (from.required || (stored ? stored.notNull : false))
   return {

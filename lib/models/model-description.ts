@@ -8,7 +8,7 @@ import type { ModelClass, RelationKind } from './objection.js'
 /** What of a column is the catalogue's own. */
 type StoredColumn = Omit<
   CatalogueColumn,
-  'sqlType' | 'oid' | 'notNull' | 'referenced' | 'cascades' | 'generated' | 'checks'
+  'sqlType' | 'oid' | 'notNull' | 'referenced' | 'cascades' | 'generated' | 'makesValues' | 'checks'
 >
 
 /** A column of a model, as a serializer sees it: as the catalogue has it, or what is assumed before that was read. */

@@ -86,9 +86,13 @@ function isAboutSql({ file, position, internalPosition }: NativeError): boolean 
 }
 
 const invalid: Answer = (cause) => new ValidationError(INVALID, { cause })
-/** Another code of a value: `invalid` where the text of a type was read, else null. */
-const invalidInput: Answer = (cause, subject) =>
-  TYPE_INPUT.get(cause.code)?.has(cause.file) ? invalid(cause, subject) : null
+/** Triggers take no arguments, so that the context of an error names them by these, in any language. */
+const TRIGGER_CALL = '()'
+/** Another code of a value: `invalid` where the text of a type was read, or a table computes something of its rows, else null. */
+const invalidInput: Answer = (cause, subject) => {
+  const isComputed = subject.isOfRows && !String(cause['where']).includes(TRIGGER_CALL)
+  return isComputed || TYPE_INPUT.get(cause.code)?.has(cause.file) ? invalid(cause, subject) : null
+}
 const invalidWrite: Answer = (cause, subject) =>
   subject.operation === 'write' ? invalid(cause, subject) : invalidInput(cause, subject)
 /** Too deep a value that was given; a function or trigger that calls itself without end says where it was. */

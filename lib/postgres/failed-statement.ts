@@ -21,6 +21,11 @@ export interface ConstraintSubject {
   fieldOfDomain?(domain: string): string | undefined
   /** The client's field for a property of the model, if there is one; when missing, fields are named as properties. */
   fieldOfProperty?(property: string): string | undefined
+  /**
+   * The statement writes rows of a table: what cannot be computed is what the table makes of their values, as by a generated
+   * column or an index of an expression. @default false
+   */
+  readonly isOfRows?: boolean
   /** What a trigger says by `RAISE EXCEPTION` is meant for the client. @default false */
   readonly exposesTriggers?: boolean
 }

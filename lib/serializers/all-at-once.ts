@@ -48,16 +48,17 @@ export async function placedRefusal<Item extends Placed, Result>(
   const { tell = refusal } = together
   const [first] = items
   const path = commonPath(items)
-  if (first && areAt(path, items)) return prefixed(path, tell(error, first))
-  const general = refusal(error)
-  if (!(general instanceof ValidationError)) return error
-  const found = await firstRefused(together, error)
-  return found ? prefixed(found.item.path, tell(found.error, found.item)) : prefixed(path, general)
+  if (!first) return error
+  const own = tell(error, first)
+  if (areAt(path, items)) return prefixed(path, own)
+  if (!(own instanceof ValidationError)) return error
+  const found = await firstRefused({ ...together, tell }, error)
+  return found ? prefixed(found.item.path, tell(found.error, found.item)) : prefixed(path, refusal(error))
 }
 
 /** The last item of the shortest list, from the first item on, that is refused. */
 async function firstRefused<Item extends Placed, Result>(
-  { items, knex, write, view }: Together<Item, Result>,
+  { items, knex, write, tell }: Together<Item, Result> & Required<Pick<Together<Item, Result>, 'tell'>>,
   first: unknown,
 ): Promise<{ item: Item; error: unknown } | undefined> {
   const failureAt = (count: number, checks: 'early' | 'late') =>
@@ -80,7 +81,7 @@ async function firstRefused<Item extends Placed, Result>(
       continue
     }
     // a timeout or a lost connection: it cannot be found
-    if (!(toApiError(failure, subjectOf('POST', view)) instanceof ValidationError)) return undefined
+    if (!(tell(failure, items[0] as Item) instanceof ValidationError)) return undefined
     refused = middle
     error = failure
   }

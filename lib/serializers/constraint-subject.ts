@@ -23,6 +23,7 @@ export function constraintSubject(
   const values = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
   return {
     operation,
+    isOfRows: operation === 'write' && model?.isView === false,
     exposesTriggers: exposesTriggers(view),
     columnsOf: (table, constraint) =>
       isOwn(table)

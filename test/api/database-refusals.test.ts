@@ -65,6 +65,14 @@ const SCHEMA = `
     update endless set n = n + 1 where id = new.id; return new; end $$;
   create trigger again after update on endless for each row execute function again();
 
+  create function per(a int, b int) returns int language plpgsql immutable as $$ begin return a / b; end $$;
+  create table rates (id serial primary key, a int, b int not null default 1, names text[],
+    quotient int generated always as (a / b) stored, called int generated always as (per(a, b)) stored);
+  create index on rates using gin (array_to_tsvector(names));
+  create table parts (id serial primary key, rate_id int references rates, a int, b int, check (a % b = 0));
+
+  create table defaults (code int default 0 primary key, note text);
+
   create table typed (id serial primary key, bits bit(3), span int4range, page xml, address macaddr, counts int[]);
 `
 
@@ -185,6 +193,70 @@ describe('what SQL of the application cannot compute', () => {
     expect(await client.send('PATCH', '/endless/1', { n: 2 })).toMatchObject(UNKNOWN)
     expect(await client.send('PATCH', '/endless/bulk', [{ id: 1, n: 2 }])).toMatchObject(UNKNOWN)
     expect(client.reported).toMatchObject([{ code: '54001' }, { code: '54001' }])
+  })
+})
+
+describe('what a table computes of its rows, and cannot', () => {
+  const refused = (answer: unknown, errors: unknown) => expect(answer).toMatchObject({ status: 400, json: { errors } })
+  const NONE = { non_field_errors: ['Invalid value.'] }
+
+  it('is 400 of what was written', async () => {
+    const Part = tableOf('parts')
+    const Rate = tableOf('rates', {
+      idColumn: 'id',
+      relationMappings: {
+        parts: { relation: Model.HasManyRelation, modelClass: Part, join: { from: 'rates.id', to: 'parts.rate_id' } },
+      },
+    })
+    const shown = serializerOf(Rate, ['id', 'a', 'b', 'names', 'quotient', 'parts'], {
+      parts: new NestedSerializer(serializerOf(Part, ['id', 'a', 'b']), { many: true, required: false }),
+    })
+    const statics = { filterBackends: [FieldFilter], filtersetFields: ['id'] }
+    const client = await serveViews({
+      rates: viewOf(Rate, serializerOf(Rate, ['id', 'a', 'b', 'names']), statics),
+      nested: viewOf(Rate, shown),
+    })
+    for (const path of ['/rates', '/nested']) {
+      const { json } = await client.send('POST', path, { a: 4, b: 2, names: ['x'] })
+      const object = `${path}/${json.id}`
+      for (const wrong of [
+        { a: 1, b: 0 },
+        { a: 1, names: ['x', null] },
+      ]) {
+        refused(await client.send('POST', path, wrong), NONE)
+        refused(await client.send('PUT', object, wrong), NONE)
+        refused(await client.send('PATCH', object, wrong), NONE)
+      }
+      const two = [{ a: 1 }, { a: 1, b: 0 }]
+      refused(await client.send('POST', `${path}/bulk`, two), { 1: NONE })
+      const changed = await client.send('PATCH', `${path}/bulk`, [{ id: json.id, names: [null] }])
+      refused(changed, { 0: NONE })
+      expect((await client.get(object)).json).toMatchObject({ a: 4, b: 2, names: ['x'] })
+    }
+    const parts = {
+      a: 1,
+      parts: [
+        { a: 1, b: 1 },
+        { a: 1, b: 0 },
+      ],
+    }
+    refused(await client.send('POST', '/nested', parts), { parts: { 1: NONE } })
+    expect(client.reported).toEqual([])
+    expect(await Rate.query().resultSize()).toBe(2)
+  })
+})
+
+describe('a key with one value for a default', () => {
+  it('is given by clients, and may be left out', async () => {
+    const Default = tableOf('defaults', { idColumn: 'code' })
+    const view = viewOf(Default, serializerOf(Default, ['code', 'note']))
+    const client = await serveViews({ defaults: view })
+    expect((await client.send('POST', '/defaults', { note: 'a' })).json).toEqual({ code: 0, note: 'a' })
+    expect(await client.send('POST', '/defaults', { note: 'b' })).toMatchObject({
+      status: 400,
+      json: { errors: { code: ['This field must be unique.'] } },
+    })
+    expect((await client.send('POST', '/defaults', { code: 7 })).json).toEqual({ code: 7, note: null })
   })
 })
 

@@ -76,6 +76,7 @@ function columnOf(column: string, described: DescribedType, isKey: boolean): Cat
     notNull: !described.endsWith('?'),
     holdsNull: described.endsWith('?'),
     hasDefault: isKey || described.endsWith('='),
+    makesValues: isKey,
     collation: undefined,
     referenced: isKey,
     cascades: false,

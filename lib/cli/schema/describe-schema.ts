@@ -109,7 +109,7 @@ function propertyOf(
 ): ModelProperty {
   const isKey = key.length === 1 && key[0] === column.column
   const type = columnType(column, enums)
-  const isReadonly = column.generated || (isKey && column.hasDefault)
+  const isReadonly = column.generated || (isKey && column.makesValues)
   return {
     name: column.column,
     type,

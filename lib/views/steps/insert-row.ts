@@ -6,8 +6,6 @@ import { PermissionDenied, ValidationError } from '../../kernel/errors.js'
 import { buildModel, databaseValues, isExpression } from '../../models/build-model.js'
 import { traitsOf } from '../../models/model-traits.js'
 import type { ModelClass } from '../../models/objection.js'
-import { toApiError } from '../../postgres/database-errors.js'
-import { subjectOf } from '../../postgres/failed-statement.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement, statementOf } from '../../postgres/run-statement.js'
 import { whereKey } from '../../queryset/where-keys.js'
@@ -137,7 +135,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   try {
     return await insertMany(access, values)
   } catch (error) {
-    if (!(toApiError(error, subjectOf('POST', view)) instanceof ValidationError)) throw error
+    if (!(inOwnTerms(serializer, items[0] ?? {}, error) instanceof ValidationError)) throw error
     // a key that leads nowhere is reported for all items at once
     await serializerOf(view, 'getInputSerializer', { many: true }).isValid({ raiseException: true })
     const refused = {
