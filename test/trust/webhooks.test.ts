@@ -274,7 +274,13 @@ describe('each committed change is delivered', () => {
 describe('a claim', () => {
   /** Pages that a claim reads. */
   const pagesOf = (proven: readonly string[]) => {
-    const claiming = { endpoints: 'koa_viewsets_webhook_endpoints', limit: 50, mostUnproven: 50, perEndpoint: 5, lease: 45 }
+    const claiming = {
+      endpoints: 'koa_viewsets_webhook_endpoints',
+      limit: 50,
+      mostUnproven: 50,
+      perEndpoint: 5,
+      lease: 45,
+    }
     return pagesReadBy(knex, () => claimDeliveries(knex, { ...claiming, proven, busy: new Map() }))
   }
 
