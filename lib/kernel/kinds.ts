@@ -32,6 +32,7 @@ const TESTS = {
   'number or text': { is: (value) => isNumber(value) || isText(value), wanted: 'a number, or its digits as a text' },
   text: { is: isText, wanted: 'a text' },
   name: { is: isName, wanted: 'a name' },
+  suffix: { is: (value) => typeof value === 'string' && /^[\w-]+$/.test(value), wanted: 'letters and digits' },
   path: {
     is: (value) => typeof value === 'string' && value.startsWith('/'),
     wanted: 'a path that begins with a slash',

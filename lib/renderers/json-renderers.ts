@@ -91,9 +91,9 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
 
   render(data: unknown): string | Buffer {
     if (data instanceof JsonText) return bodyOf(data.pieces)
-    if (!isRecord(data)) return writeJson(data) as string
-    const { results } = data as { results?: unknown }
-    return results instanceof JsonText ? writeEnvelope(data) : (writeJson(data) as string)
+    const { results } = (data ?? {}) as { results?: unknown }
+    // what JSON has no form for, such as a symbol, is nothing
+    return isRecord(data) && results instanceof JsonText ? writeEnvelope(data) : (writeJson(data) ?? 'null')
   }
 
   begin(): string {

@@ -2,6 +2,7 @@
 
 import Negotiator from 'negotiator'
 import type { Context } from '../http/context.js'
+import { isStreamed } from '../http/response-body.js'
 import { described } from '../kernel/declarations.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { ignoreRejection, isPromise } from '../kernel/realms.js'
@@ -23,7 +24,7 @@ export abstract class BaseRenderer {
   /** True where of a page only its `results` are written, so that the client gets no link and no cursor. @default false */
   readonly resultsOnly: boolean = false
   /** The whole body. */
-  abstract render(data: unknown, context: RenderContext): string | Buffer
+  abstract render(data: unknown, context: RenderContext): string | Uint8Array
 
   /** Headers besides `Content-Type`. @default none */
   headers(_context: RenderContext): Readonly<Record<string, string>> | undefined {
@@ -36,24 +37,27 @@ described(BaseRenderer)
 /** What renderers must have. */
 export const RENDERER = {
   method: 'render',
-  properties: { mediaType: 'name', format: 'name', contentType: 'name' },
+  properties: { mediaType: 'name', format: 'suffix', contentType: 'name' },
 } as const
 
 /**
  * Sets body, `Content-Type` and what other headers the renderer has.
- * @throws {ConfigurationError} the renderer answers by a promise, which would be sent as `{}`
+ * @throws {ConfigurationError} the renderer gives no text and no bytes: nothing would be sent, or JSON under another type
  */
 export function renderBody(ctx: Context, renderer: BaseRenderer, data: unknown, context: RenderContext): void {
   const body: unknown = renderer.render(data, context)
-  if (isPromise(body)) {
+  if (!(typeof body === 'string' || body instanceof Uint8Array || isStreamed(body))) {
     // what it rejects with would end the process
     ignoreRejection(body)
-    throw new ConfigurationError(`${renderer.constructor.name}: render() returned a promise; return the body, at once`)
+    const returned = isPromise(body) ? 'a promise' : body === null ? 'null' : typeof body
+    throw new ConfigurationError(
+      `${renderer.constructor.name}: render() returned ${returned}; return the body, as text or bytes`,
+    )
   }
   if (!ctx.res.headersSent) ctx.res.setHeader('Content-Type', renderer.contentType)
   const headers = renderer.headers(context)
   if (headers) ctx.set(headers as Record<string, string>)
-  ctx.body = body
+  ctx.body = body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : body
 }
 
 /** Parameters other than the weight say nothing about the type: `application/json; version=2` is JSON. */

@@ -213,7 +213,43 @@ describe('a policy of the application', () => {
     })
     expect((await client.get('/')).status).toBe(500)
     expect(client.reported).toEqual([
-      new ConfigurationError('Slow: render() returned a promise; return the body, at once'),
+      new ConfigurationError('Slow: render() returned a promise; return the body, as text or bytes'),
     ])
+  })
+
+  const rendered = async (body: unknown) => {
+    class Packed extends BaseRenderer {
+      readonly mediaType = 'application/vnd.packed'
+      readonly format = 'packed'
+      readonly contentType = 'application/vnd.packed'
+      override render(): string {
+        return body as string
+      }
+    }
+    const client = await serveApp(errors(), contentNegotiation({ renderers: [Packed] }), (ctx) => {
+      ctx.body = { a: 1 }
+    })
+    const { status, text, headers } = await client.get('/')
+    return { status, text, type: headers['content-type'], reported: client.reported }
+  }
+
+  it.each([undefined, null, 7, { a: 1 }, [][Symbol.iterator]()])(
+    'sends nothing else of a renderer: %j',
+    async (body) => {
+      const returned = body === null ? 'null' : typeof body
+      const message = `Packed: render() returned ${returned}; return the body, as text or bytes`
+      expect(await rendered(body)).toMatchObject({ status: 500, reported: [new ConfigurationError(message)] })
+    },
+  )
+
+  it('sends text and bytes of a renderer under its type, also bytes that are no Buffer', async () => {
+    for (const body of ['AB', Buffer.from('AB'), new Uint8Array([0, 65, 66]).subarray(1)])
+      expect(await rendered(body)).toMatchObject({ status: 200, text: 'AB', type: 'application/vnd.packed' })
+  })
+
+  it.each(['tar.gz', 'a/b', 'a b', ''])('refuses a suffix that no path can end in: %j', (format) => {
+    expect(() => contentNegotiation({ renderers: [Object.assign(new Slow(), { format })] })).toThrow(
+      `Slow: format is ${JSON.stringify(format)}; give letters and digits`,
+    )
   })
 })
