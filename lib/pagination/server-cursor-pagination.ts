@@ -53,7 +53,7 @@ export interface ServerCursorPaginationOptions {
  * and keeps it; each request with its `cursor_id` reads the next page of what the list was at that moment. Meant for
  * exports: a cursor costs a connection until it is exhausted, or has been idle too long.
  *
- * A cursor belongs to its user, or address, to its view and its query. One that is not here is 404 `Cursor not found`,
+ * A cursor belongs to its user, or address, to its view and its query, and to what rules let him read. One that is not here is 404 `Cursor not found`,
  * whatever the reason; start again then. One that another request reads from is 409. Too many of one user are 429, too
  * many of all 503. CSV and NDJSON have no place for the `cursor_id`: without one they are the first page, and no cursor
  * stays; `StreamMixin` answers them with the whole list.
@@ -173,7 +173,7 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
       { owner, id, pool: source.pool },
       async () => {
         const cursor = await source.open({ name: `koa_viewsets_${id}`, idleMilliseconds: this.#backstop })
-        return { cursor, query }
+        return { cursor, query, reads: request.reads ?? [] }
       },
       async (held) => {
         const used = await this.#read(held, {
@@ -191,7 +191,10 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
     const id = readServerCursorId(scope, text)?.toString('hex')
     if (id === undefined) throw notFound()
     const asked = queryParts(source, request)
-    const fits = ({ query }: HeldCursor) => asked.length === 0 || JSON.stringify(asked) === JSON.stringify(query)
+    const reads = request.reads ?? []
+    const fits = (held: HeldCursor) =>
+      (asked.length === 0 || JSON.stringify(asked) === JSON.stringify(held.query)) &&
+      (held.reads ?? []).every((one, index) => one === reads[index])
     return this.#cursors.use({ id, pool: source.pool }, fits, async (held) => {
       if (request.ctx.method === 'HEAD') {
         // it must not take a page from the GET that follows it

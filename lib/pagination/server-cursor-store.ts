@@ -18,6 +18,8 @@ export interface HeldCursor {
   readonly cursor: RowCursor
   /** What the first request filtered and ordered by. */
   readonly query: readonly string[]
+  /** What rules let its caller read then. */
+  readonly reads?: readonly unknown[]
 }
 
 /** A place for one cursor, taken before there is a connection for it. */

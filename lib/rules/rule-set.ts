@@ -306,6 +306,11 @@ export class RequestRules {
     return this.#fields.access
   }
 
+  /** What tells callers apart who read other rows or fields of a model: values of conditions, as of the time, do not. */
+  reading(model: ModelClass): readonly unknown[] {
+    return [this.fields, this.rows(model, 'read')?.where(model.tableName).sql]
+  }
+
   /** Finds conditions of fields that are none. @throws {ConfigurationError} */
   checkFields(): void {
     for (const model of this.models) {

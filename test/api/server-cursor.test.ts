@@ -20,6 +20,7 @@ import {
   type ServerCursorPaginationOptions,
 } from '../../lib/index.js'
 import type { AnyQueryBuilder } from '../../lib/models/objection.js'
+import { type Rules, rule } from '../../lib/rules/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import type { TestResponse } from '../support/server.js'
@@ -117,6 +118,7 @@ interface ViewOptions extends ServerCursorPaginationOptions {
   instances?: boolean
   basename?: string
   renderers?: Renderers
+  rules?: Rules
   app?: (app: Koa) => void
 }
 
@@ -125,6 +127,7 @@ async function exportsOf({
   instances = false,
   basename = 'export',
   renderers = [JSONRenderer],
+  rules = [],
   app,
   ...options
 }: ViewOptions = {}): Promise<Client> {
@@ -140,7 +143,7 @@ async function exportsOf({
     static override model = City
     static override serializerClass = CitySerializer
   }
-  const api = new APIRouter({ prefix: '/api' })
+  const api = new APIRouter({ prefix: '/api', rules })
     .register('exports', Exports, basename)
     .register('others', OtherExports, 'other')
     .register('cities', Plain, 'city')
@@ -358,6 +361,21 @@ describe('a cursor that is not there', () => {
     })
     for (const [name, ...rest] of bytes) expect([name, ...rest]).toEqual([name, 404, NOT_FOUND, bytes[0]?.[3]])
     expect((await next(client, id, as('1'))).status).toBe(404)
+  })
+
+  it.each<[string, (isStaff: () => boolean) => Rules]>([
+    ['rows', (isStaff) => [rule(City, { read: () => isStaff() || { id__gt: Date.now() % 7 } })]],
+    ['fields', (isStaff) => [rule(City, { fields: { at: { read: () => isStaff() } } })]],
+  ])('[D15] is no more where rules let its caller read other %s than before', async (_, make) => {
+    let isStaff = true
+    const client = await exportsOf({ pageSize: 10, rules: make(() => isStaff) })
+    const opened = async () => (await client.get('/api/exports', as('1'))).json.cursor_id as string
+    const id = await opened()
+    expect((await next(client, id, as('1'))).status).toBe(200)
+    isStaff = false
+    expect((await next(client, id, as('1'))).status).toBe(404)
+    const own = await opened()
+    expect((await next(client, own, as('1'))).status).toBe(200)
   })
 
   it('[D16] belongs to the address Koa trusts, and is typed', async () => {
