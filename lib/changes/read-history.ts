@@ -1,6 +1,7 @@
 /** The recorded changes of an object, as far as the caller may read its fields now. */
 
 import type { Model } from 'objection'
+import type { SerializerField } from '../fields/field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { copyNumerals } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
@@ -91,15 +92,13 @@ async function readableNames(view: GenericView, object: Model, knex: Queryable):
   const seen = row && seenPlan(view, model)
   if (!seen) return {}
   await findOwnReadable(seen, [row], { context })
-  const chosen = chosenNames(view)
-  return shownNames(view, seen, (bound) => chosen?.has(bound.name) !== false && isReadableAt(bound, row, context))
+  return shownNames(view, seen, { mayRead: (bound) => isReadableAt(bound, row, context), chosen: chosenPlan(view) })
 }
 
 /** What is recorded of objects, and the caller may read of all of them. */
 export function readableOfAll(view: GenericView): ShownNames {
   const seen = seenPlan(view, view.plan.resource.model.model)
-  const chosen = chosenNames(view)
-  return seen ? shownNames(view, seen, (bound) => chosen?.has(bound.name) !== false && isOpen(bound)) : {}
+  return seen ? shownNames(view, seen, { mayRead: isOpen, chosen: chosenPlan(view) }) : {}
 }
 
 /** True for a field that the caller may read of all objects. */
@@ -116,28 +115,41 @@ function seenPlan(view: GenericView, model: ModelClass): SerializerPlan | undefi
   return recorded && serializerPlan(view.seenClass(recorded.shown))
 }
 
+/** What of recorded fields is shown. */
+interface Showing {
+  readonly mayRead: (bound: BoundField) => boolean
+  /** What the view shows this caller; undefined where it shows all callers the same. */
+  readonly chosen: SerializerPlan | undefined
+}
+
 function shownNames(
   view: GenericView,
   { readable, model: description }: SerializerPlan,
-  mayRead: (bound: BoundField) => boolean,
+  { mayRead, chosen }: Showing,
 ): ShownNames {
   const visible = visibleRowsIn(contextOf(view))
   const { model } = description ?? view.plan.resource.model
-  const isShown = (bound: BoundField) => {
-    const { access, relation } = bound
+  const shown = readable.flatMap((bound): [string, ShownNames | true][] => {
+    const { access, relation, name, field } = bound
     const isLimited = relation && visible?.related(leading(model, relation)) !== undefined
-    return access?.mask === undefined && !isLimited && mayRead(bound)
-  }
-  // which rows were nested is not known any more
-  const within = ({ field }: BoundField) =>
-    field instanceof NestedSerializer ? shownNames(view, serializerPlan(field.serializerClass), isOpen) : true
-  return Object.fromEntries(readable.filter(isShown).map((bound) => [bound.name, within(bound)]))
+    const own = chosen?.byName.get(name)
+    if (access?.mask !== undefined || isLimited || !mayRead(bound) || (chosen && !own?.readable)) return []
+    if (!(field instanceof NestedSerializer)) return [[name, true]]
+    if (own && !(own.field instanceof NestedSerializer)) return []
+    // which rows were nested is not known any more
+    const inner = { mayRead: isOpen, chosen: own && nestedPlan(own.field) }
+    return [[name, shownNames(view, nestedPlan(field), inner)]]
+  })
+  return Object.fromEntries(shown)
 }
 
-/** The fields that the view chooses to show this caller; undefined where it shows all callers the same. */
-function chosenNames(view: GenericView): ReadonlySet<string> | undefined {
-  if (isBuiltIn(view, 'getSerializerClass')) return undefined
-  return new Set(serializerPlan(serializerClassOf(view)).readable.map(({ name }) => name))
+function nestedPlan(field: SerializerField): SerializerPlan {
+  return serializerPlan((field as NestedSerializer).serializerClass)
+}
+
+/** What the view chooses to show this caller; undefined where it shows all callers the same. */
+function chosenPlan(view: GenericView): SerializerPlan | undefined {
+  return isBuiltIn(view, 'getSerializerClass') ? undefined : serializerPlan(serializerClassOf(view))
 }
 
 function leading(owner: ModelClass, { name, model }: { readonly name: string; readonly model: ModelClass }) {

@@ -1376,6 +1376,30 @@ describe('a history', () => {
     expect(await read('2')).toEqual({ id: 1, title: 'Emma', price: null, total: 0 })
   })
 
+  it('shows no field of what is nested that the view does not choose for the caller, either', async () => {
+    class NamelessSerializer extends AuthorSerializer {
+      static override fields = ['id']
+    }
+    class FewSerializer extends BookSerializer {
+      static override declaredFields: DeclaredFields = {
+        author: new NestedSerializer(NamelessSerializer, { readOnly: true }),
+        reviews: new PrimaryKeyRelatedField({ many: true, readOnly: true }),
+      }
+    }
+    class Choosing extends Historic {
+      static override changes: Changes = { fields: ['author', 'reviews'] }
+      override getSerializerClass(): any {
+        return this.ctx.get('user') === '2' ? FewSerializer : BookSerializer
+      }
+    }
+    const { send } = await serveBooks(Choosing)
+    const body = { title: 'Emma', author: { name: 'Jane' }, reviews: [{ text: 'good' }] }
+    const { author } = (await send('POST', '/books', body, { user: '1' })).json
+    const read = async (user: string) => (await send('GET', '/books/1/history', undefined, { user })).json[0].after
+    expect(await read('1')).toEqual({ author, reviews: [{ id: 1, text: 'good' }] })
+    expect(await read('2')).toEqual({ author: { id: author.id } })
+  })
+
   it('shows what the caller may read of the object now', async () => {
     const rules = [
       rule(Book, {
