@@ -2,6 +2,7 @@
 
 import { ServiceUnavailable } from '../kernel/errors.js'
 import { type Context, RequestSlot } from './context.js'
+import { disposeBody } from './dispose-body.js'
 
 /** Whether an API ends, for those of its requests that wait for their clients. */
 export class Closing {
@@ -43,7 +44,7 @@ export class Closing {
       coming.then(
         (body) => {
           this.#refusals.delete(refuse)
-          return isRefused ? body.dispose?.() : resolve(body)
+          return isRefused ? disposeBody(ctx, body) : resolve(body)
         },
         (error: Error) => {
           this.#refusals.delete(refuse)

@@ -13,6 +13,7 @@ interface Test {
 const isText = (value: unknown) => typeof value === 'string'
 const isNumber = (value: unknown) => typeof value === 'number' && !Number.isNaN(value)
 const isName = (value: unknown) => typeof value === 'string' && value !== ''
+const isMediaType = (value: unknown) => typeof value === 'string' && /^[^\s;,/A-Z]+\/[^\s;,/A-Z]+$/.test(value)
 const isFunction = (value: unknown) => typeof value === 'function' && !isGenerator(value)
 const isListOf = (is: (item: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(is)
 
@@ -39,6 +40,10 @@ const TESTS = {
   },
   'name or null': { is: (value) => value === null || isName(value), wanted: 'a name, or null' },
   names: { is: isListOf(isName), wanted: 'a list of names' },
+  'media types': {
+    is: (value) => isListOf(isMediaType)(value) && (value as readonly string[]).length > 0,
+    wanted: 'a list of media types, in lower case and without parameters',
+  },
   'name or names': { is: (value) => isName(value) || isListOf(isName)(value), wanted: 'a name, or a list of names' },
   'names or null': {
     is: (value) => value === null || isName(value) || isListOf(isName)(value),

@@ -3,8 +3,9 @@
 import contentType from 'content-type'
 import { CLOSING } from '../http/closing.js'
 import type { Context } from '../http/context.js'
-import { BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
+import { BadRequest, ConfigurationError, UnsupportedMediaType } from '../kernel/errors.js'
 import { isContainer } from '../kernel/json-numerals.js'
+import { isRecord } from '../kernel/records.js'
 import { isAborted } from './read-body.js'
 import type { UploadedFile } from './uploads.js'
 
@@ -64,7 +65,7 @@ export interface Parser {
 }
 
 /** What parsers must have. */
-export const PARSER = { method: 'parse', properties: { mediaTypes: 'names' } } as const
+export const PARSER = { method: 'parse', properties: { mediaTypes: 'media types' } } as const
 
 /** What JSON may have. */
 export interface JsonLimits {
@@ -194,14 +195,20 @@ export function parseBody(
   const parser = mediaType && parserOf(mediaType, ctx, parsers)
   if (!mediaType || !parser) throw unsupported(ctx, parsers)
   if (!isRead(ctx)) {
-    const coming = parser.parse(ctx, mediaType, asked)
+    const coming = Promise.resolve(parser.parse(ctx, mediaType, asked)).then((body) => parsedBy(parser, body))
     return CLOSING.get(ctx)?.bodyOf(ctx, coming) ?? coming
   }
   if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
   const { body } = ctx.request as { body?: unknown }
   if (body === undefined && !ctx.req.readableDidRead) throw new BadRequest('Request aborted')
   if (body === undefined) throw new Error('Something has read the request body and left no ctx.request.body')
-  return parser.accept(ctx, body, asked)
+  return parsedBy(parser, parser.accept(ctx, body, asked))
+}
+
+/** @throws {ConfigurationError} an application's parser returns something else, such as the data alone */
+function parsedBy({ constructor: { name } }: Parser, body: ParsedBody): ParsedBody {
+  if (isRecord(body) && 'data' in body) return body
+  throw new ConfigurationError(`${name} returned no body; let parse() and accept() return { data, textual: false }`)
 }
 
 /** Whether the request brings a body, from its framing alone: `ctx.request.body` may be an empty object without one. */

@@ -13,6 +13,7 @@ import {
   BasePermission,
   BaseThrottle,
   BooleanField,
+  ConfigurationError,
   CSVRenderer,
   CursorPagination,
   configure,
@@ -28,6 +29,7 @@ import {
   NestedSerializer,
   PageNumberPagination,
   type Pagination,
+  type Parser,
   type Parsers,
   PrimaryKeyRelatedField,
   type Renderers,
@@ -38,7 +40,7 @@ import {
   UploadedFile,
   ViewSet,
 } from '../../lib/index.js'
-import { type Client, expectRules, serving } from '../support/client.js'
+import { type Client, expectRules, serveApp, serving } from '../support/client.js'
 import type { TestDatabase } from '../support/database.js'
 import { Author, AuthorSerializer, Book, BookSerializer, createLibrary, removeBooks } from '../support/library.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
@@ -487,6 +489,44 @@ describe('values of forms', () => {
     const serializer = new Everything({ inputData: { json: file }, textual: true })
     expect(await serializer.isValid()).toBe(false)
     expect(serializer.errors).toEqual({ json: ['Must be valid JSON.'] })
+  })
+})
+
+describe("a parser of the application's", () => {
+  const answerOf = async (parse: () => unknown) => {
+    class Own {
+      readonly mediaTypes = ['text/x-own']
+      parse = parse as Parser['parse']
+      accept(): never {
+        throw new Error('nobody has read the body')
+      }
+    }
+    class Echo extends ViewSet {
+      static override parserClasses: Parsers = [new Own()]
+      create() {
+        return this.body.data
+      }
+    }
+    const client = await serveApp(new APIRouter().register('echo', Echo, 'echo').routes())
+    const { status, text } = await client.send('POST', '/echo', 'x', { 'Content-Type': 'text/x-own' })
+    return { status, text, reported: client.reported }
+  }
+
+  it('need not wait', async () => {
+    expect(await answerOf(() => ({ data: [1], textual: false }))).toMatchObject({ status: 200, text: '[1]' })
+  })
+
+  it.each([undefined, null, { a: 1 }, 'text', [1]])('is told that it gives no body: %j', async (body) => {
+    const message = 'Own returned no body; let parse() and accept() return { data, textual: false }'
+    const answer = await answerOf(async () => body)
+    expect(answer).toMatchObject({ status: 500, reported: [new ConfigurationError(message)] })
+  })
+
+  it('changes no answer where what it has left cannot be removed, which is reported', async () => {
+    const error = new Error('read-only')
+    const dispose = async () => Promise.reject(error)
+    const answer = await answerOf(async () => ({ data: 1, textual: false, dispose }))
+    expect(answer).toEqual({ status: 200, text: '1', reported: [error] })
   })
 })
 

@@ -1,6 +1,7 @@
 /** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views. */
 
 import { type Context, requestedFormat, WITH_CONTENT } from '../../http/context.js'
+import { disposeBody } from '../../http/dispose-body.js'
 import { isStreamed } from '../../http/response-body.js'
 import { atResponseEnd } from '../../http/response-end.js'
 import { ConfigurationError } from '../../kernel/errors.js'
@@ -73,7 +74,7 @@ export async function readRequest(ctx: Context, negotiation: Negotiation): Promi
   if (strictAccept) selectRenderer(ctx, renderers, { format: requestedFormat(ctx, formats), strict: true })
   if (!methods.has(ctx.method) || parsers.length === 0) return
   const body = await parseBody(ctx, parsers)
-  if (body.dispose) atResponseEnd(ctx, () => void body.dispose?.().catch(() => {}))
+  if (body.dispose) atResponseEnd(ctx, () => void disposeBody(ctx, body))
   Object.assign(ctx.request, { body: body.data, ...(body.files && { files: body.files }) })
 }
 

@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
 import { type Context, FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
 import { knexInScope } from '../../http/database-role.js'
+import { disposeBody } from '../../http/dispose-body.js'
 import type { Preferences } from '../../http/prefer.js'
 import { mayFail, mayFailUnsent, statusOf } from '../../http/response-body.js'
 import { callersKey } from '../../idempotency/rule.js'
@@ -87,7 +88,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
     return data
   } finally {
     const body = view.body
-    if (body.dispose) await body.dispose()
+    if (body.dispose) await disposeBody(ctx, body)
   }
 }
 
