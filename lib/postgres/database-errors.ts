@@ -138,6 +138,9 @@ const denied: Answer = (cause) => {
 const unavailable: Answer = (cause) => new ServiceUnavailable(1, { cause })
 /** A pooler that has lost its server, or that has no connection to give; PostgreSQL names the file of its own errors. */
 const pooler: Answer = (cause, subject) => (cause.file === undefined ? unavailable(cause, subject) : null)
+/** A materialized view that was never refreshed, as the executor says; the same code elsewhere is about what SQL asks for. */
+const unfilled: Answer = (cause, subject) =>
+  cause.file === 'execMain.c' || cause.file === 'execUtils.c' ? unavailable(cause, subject) : null
 const standby: Answer = (cause, { operation }) => (operation === 'read' ? null : new ServiceUnavailable(1, { cause }))
 
 /** By SQLSTATE, its class of two characters, or the code of a system error; the longer key wins. */
@@ -169,6 +172,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['54001', tooDeep],
   ['40001', unavailable],
   ['40P01', unavailable],
+  ['55000', unfilled],
   ['55P03', unavailable],
   ['57014', unavailable],
   ['08', unavailable],

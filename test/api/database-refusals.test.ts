@@ -1,12 +1,14 @@
 /** What only the database refuses: values, triggers, sequences and constraints, as a client sees it. */
 import { setImmediate } from 'node:timers/promises'
 import {
+  APIRouter,
   bulkModelViewSet,
   FieldFilter,
   ModelSerializer,
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
+  ReadOnlyModelViewSet,
   SerializerMethodField,
   StringField,
 } from 'koa-viewsets'
@@ -71,6 +73,8 @@ const SCHEMA = `
   create index on rates using gin (array_to_tsvector(names));
   create table parts (id serial primary key, rate_id int references rates, a int, b int, check (a % b = 0));
 
+  create materialized view titles as select 1 as id, 'x'::text as title with no data;
+
   create table defaults (code int default 0 primary key, note text);
 
   create table typed (id serial primary key, bits bit(3), span int4range, page xml, address macaddr, counts int[]);
@@ -117,6 +121,21 @@ describe('a sequence that is used up', () => {
       headers: { 'retry-after': '1' },
     })
     expect(client.reported).toMatchObject([{ status: 503, cause: { code: '2200H' } }])
+  })
+})
+
+describe('a materialized view that was never refreshed', () => {
+  it('is 503 until it is, and told by an error event', async () => {
+    const Title = tableOf('titles', ids)
+    class Titles extends ReadOnlyModelViewSet {
+      static override model = Title
+      static override serializerClass = serializerOf(Title, ['id', 'title'])
+    }
+    const client = await serveRouter(new APIRouter().register('titles', Titles))
+    for (const path of ['/titles', '/titles/1']) expect((await client.get(path)).status).toBe(503)
+    expect(client.reported).toMatchObject([{ cause: { code: '55000' } }, { cause: { code: '55000' } }])
+    await database.knex.raw('refresh materialized view titles')
+    expect((await client.get('/titles/1')).json).toEqual({ id: 1, title: 'x' })
   })
 })
 
