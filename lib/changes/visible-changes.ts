@@ -47,6 +47,8 @@ export class VisibleChanges {
   readonly #knex: Queryable
   /** Nothing but policies narrows the list. */
   readonly #isWhole: boolean
+  /** It reads its table once. */
+  readonly #readsOnce: boolean
   /** It makes nothing of rows, and says of each by itself whether it shows it: states of several may stand beside each other. */
   readonly #asksEach: boolean
   /** The query says in which schema its table is: nothing else can be read in its place. */
@@ -69,7 +71,8 @@ export class VisibleChanges {
     const { text, values } = nativeSql(query.toKnexQuery())
     const { settings } = scopeOf(this.#knex) ?? {}
     this.#isWhole = plan.resource.isWholeTable && view.scope() === undefined
-    this.#asksEach = readsWholeRows(query) && timesRead(text, this.#table) === 1
+    this.#readsOnce = timesRead(text, this.#table) === 1
+    this.#asksEach = this.#readsOnce && readsWholeRows(query)
     this.group = writeJson([
       plan.viewClass.name,
       plan.basename,
@@ -111,7 +114,7 @@ export class VisibleChanges {
     const asked = this.#askedOf(changes)
     if (asked.length === 0) return { before: new Set(), after: new Set() }
     // what reads a table twice by its schema reads it as it is
-    if (policies === undefined || (this.#namesSchema && !this.#asksEach))
+    if (policies === undefined || (this.#namesSchema && !this.#readsOnce))
       return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
     const seen = await this.#seenAt(asked, { policies })
     const on = (isAfter: boolean) => new Set(seen.filter((one) => one.isAfter === isAfter).map(({ change }) => change))
@@ -234,19 +237,27 @@ export class VisibleChanges {
     asked: readonly AskedChange<Change>[],
     reading: StateReading,
   ): Promise<readonly SeenRow<Change>[]> {
-    const schema = schemaOf(this.#query())
+    const query = this.#query()
+    const schema = schemaOf(query)
     const { tableName } = this.#model
-    const table = bareName(tableName)
+    // the query may have given it another name
+    const name = bareName(query.tableRefFor(this.#model))
     const stored = schema === undefined ? tableName : `${schema}.${tableName}`
     const { sql, bindings } = await this.#statesOf(asked, stored, reading)
-    const states = this.#model.raw(`(${sql}) as ??`, [...bindings, table])
-    const visible = this.#query()
-      .alias(table)
-      .from(states as never)
+    const states = this.#asksEach
+      ? this.#model.raw(`(${sql}) as ??`, [...bindings, name])
+      : this.#model.raw('(select t.*) as ??', [name])
+    const visible = query.alias(name).from(states as never)
     const { sql: text, bindings: values } = visible.toKnexQuery().toSQL()
     // conditions may be written already, of the table by its whole name
-    const seen = withoutSchema(text, writtenName(this.#knex, stored.slice(0, -1 - table.length)), this.#table)
-    const rows = await readRows<SeenPlace>(this.#knex, `select s.${PLACE} as place from (${seen}) as s`, values)
+    const seen = withoutSchema(text, writtenName(this.#knex, stored.slice(0, stored.lastIndexOf('.'))), this.#table)
+    const rows = this.#asksEach
+      ? await readRows<SeenPlace>(this.#knex, `select s.${PLACE} as place from (${seen}) as s`, values)
+      : await readRows<SeenPlace>(
+          this.#knex,
+          `select t.${PLACE} as place from (${sql}) as t cross join lateral (select from (${seen}) as s limit 1) as one`,
+          [...bindings, ...values],
+        )
     return rows.map(({ place }) => stateAt(asked, place))
   }
 

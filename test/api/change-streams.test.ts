@@ -2,6 +2,7 @@
 import http from 'node:http'
 import type { Knex } from 'knex'
 import type Koa from 'koa'
+import type { QueryBuilder } from 'objection'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   ChangeStreamMixin,
@@ -702,14 +703,19 @@ describe('a stream', () => {
     expect(ids(one?.events ?? [])).toEqual([id, id, id])
   })
 
-  it('is of a model that names its schema, under rules', async () => {
-    const Placed = table('app.posts')
+  const Placed = table('app.posts')
+  it.each<[string, (query: QueryBuilder<any>) => QueryBuilder<any>]>([
+    ['under rules', (query) => query.whereRaw('app.posts.id > 0')],
+    ['by another name', (query) => query.alias('p').where('p.id', '>', 0)],
+    ['beside others', (query) => query.leftJoin('authors as a', 'a.id', 'app.posts.id').select('app.posts.*')],
+  ])('is of a model that names its schema, %s', async (_, chosen) => {
+    await database.knex.raw('truncate app.posts restart identity')
     class Posts extends ChangeStreamMixin(
       ChangesMixin(modelViewSet(Placed, { serializerClass: modelSerializer(Placed, { fields: ['id', 'tenant'] }) })),
     ) {
       static override softDelete: SoftDelete = 'deleted_at'
       override getQueryset() {
-        return super.getQueryset().whereRaw('app.posts.id > 0')
+        return chosen(Placed.query(this.knex)) as never
       }
     }
     const rules = [
