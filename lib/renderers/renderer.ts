@@ -41,7 +41,7 @@ export const RENDERER = {
 } as const
 
 /**
- * Sets body, `Content-Type` and what other headers the renderer has.
+ * Sets body, `Content-Type` and what other headers the renderer has; a type of JSON that the handler has set stays.
  * @throws {ConfigurationError} the renderer gives no text and no bytes: nothing would be sent, or JSON under another type
  */
 export function renderBody(ctx: Context, renderer: BaseRenderer, data: unknown, context: RenderContext): void {
@@ -54,10 +54,16 @@ export function renderBody(ctx: Context, renderer: BaseRenderer, data: unknown, 
       `${renderer.constructor.name}: render() returned ${returned}; return the body, as text or bytes`,
     )
   }
-  if (!ctx.res.headersSent) ctx.res.setHeader('Content-Type', renderer.contentType)
+  if (!(ctx.res.headersSent || saysWhichJson(ctx, renderer))) ctx.res.setHeader('Content-Type', renderer.contentType)
   const headers = renderer.headers(context)
   if (headers) ctx.set(headers as Record<string, string>)
   ctx.body = body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : body
+}
+
+/** True for JSON whose type says more than that it is JSON, such as `application/geo+json`: only the handler knows of it. */
+function saysWhichJson({ res }: Context, { mediaType }: BaseRenderer): boolean {
+  const type = res.getHeader('Content-Type')
+  return mediaType === 'application/json' && typeof type === 'string' && /^[^;]+\+json\s*(;|$)/i.test(type)
 }
 
 /** Parameters other than the weight say nothing about the type: `application/json; version=2` is JSON. */

@@ -205,6 +205,16 @@ describe('the answer', () => {
     expect(headers['content-type']).toMatch(/^text\/plain/)
   })
 
+  it('keeps the type that says which JSON it is, and none where it is something else', async () => {
+    const typed: Koa.Middleware = (ctx) => {
+      ctx.type = 'application/geo+json'
+      ctx.body = [{ id: 1 }]
+    }
+    const { send } = await serving(contentNegotiation({ renderers }), typed)
+    expect((await send({})).headers['content-type']).toMatch(/^application\/geo\+json/)
+    expect((await send({ headers: { Accept: 'text/csv' } })).headers['content-type']).toBe('text/csv; charset=utf-8')
+  })
+
   it("leaves the app's own 404 and errors to the app", async () => {
     const { send } = await serving(contentNegotiation({ renderers }), () => {})
     expect(await send({ headers: { Accept: 'text/csv' } })).toMatchObject({
