@@ -45,7 +45,7 @@ function keyText(key: number | string): string {
 
 /** The query that a link of a page leads to; undefined for a link to another server. */
 export function linkedQuery({ origin }: Base, link: unknown): string | undefined {
-  if (typeof link !== 'string' || !(/^(\/(?!\/)|\?)/.test(link) || link.startsWith(`${origin}/`))) return undefined
+  if (typeof link !== 'string' || !/^(\/(?!\/)|\?)/.test(link.replace(origin, ''))) return undefined
   return /\?([^#]*)/.exec(link)?.[1] ?? ''
 }
 

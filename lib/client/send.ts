@@ -79,9 +79,10 @@ async function attempt(settings: Settings, call: Call, signal: AbortSignal): Pro
       ...(typeof body === 'string' && { 'content-type': 'application/json' }),
       ...(ifMatch && { 'if-match': ifMatch }),
     })
-    for (const more of [own, call.headers]) {
-      for (const [name, value] of Object.entries(more ?? {})) headers.set(name, value)
-    }
+    for (const more of [own, call.headers])
+      new Headers(more ?? {}).forEach((value, name) => {
+        headers.set(name, value)
+      })
     kind = 'unreachable'
     const init = { method, body, headers, signal, redirect: 'manual', ...(credentials && { credentials }) } as const
     const response = await ask(url, init)

@@ -54,6 +54,13 @@ describe('the address', () => {
   })
 })
 
+it('relative to the page leads to no other server', async () => {
+  const { client, urls } = recording('/api')
+  expect(await client.books.follow('//evil.example/api/books?page=2')).toMatchObject({ kind: 'unsent' })
+  await client.books.follow('/api/books?page=2')
+  expect(urls()).toEqual(['/api/books?page=2'])
+})
+
 describe('a key', () => {
   it.each([
     ['a/b', 'http://x/api/books/a%2Fb'],
@@ -99,6 +106,12 @@ describe('headers', () => {
     expect(sent.map(headersOf)).toEqual([
       { accept: 'application/hal+json', 'content-type': 'application/json', 'if-match': '"1"', 'x-who': 'one' },
     ])
+  })
+
+  it('may be Headers', async () => {
+    const { client, sent } = recording('http://x', { headers: async () => new Headers({ 'X-Who': 'me' }) as never })
+    await client.books.list({}, { headers: new Headers({ 'x-more': '1' }) as never })
+    expect(sent.map(headersOf)).toEqual([{ accept: 'application/json', 'x-more': '1', 'x-who': 'me' }])
   })
 
   it('know the request that they are for', async () => {
