@@ -16,6 +16,8 @@ export interface AskedChange<Change> {
   readonly values: KeyValues
   /** That of the change, or an array of all that changes of the object may have. */
   readonly key: string
+  /** `was` of the object's next change, as the login has read it: the role of the caller may not. */
+  readonly later?: string | null
 }
 
 /** Where states of rows are read. */
@@ -88,9 +90,9 @@ export function laterState(knex: Queryable, isListed: boolean): SqlPart {
   }
 }
 
-/** The same as the login has read it: the role of a caller may not. */
-export function givenStates(states: readonly (string | null)[]): SqlPart {
-  return { sql: '(select (?::text[])[w.place] as was)', bindings: [states] }
+/** The same as the login has read it. */
+export function givenStates(asked: readonly AskedChange<unknown>[]): SqlPart {
+  return { sql: '(select (?::text[])[w.place] as was)', bindings: [asked.map(({ later = null }) => later)] }
 }
 
 /** A state of a row that a caller sees. */

@@ -116,7 +116,7 @@ export class VisibleChanges {
     // what reads a table twice by its schema reads it as it is
     if (policies === undefined || (this.#namesSchema && !this.#readsOnce))
       return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
-    const seen = await this.#seenAt(asked, { policies })
+    const seen = await (this.#hasPolicies ? this.#seenByRole(asked, { policies }) : this.#seenAt(asked, { policies }))
     const on = (isAfter: boolean) => new Set(seen.filter((one) => one.isAfter === isAfter).map(({ change }) => change))
     return { before: on(false), after: on(true) }
   }
@@ -168,6 +168,26 @@ export class VisibleChanges {
     return raw
   }
 
+  /** Two statements read the next changes and the rows: where a row has changed in between, it is asked again. */
+  async #seenByRole<Change extends HeardChange>(
+    asked: readonly AskedChange<Change>[],
+    reading: StateReading,
+  ): Promise<readonly SeenRow<Change>[]> {
+    const known = await this.#withLater(asked)
+    const seen = await this.#seenAt(known, reading)
+    const now = await this.#withLater(asked)
+    const isSame = now.every(({ later }, index) => (later === null) === (known[index]?.later === null))
+    return isSame ? seen : this.#seenByRole(asked, reading)
+  }
+
+  async #withLater<Change extends HeardChange>(
+    asked: readonly AskedChange<Change>[],
+  ): Promise<readonly AskedChange<Change>[]> {
+    const changes = asked.map(({ change: { id, model }, key }) => ({ id, model, key }))
+    const later = await laterStates(this.#knex, changes, isListed(asked))
+    return asked.map((one, index) => ({ ...one, later: later[index] ?? null }))
+  }
+
   /**
    * What columns held may be nothing that they take today (an enum's value was renamed, a type changed): then only those are read
    * that decide, and what is no use even so is asked of the row as it is.
@@ -213,7 +233,7 @@ export class VisibleChanges {
   ): Promise<readonly SeenRow<Change>[]> {
     if (asked.length === 0) return []
     const { tableName } = this.#model
-    const states = await this.#statesOf(asked, tableName, reading)
+    const states = this.#statesOf(asked, tableName, reading)
     const each = all.map((one, index) =>
       one.#asksEach
         ? `select ${index} as own, s.${PLACE} as place from (?) as s`
@@ -243,7 +263,7 @@ export class VisibleChanges {
     // the query may have given it another name
     const name = bareName(query.tableRefFor(this.#model))
     const stored = schema === undefined ? tableName : `${schema}.${tableName}`
-    const { sql, bindings } = await this.#statesOf(asked, stored, reading)
+    const { sql, bindings } = this.#statesOf(asked, stored, reading)
     const states = this.#asksEach
       ? this.#model.raw(`(${sql}) as ??`, [...bindings, name])
       : this.#model.raw('(select t.*) as ??', [name])
@@ -266,16 +286,8 @@ export class VisibleChanges {
    * where there is none yet, as it is. Those are left out that policies keep from the caller.
    * @param stored the table, with its schema
    */
-  async #statesOf(
-    asked: readonly AskedChange<HeardChange>[],
-    stored: string,
-    { policies, only }: StateReading,
-  ): Promise<SqlPart> {
-    const changes = asked.map(({ change: { id, model }, key }) => ({ id, model, key }))
-    const isListed = asked.some(({ change, key }) => key !== change.key)
-    const later = this.#hasPolicies
-      ? givenStates(await laterStates(this.#knex, changes, isListed))
-      : laterState(this.#knex, isListed)
+  #statesOf(asked: readonly AskedChange<HeardChange>[], stored: string, { policies, only }: StateReading): SqlPart {
+    const later = this.#hasPolicies ? givenStates(asked) : laterState(this.#knex, isListed(asked))
     const { columns } = this.#key
     const ends = endsOf(deletionOf(this.#model) !== undefined)
     const { sql, bindings } = rowStates(asked, { columns, stored, later, ends, only })
@@ -352,6 +364,11 @@ export interface SeenSides<Change> {
 interface SeenPlace {
   readonly place: unknown
   readonly own?: unknown
+}
+
+/** True where keys of changes are arrays of all that the object may have. */
+function isListed(asked: readonly AskedChange<HeardChange>[]): boolean {
+  return asked.some(({ change, key }) => key !== change.key)
 }
 
 /** True where PostgreSQL refuses a value: by its type (SQLSTATE class 22; 426 of some extensions'), or by the CHECK of a domain (23). */
