@@ -77,9 +77,12 @@ export function makesColumns(view: GenericView): boolean {
   return !selectsWholeRows(query, { name: viewClass.name, model: resource.model })
 }
 
-/** Fields of an object that may be shown, by their names; of objects that are nested in one, those of these. */
+/**
+ * Fields of an object that may be shown, by their names; of objects that are nested in one, those of these. Where there are
+ * keys of related objects, another view set may have recorded these as a whole.
+ */
 export interface ShownNames {
-  readonly [name: string]: ShownNames | true
+  readonly [name: string]: ShownNames | 'keys' | true
 }
 
 /** What is recorded of the object, and is neither kept from the caller nor masked. */
@@ -129,12 +132,12 @@ function shownNames(
 ): ShownNames {
   const visible = visibleRowsIn(contextOf(view))
   const { model } = description ?? view.plan.resource.model
-  const shown = readable.flatMap((bound): [string, ShownNames | true][] => {
+  const shown = readable.flatMap((bound): [string, ShownNames[string]][] => {
     const { access, relation, name, field } = bound
     const isLimited = relation && visible?.related(leading(model, relation)) !== undefined
     const own = chosen?.byName.get(name)
     if (access?.mask !== undefined || isLimited || !mayRead(bound) || (chosen && !own?.readable)) return []
-    if (!(field instanceof NestedSerializer)) return [[name, true]]
+    if (!(field instanceof NestedSerializer)) return [[name, relation ? 'keys' : true]]
     if (own && !(own.field instanceof NestedSerializer)) return []
     // which rows were nested is not known any more
     const inner = { mayRead: isOpen, chosen: own && nestedPlan(own.field) }
@@ -165,10 +168,13 @@ export function only(names: ShownNames, text: RecordedChange['before']): unknown
   return shown
 }
 
-function shownPart(value: unknown, names: ShownNames | true): unknown {
-  if (names === true) return value
-  if (Array.isArray(value)) return value.map((item) => shownPart(item, names))
-  if (!isRecord(value)) return value
-  const shown = Object.entries(value).filter(([name]) => Object.hasOwn(names, name))
-  return Object.fromEntries(shown.map(([name, part]) => [name, shownPart(part, names[name] as ShownNames | true)]))
+function shownPart(value: unknown, names: ShownNames[string]): unknown {
+  if (typeof names === 'object' && Array.isArray(value)) return value.map((item) => shownPart(item, names))
+  if (typeof names !== 'object' || !isRecord(value)) return value
+  const shown = Object.entries(value).flatMap(([name, part]) => {
+    const own = Object.hasOwn(names, name) ? names[name] : undefined
+    const isHidden = own === undefined || (own === 'keys' && [part].flat().some(isRecord))
+    return isHidden ? [] : [[name, shownPart(part, own)] as const]
+  })
+  return Object.fromEntries(shown)
 }

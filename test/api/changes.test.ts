@@ -1376,6 +1376,20 @@ describe('a history', () => {
     expect(await read('2')).toEqual({ id: 1, title: 'Emma', price: null, total: 0 })
   })
 
+  it('shows only keys where its view set has keys, though another one has recorded objects', async () => {
+    class Nested extends Historic {
+      static override changes: Changes = { fields: ['title', 'author', 'reviews'] }
+    }
+    const { send } = await serveBooks(Historic)
+    const whole = await serveBooks(Nested)
+    const body = { title: 'Emma', author: { name: 'Jane' }, reviews: [{ text: 'good' }], genres: [1] }
+    await whole.send('POST', '/books', body)
+    await send('PATCH', '/books/1', { title: 'b' })
+    const [last, first] = (await send('GET', '/books/1/history')).json
+    expect(last.after).toMatchObject({ title: 'b', author: expect.any(Number), genres: [1] })
+    expect(first.after).toEqual({ title: 'Emma' })
+  })
+
   it('shows no field of what is nested that the view does not choose for the caller, either', async () => {
     class NamelessSerializer extends AuthorSerializer {
       static override fields = ['id']
