@@ -15,4 +15,11 @@ export function orNull(schema: Readonly<Record<string, unknown>>): FieldSchema {
   return listed || 'allOf' in schema || '$ref' in schema ? { anyOf: [schema, NULL] } : schema
 }
 
+/** True for a schema of lists, which may be null, too. */
+export function isListOrNull({ type, anyOf }: FieldSchema): boolean {
+  const alternatives = (anyOf ?? []) as readonly FieldSchema[]
+  const types = [type ?? alternatives.map((one) => one.type)].flat(2).filter((one) => one !== 'null')
+  return types.length > 0 && types.every((one) => one === 'array')
+}
+
 const NULL = { type: 'null' } as const

@@ -1,5 +1,6 @@
 /** The query parameters that an action reads of lists: those of filters, of pages, and of what is computed. */
 import { facetParameters, figureParameters, ORDERING } from '../aggregates/read-asked.js'
+import { isListOrNull } from '../fields/or-null.js'
 import type { ParameterDescription } from '../filters/filter.js'
 import type { BoundField } from '../serializers/contract.js'
 import { inputValue } from '../serializers/input-schema.js'
@@ -44,7 +45,7 @@ function describeField(bound: BoundField): ParameterDescription {
     schema,
     ...(required && { required }),
     // as tools and forms of other clients write lists; a name that is repeated does, too
-    ...(schema.type === 'array' && { explode: false }),
+    ...(isListOrNull(schema) && { explode: false }),
   }
 }
 

@@ -719,6 +719,24 @@ describe('parameters of the query that an action declares', () => {
     }
   }
 
+  it('are lists where they may be null, too', async () => {
+    const nullable = new ArrayField({ child: new IntegerField(), allowNull: true, required: false })
+    class Listed extends modelViewSet(Book, {
+      serializerClass: BookSerializer,
+      actions: {
+        own: listAction({ methods: ['GET'], queryParameters: { ids: nullable } }, (query) => query),
+        zod: listAction(
+          { methods: ['GET'], queryParameters: z.object({ ids: z.array(z.int()).nullable() }) },
+          (query) => query,
+        ),
+      },
+    }) {}
+    const { get } = await api(Listed)
+    for (const name of ['own', 'zod'])
+      for (const query of ['ids=1,2', 'ids=1&ids=2', 'ids[]=1&ids[]=2'])
+        expect((await get(`/api/books/${name}?${query}`)).json).toEqual({ ids: [1, 2] })
+  })
+
   it('come checked, with their types and defaults, beside those of filters', async () => {
     const { get } = await api(Books)
     expect((await get('/api/books/above?at_least=2&title=Two')).json).toEqual({ query: { at_least: 2 }, found: 1 })

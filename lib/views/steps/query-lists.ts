@@ -1,5 +1,6 @@
 /** Lists in a query: several values of a parameter that is described as a list, or of its name with `[]`, are one list. Dialects of lists. */
 
+import { isListOrNull } from '../../fields/or-null.js'
 import type { ParameterDescription, QueryParameters } from '../../filters/filter.js'
 import { queryOf, setQuery } from '../../http/context.js'
 import type { LimitOffsetPagination } from '../../pagination/limit-offset-pagination.js'
@@ -30,7 +31,7 @@ export function readParameters(view: GenericView): readonly ParameterDescription
 
 /** True for a parameter whose values are a list. */
 export function isList({ schema }: ParameterDescription): boolean {
-  return schema['type'] === 'array'
+  return isListOrNull(schema)
 }
 
 /** The query of a list in the view set's own parameters, where that is asked for in a dialect. @throws ValidationError */

@@ -1,6 +1,6 @@
 /** Schemas that also allow null. */
 import { describe, expect, it } from 'vitest'
-import { orNull } from '../../../lib/fields/or-null.js'
+import { isListOrNull, orNull } from '../../../lib/fields/or-null.js'
 
 describe('orNull()', () => {
   it.each([
@@ -20,5 +20,21 @@ describe('orNull()', () => {
     [{}, {}],
   ])('makes %j nullable', (schema, nullable) => {
     expect(orNull(schema)).toEqual(nullable)
+  })
+})
+
+describe('isListOrNull()', () => {
+  const list = { type: 'array', items: { type: 'string' } }
+  it.each([
+    [list, true],
+    [orNull(list), true],
+    [{ anyOf: [list, { type: 'null' }] }, true],
+    [{ anyOf: [list, { type: 'string' }] }, false],
+    [{ anyOf: [list, {}] }, false],
+    [{ type: ['string', 'null'] }, false],
+    [{ type: 'null' }, false],
+    [{}, false],
+  ])('of %j is %s', (schema, expected) => {
+    expect(isListOrNull(schema)).toBe(expected)
   })
 })
