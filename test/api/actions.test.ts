@@ -450,6 +450,22 @@ describe('an action', () => {
     expect(await Book.query().where('n', 99)).toEqual([])
   })
 
+  it.each<[string, () => unknown]>([
+    ['a member', () => ({ late: Promise.reject(new Error('late')) })],
+    ['a query', () => ({ books: Book.query() })],
+    ['items', () => [1, 2].map(async (n) => n)],
+    ['items of a member', () => ({ results: [1, 2].map(async (n) => n) })],
+  ])('is told of what it has not awaited: %s', async (_name, answer) => {
+    class Late extends modelViewSet(Book, {
+      serializerClass: BookSerializer,
+      actions: { late: listAction({ methods: ['GET'] }, answer) },
+    }) {}
+    const { get, reported } = await api(Late)
+    expect((await get('/api/books/late')).status).toBe(500)
+    const message = 'Late.late() returned a promise or a query inside of its answer; await it, or use Promise.all()'
+    expect(reported).toEqual([new ConfigurationError(message)])
+  })
+
   it('may have policies, a serializer and a paginator of its own', async () => {
     class Admins extends BasePermission {
       override hasPermission(ctx: Context): boolean {

@@ -2,14 +2,15 @@
 
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
-import { type Context, FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
+import { FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
 import { knexInScope } from '../../http/database-role.js'
 import { disposeBody } from '../../http/dispose-body.js'
 import type { Preferences } from '../../http/prefer.js'
 import { mayFail, mayFailUnsent, statusOf } from '../../http/response-body.js'
 import { callersKey } from '../../idempotency/rule.js'
-import { NotFound } from '../../kernel/errors.js'
-import { isError, isPromise } from '../../kernel/realms.js'
+import { ConfigurationError, NotFound } from '../../kernel/errors.js'
+import { ignoreRejection, isError, isPromise, isThenable } from '../../kernel/realms.js'
+import { isPlain, isRecord } from '../../kernel/records.js'
 import { type ParsedBody, parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
@@ -155,19 +156,33 @@ function runMethod(view: View, ...given: unknown[]): unknown {
   const plan: Partial<Pick<GenericPlan, 'isOurs'>> & ActionPlan = view.plan
   const method = (view as unknown as Record<string, Method>)[plan.action] as Method
   const result = method.call(view, ...given)
-  return plan.isOurs ? result : ownAnswer(view.ctx, result)
+  return plan.isOurs ? result : ownAnswer(view, result)
 }
 
 /** What code of the application has answered, which may be a stream. @throws an error that it has returned */
-async function ownAnswer(ctx: Context, answer: unknown): Promise<unknown> {
+async function ownAnswer(view: View, answer: unknown): Promise<unknown> {
+  const { ctx } = view
   const data = await answer
   if (isError(data)) throw data
+  if (Array.isArray(data) || (isRecord(data) && isPlain(data))) checkAwaited(view, Object.values(data))
   mayFail(data)
   mayFailUnsent(ctx)
   const status = statusOf(data)
   // by which what the action has written is kept or not
   if (status !== undefined) ctx.status = status
   return data
+}
+
+/** @throws {ConfigurationError} a promise, which would be `{}`, or a query stands among the members of an answer, or in a list of them */
+function checkAwaited(view: View, members: readonly unknown[]): void {
+  const lists = [members, ...members.filter(Array.isArray)] as readonly (readonly unknown[])[]
+  if (!lists.some((list) => list.some(isThenable))) return
+  // what they reject with would end the process
+  for (const list of lists) list.forEach(ignoreRejection)
+  const where = `${view.constructor.name}.${view.plan.action}()`
+  throw new ConfigurationError(
+    `${where} returned a promise or a query inside of its answer; await it, or use Promise.all()`,
+  )
 }
 
 /** The body, validated for the action. @throws ValidationError */
