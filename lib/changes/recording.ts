@@ -26,6 +26,7 @@ import { requireChangesTable } from './changes-table.js'
 import { askedColumns, decidingColumns, noteAsked } from './deciding-columns.js'
 import type { ChangeOrigin } from './insert-changes.js'
 import { nestedRows, recordedClass, unseen } from './recorded-fields.js'
+import { noteNames } from './recorded-names.js'
 
 /** What of a view set's objects is recorded. Annotate with this type to leave subclasses free. */
 export type Changes =
@@ -179,7 +180,11 @@ export async function checkRecording(view: RecordingViewClass, knex: Queryable |
     }
     const taking = declaredInput(view)
     if (taking) checkNested(recording, taking, new Set())
-    noteAsked(model, recording.of(model)?.deciding ?? [])
+    const own = recording.of(model)
+    if (own) {
+      noteAsked(model, own.deciding)
+      noteNames(view.name, model, own.shown)
+    }
     if (knex) await requireChangesTable(knex)
   } catch (error) {
     throw error instanceof ConfigurationError ? new ConfigurationError(`${view.name}: ${error.message}`) : error

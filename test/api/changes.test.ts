@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import type Koa from 'koa'
 import { knexSnakeCaseMappers, Model, type QueryBuilder } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   type Changes,
   ChangesMixin,
@@ -1501,6 +1501,39 @@ describe('explain()', () => {
       `)
     },
   )
+})
+
+it('prepare() tells of view sets of one table that record different things by one name', async () => {
+  await database.knex.raw('create table people (id int primary key, name text, alias text)')
+  class Person extends Model {
+    static override tableName = 'people'
+  }
+  class PublicPerson extends IDMixin(Model) {
+    static override tableName = 'people'
+    static override idConfig = { mode: 'encoded', alphabet: 'abcdefghijklmnopqrstuvwxyz' } as const
+  }
+  for (const model of [Person, PublicPerson]) model.knex(database.knex)
+  const people = (model: typeof Model, source?: string) => {
+    class PersonSerializer extends ModelSerializer {
+      static override model = model
+      static override fields = ['id', 'name']
+      static override declaredFields: DeclaredFields = source ? { name: new StringField({ source }) } : {}
+    }
+    return class People extends ChangesMixin(ReadOnlyModelViewSet) {
+      static override model = model
+      static override serializerClass: SerializerClass = PersonSerializer
+    }
+  }
+  const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
+  const api = new APIRouter().register('a', people(Person), 'a').register('same', people(Person), 'same')
+  await api.prepare()
+  expect(emit).not.toHaveBeenCalled()
+  await new APIRouter().register('b', people(Person, 'alias'), 'b').register('c', people(PublicPerson), 'c').prepare()
+  expect(emit.mock.calls.map(([text]) => text)).toEqual([
+    'People: its changes have alias as "name", and those of People name, in the same histories and webhooks; rename one of the fields, or leave it out of static changes',
+    'People: its changes name objects by external ids, and those of People by primary keys, so that neither are in the histories, streams and webhooks of the other; give both models the same ids',
+  ])
+  emit.mockRestore()
 })
 
 describe('prepare() refuses', () => {
