@@ -1,6 +1,7 @@
 /** JSON that is written in pieces, compared with what it spells. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { JSONRenderer, JsonText, LONGEST_PIECE } from '../../../lib/renderers/json-renderers.js'
 
 const renderer = new JSONRenderer()
@@ -59,5 +60,36 @@ describe('JSON in pieces', () => {
   it('leaves out of its envelope what JSON has no form for', () => {
     const envelope = { previous: undefined, results: new JsonText('[1]'), next: undefined, made: () => 1 }
     expect(spell(renderer.render(envelope))).toBe('{"results":[1]}')
+  })
+})
+
+describe('what JSON has nothing of', () => {
+  function* given() {
+    yield 1
+  }
+  async function* waiting() {
+    yield 1
+  }
+
+  it.each<[string, unknown]>([
+    ['Map', new Map([['a', 1]])],
+    ['Set', new Set()],
+    ['Generator', given()],
+    ['AsyncGenerator', waiting()],
+    ['Map Iterator', new Map().values()],
+    ['URLSearchParams', new URLSearchParams('a=1')],
+  ])('is told: a %s', (name, data) => {
+    const message = `JSON has nothing of what is in a ${name}: answer with a list or a plain object`
+    expect(() => renderer.render(data)).toThrow(new ConfigurationError(message))
+  })
+
+  it.each<[unknown, string]>([
+    [Object.assign(new Map(), { toJSON: () => [1] }), '[1]'],
+    [Object.assign(new Set([1]), { items: 1 }), '{"items":1}'],
+    [Object.create(null), '{}'],
+    [new (class {})(), '{}'],
+    [Symbol('a'), 'null'],
+  ])('%# is none of it', (data, text) => {
+    expect(renderer.render(data)).toBe(text)
   })
 })
