@@ -3,6 +3,9 @@
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
+import { checkKinds } from '../kernel/option-kinds.js'
+import { quote } from '../kernel/quote.js'
+import { isRecord } from '../kernel/records.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { insertChanges } from './insert-changes.js'
 import { originOf } from './recording.js'
@@ -28,16 +31,43 @@ export interface OwnChange {
   readonly ctx?: Context
 }
 
+const KINDS = {
+  model: 'name',
+  key: 'any',
+  action: 'name',
+  before: 'any',
+  after: 'any',
+  was: 'any',
+  ctx: 'any',
+} as const
+const KEYS: ReadonlySet<string> = new Set(['string', 'number', 'bigint'])
+
+/** Nobody would ever hear of what is wrong. @throws {ConfigurationError} */
+function checkChange(change: OwnChange): void {
+  const where = 'recordChange()'
+  checkKinds(where, change, { kinds: KINDS })
+  const { model = '', action = '', key } = change
+  checkKinds(where, { model, action }, { kinds: KINDS })
+  if (!KEYS.has(typeof key) || key === '') {
+    throw new ConfigurationError(
+      `${where}: key is ${quote(key)}; give the object's key as clients see it, a text or a number`,
+    )
+  }
+  for (const name of ['before', 'after', 'was'] as const) {
+    const image: unknown = change[name] ?? {}
+    if (!isRecord(image)) throw new ConfigurationError(`${where}: ${name} is ${quote(image)}; give an object, or null`)
+  }
+}
+
 /**
  * Records a change, in the transaction that makes it: what rolls back has no record.
  * @param trx a transaction of knex, such as `this.trx`
- * @throws {ConfigurationError} it is no transaction, or there is no table (`ensureChangesTable()`)
+ * @throws {ConfigurationError} it is no transaction, an option is wrong, or there is no table (`ensureChangesTable()`)
  * @example await recordChange(trx, { model: 'books', key: 7, action: 'update', before: { price: '9.00' }, after: { price: '8.00' } })
  */
-export async function recordChange(
-  trx: Queryable,
-  { model, key, action, before = null, after = null, was = null, ctx }: OwnChange,
-): Promise<void> {
+export async function recordChange(trx: Queryable, change: OwnChange): Promise<void> {
+  checkChange(change)
+  const { model, key, action, before = null, after = null, was = null, ctx } = change
   if (!trx.isTransaction)
     throw new ConfigurationError('recordChange() needs the transaction of the change; give a knex transaction')
   const origin = ctx ? originOf(ctx) : { caller: null, requestId: null }

@@ -876,6 +876,20 @@ describe('a change', () => {
   })
 })
 
+it.each([
+  [{ model: Book }, 'recordChange(): model is Book; give'],
+  [{ model: undefined }, 'recordChange(): model is ""; give'],
+  [{ action: '' }, 'recordChange(): action is ""; give'],
+  [{ key: undefined }, 'recordChange(): key is undefined; give'],
+  [{ key: { id: 1 } }, 'recordChange(): key is {"id":1}; give'],
+  [{ after: 'text' }, 'recordChange(): after is "text"; give an object, or null'],
+  [{ was: [1] }, 'recordChange(): was is [1]; give an object, or null'],
+  [{ afterr: {} }, 'recordChange(): has no option "afterr"; did you mean "after"?'],
+])('recordChange() refuses what nobody would hear of: %o', async (wrong, message) => {
+  const change = { model: 'books', key: 1, action: 'update', ...wrong } as never
+  await expect(database.knex.transaction((trx) => recordChange(trx, change))).rejects.toThrow(message)
+})
+
 describe('many writers at once', () => {
   it('leave a chain of changes of each object, each of which begins where the last one has ended', {
     timeout: 600_000,
