@@ -46,8 +46,9 @@ const KEYS: ReadonlySet<string> = new Set(['string', 'number', 'bigint'])
 function checkChange(change: OwnChange): void {
   const where = 'recordChange()'
   checkKinds(where, change, { kinds: KINDS })
-  const { model = '', action = '', key } = change
-  checkKinds(where, { model, action }, { kinds: KINDS })
+  const { model, action, key }: Partial<OwnChange> = change
+  // what is left out is no name either
+  checkKinds(where, { model: model ?? null, action: action ?? null }, { kinds: KINDS })
   if (!KEYS.has(typeof key) || key === '') {
     throw new ConfigurationError(
       `${where}: key is ${quote(key)}; give the object's key as clients see it, a text or a number`,

@@ -878,7 +878,7 @@ describe('a change', () => {
 
 it.each([
   [{ model: Book }, 'recordChange(): model is Book; give'],
-  [{ model: undefined }, 'recordChange(): model is ""; give'],
+  [{ model: undefined }, 'recordChange(): model is null; give'],
   [{ action: '' }, 'recordChange(): action is ""; give'],
   [{ key: undefined }, 'recordChange(): key is undefined; give'],
   [{ key: { id: 1 } }, 'recordChange(): key is {"id":1}; give'],
