@@ -11,7 +11,7 @@ import { isValidationGap, toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
 import { isTimeout } from '../postgres/guarded.js'
 import { nativeError } from '../postgres/native-error.js'
-import { type Context, isSafeMethod, isTargetError, RequestSlot } from './context.js'
+import { type Context, isSafeMethod, isTargetError, isWritable, RequestSlot } from './context.js'
 import { PROBLEM_TYPE, prefersProblem, problemOf } from './problem.js'
 import { isGone } from './response-end.js'
 import { shownDetail, shownErrors, type ToldDetail } from './shown-errors.js'
@@ -94,7 +94,7 @@ export function answerError(ctx: Context, error: unknown, challenge?: string): v
   }
   const answer = answerFor(isTargetError(ctx, error) ? new NotFound() : error)
   if (error instanceof ApiError && isValidationGap(error)) warnOfGap(ctx, error.cause as Error)
-  if (ctx.writable) write(ctx, answer, challenge)
+  if (isWritable(ctx)) write(ctx, answer, challenge)
   if (answer.status >= 500) reportError(ctx, error)
 }
 

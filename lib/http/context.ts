@@ -59,10 +59,15 @@ export function withoutParameters(ctx: Context): Context {
   return copy
 }
 
+/** True while an answer may be written. Over HTTP/2 the stream of a HEAD has ended before it is answered, which is for Koa as if its client had gone. */
+export function isWritable(ctx: Context): boolean {
+  return ctx.writable || (ctx.method === 'HEAD' && !ctx.res.writableEnded)
+}
+
 /** True when no middleware has answered: Koa would send its `Not Found` text. */
 export function isUnanswered(ctx: Context): boolean {
   const untouched = ctx.body === undefined || ctx.body === null
-  return ctx.status === 404 && untouched && ctx.writable && !ctx.headerSent && ctx.respond !== false
+  return ctx.status === 404 && untouched && isWritable(ctx) && !ctx.headerSent && ctx.respond !== false
 }
 
 export interface DescribedRequest {

@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { connect, createServer, type IncomingHttpHeaders } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import knex from 'knex'
 import { Model, type QueryBuilder } from 'objection'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
   ApiError,
@@ -159,6 +162,27 @@ describe('every error', () => {
     const { date: _, ...headers } = head.headers
     expect(whole.headers).toMatchObject(headers)
     expect(headers['content-length']).toBe(String(whole.text.length))
+  })
+
+  it.each(['/api/books/9', '/api/nothing'])('has them over HTTP/2, too: %s', async (path) => {
+    const { app } = await library()
+    app.middleware.unshift(errors())
+    const answer = app.callback()
+    const server = createServer((req, res) => void answer(req, res)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    onTestFinished(() => {
+      session.destroy()
+      server.close()
+    })
+    const headersOf = async (method: string) => {
+      const stream = session.request({ ':method': method, ':path': path }).resume()
+      const [{ date: _, ...headers }] = (await once(stream, 'response')) as [IncomingHttpHeaders]
+      return headers
+    }
+    const head = await headersOf('HEAD')
+    expect(head).toMatchObject({ ':status': 404, 'cache-control': 'no-store' })
+    expect(await headersOf('GET')).toEqual(head)
   })
 
   it('is JSON whatever Accept and the suffix say', async () => {
