@@ -30,8 +30,6 @@ export interface DecidingChoice {
 
 /** By the database that catalogues were read of: columns by which lists of view sets are asked who sees a row, by their tables. */
 const asked = oncePer((_source: object) => new Map<string, Set<string>>())
-/** Models of no database. */
-const NOWHERE = {}
 
 /** Columns of a model's table that some view set records to tell who sees its objects. They may become more. */
 export function askedColumns(model: ModelClass): ReadonlySet<string> {
@@ -45,7 +43,7 @@ export function noteAsked(model: ModelClass, deciding: readonly Column[]): void 
 }
 
 function askedOf(model: ModelClass): Set<string> {
-  return getOrInsert(asked(sourceOf(model) ?? NOWHERE), model.tableName, () => new Set())
+  return getOrInsert(asked(sourceOf(model)), model.tableName, () => new Set())
 }
 
 /**

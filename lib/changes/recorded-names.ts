@@ -18,14 +18,12 @@ interface Named {
 
 /** By the database that catalogues were read of: the first that was recorded by each name, by table and name. */
 const first = oncePer((_source: object) => new Map<string, Named>())
-/** Models of no database. */
-const NOWHERE = {}
 /** The name of what no field is called. */
 const KEY = ''
 
 /** Warns where another view set of the table records something else by the same name, or names objects otherwise. */
 export function noteNames(view: string, model: ModelClass, shown: SerializerClass): void {
-  const known = first(sourceOf(model) ?? NOWHERE)
+  const known = first(sourceOf(model))
   const note = (name: string, what: string, problem: (other: Named) => string) => {
     const other = getOrInsert(known, `${model.tableName} ${name}`, () => ({ view, what }))
     if (other.what !== what) warnOnce('KOA_VIEWSETS_CHANGES', `${view}: ${problem(other)}`)

@@ -208,9 +208,12 @@ export function isReadFrom(model: ModelClass, knex: Queryable): boolean {
   return source === undefined || source === configOf(knex)
 }
 
-/** What the catalogue of a model was read by, as `configOf()`; undefined where none was read. */
-export function sourceOf(model: ModelClass): object | undefined {
-  return known.get(model)?.source
+/** In place of a database, for models of which no catalogue was read. */
+const NOWHERE = {}
+
+/** The database that the catalogue of a model was read of, as `configOf()`: what is known of its tables is kept by that. */
+export function sourceOf(model: ModelClass): object {
+  return known.get(model)?.source ?? NOWHERE
 }
 
 /** True where the catalogues of both were read by one pool. */

@@ -40,8 +40,9 @@ export interface ClaimedDelivery extends ObjectQueue {
 export interface Claiming {
   /** The table of endpoints. */
   readonly endpoints: string
-  /** The most of them, and of those that have not proven that they answer. */
+  /** The most of them. */
   readonly limit: number
+  /** The most of endpoints that have not proven that they answer. */
   readonly mostUnproven: number
   /** The most that one endpoint has at a time in this process, of those that have proven it; others have one. */
   readonly perEndpoint: number

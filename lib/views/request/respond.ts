@@ -24,8 +24,9 @@ export function respond(view: View, data: unknown): void {
     return
   }
   if (ctx.res.statusCode >= 400) ctx.set('Cache-Control', 'no-store')
-  if (isStreamed(data)) ctx.body = data
-  if (data === undefined || isStreamed(data)) {
+  const isBody = isStreamed(data)
+  if (isBody) ctx.body = data
+  if (isBody || data === undefined) {
     readByNode(ctx)
     return
   }
