@@ -150,7 +150,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
     'the version of a row, locked or not, that was found before, that is found afterwards, or that the queryset is asked for',
   ],
   'lib/views/steps/hold-objects.ts': [1, 'the mark of a row that is found afterwards'],
-  'lib/webhooks/delivery-table.ts': [3, 'makes and sweeps deliveries, a table of ours'],
+  'lib/webhooks/delivery-table.ts': [4, 'makes and sweeps deliveries, a table of ours'],
   'lib/webhooks/fan-out.ts': [1, 'notes how far it has read, in a table of ours'],
   'lib/webhooks/webhook-endpoint-view-set.ts': [3, 'endpoints of their owner, and their deliveries'],
 }

@@ -53,7 +53,7 @@ export interface Claiming {
   readonly lease: number
 }
 
-/** The most characters of bodies that one statement inserts. */
+/** The most characters of bodies that one statement sends. */
 const MOST_AT_ONCE = 8_000_000
 
 /** Adds deliveries, of which each is there once. @returns those that wait for others of their objects */
@@ -62,38 +62,61 @@ export async function addDeliveries(
   deliveries: readonly NewDelivery[],
 ): Promise<readonly ObjectQueue[]> {
   const waiting: ObjectQueue[] = []
-  for (const part of inParts(deliveries)) {
+  for (const { part, bodies } of inParts(deliveries)) {
     const cells = (cell: keyof NewDelivery) => part.map((delivery) => delivery[cell])
+    const places = part.map(({ body }) => (body === null ? null : bodies.get(body)))
     const { rows } = await trx.raw<{ rows: readonly ObjectQueue[] }>(
       `insert into ${TABLES.deliveries} (id, endpoint_id, change_id, object, event, body, state, waits)
-       select n.*, case when n.body is null then 'postponed' else 'pending' end,
-         row_number() over (partition by n.endpoint_id, n.object order by n.change_id) > 1 or exists (
-           select from ${TABLES.deliveries} as o
-           where o.endpoint_id = n.endpoint_id and o.object = n.object and o.ended_at is null)
-       from unnest(?::text[], ?::uuid[], ?::bigint[], ?::text[], ?::text[], ?::text[])
+       select n.id, n.endpoint_id, n.change_id, n.object, n.event, b.body,
+         case when n.body is null then 'postponed' else 'pending' end,
+         row_number() over (partition by n.endpoint_id, n.object order by n.change_id) > 1 or (
+           -- not by exists: PostgreSQL would read all that is open, once, where it takes it for little
+           select true from ${TABLES.deliveries} as o
+           where o.endpoint_id = n.endpoint_id and o.object = n.object and o.ended_at is null limit 1) is not null
+       from unnest(?::text[], ?::uuid[], ?::bigint[], ?::text[], ?::text[], ?::int[])
          as n(id, endpoint_id, change_id, object, event, body)
+       left join unnest(?::text[]) with ordinality as b(body, place) on b.place = n.body
        on conflict (id) do nothing returning endpoint_id as "endpointId", case when waits then object end as object`,
-      [cells('id'), cells('endpointId'), cells('changeId'), cells('object'), cells('event'), cells('body')] as never,
+      [
+        cells('id'),
+        cells('endpointId'),
+        cells('changeId'),
+        cells('object'),
+        cells('event'),
+        places,
+        [...bodies.keys()],
+      ] as never,
     )
     for (const row of rows) if (row.object !== null) waiting.push(row)
   }
   return waiting
 }
 
-function* inParts(deliveries: readonly NewDelivery[]): Generator<readonly NewDelivery[]> {
+interface Part {
+  readonly part: readonly NewDelivery[]
+  /** Their bodies, each once, as endpoints are told the same, with its place from 1. */
+  readonly bodies: ReadonlyMap<string, number>
+}
+
+function* inParts(deliveries: readonly NewDelivery[]): Generator<Part> {
   let part: NewDelivery[] = []
+  let bodies = new Map<string, number>()
   let length = 0
   for (const delivery of deliveries) {
-    const own = delivery.body?.length ?? 0
-    if (part.length > 0 && length + own > MOST_AT_ONCE) {
-      yield part
+    const { body } = delivery
+    const isNew = body !== null && !bodies.has(body)
+    if (isNew && length > 0 && length + body.length > MOST_AT_ONCE) {
+      yield { part, bodies }
       part = []
+      bodies = new Map()
       length = 0
     }
     part.push(delivery)
-    length += own
+    if (body === null || bodies.has(body)) continue
+    bodies.set(body, bodies.size + 1)
+    length += body.length
   }
-  if (part.length > 0) yield part
+  if (part.length > 0) yield { part, bodies }
 }
 
 /**
@@ -237,42 +260,61 @@ export async function claimDelivery(
 }
 
 /** What came of an attempt. */
-export interface AttemptEnd {
-  readonly endpoints: string
+export interface AttemptEnd extends Pick<ClaimedDelivery, 'id' | 'attempts'> {
   readonly outcome: WebhookOutcome
   readonly status: number | null
   readonly problem: string | null
-  /** Seconds until the next attempt; undefined where there is none. */
-  readonly delay: number | undefined
+  /** Seconds until the next attempt; null where there is none. */
+  readonly delay: number | null
 }
 
 /** The longest time that an endpoint rests after failures, in seconds. */
 const LONGEST_PAUSE = 60
 
-/** An endpoint that fails rests, longer each time, and is tried with one at a time until it answers. */
-const NOTED: Readonly<Record<WebhookOutcome, string>> = {
-  delivered: 'failures = 0, paused_until = null from ended where e.failures > 0 and',
-  gone: "is_active = false, problem = 'it has answered 410' from ended where",
-  failed: `failures = e.failures + 1,
-    paused_until = now() + make_interval(secs => least(${LONGEST_PAUSE}, 2 ^ least(e.failures, 10))) from ended where`,
-}
-
-/** Ends an attempt; not where another worker has taken it meanwhile. */
-export async function endAttempt(
-  knex: Knex,
-  { id, attempts }: ClaimedDelivery,
-  { endpoints, outcome, status, problem, delay }: AttemptEnd,
-): Promise<void> {
-  const state = outcome === 'delivered' ? 'delivered' : delay === undefined ? 'dead' : 'pending'
+/**
+ * Ends attempts, in their order; not those whose deliveries other workers have taken meanwhile. An endpoint that fails rests,
+ * longer each time, and is tried with one at a time until it answers; one that is gone is switched off.
+ */
+export async function endAttempts(knex: Knex, endpoints: string, ends: readonly AttemptEnd[]): Promise<void> {
+  const cells = (cell: keyof AttemptEnd) => ends.map((end) => end[cell])
   await runRaw(
     knex,
     `with ended as (
-       update ${TABLES.deliveries} set state = :state, status = :status, problem = :problem, leased_until = null,
-         due_at = now() + make_interval(secs => :delay), ended_at = case when :state = 'pending' then null else now() end
-       where id = :id and attempts = :attempts and state = 'pending' returning endpoint_id
+       update ${TABLES.deliveries} as d set status = a.status, problem = a.problem, leased_until = null,
+         state = case when a.outcome = 'delivered' then 'delivered' when a.delay is null then 'dead' else 'pending' end,
+         due_at = now() + make_interval(secs => coalesce(a.delay, 0)), ended_at = case when a.delay is null then now() end
+       from unnest(?::text[], ?::int[], ?::text[], ?::int[], ?::text[], ?::float[]) with ordinality
+         as a(id, attempts, outcome, status, problem, delay, place)
+       where d.id = a.id and d.attempts = a.attempts and d.state = 'pending' returning d.endpoint_id, a.outcome, a.place
+     ), noted as (
+       select endpoint_id as id, bool_or(outcome = 'gone') as is_gone, answered is not null as has_answered,
+         count(*) filter (where outcome = 'failed' and place > coalesce(answered, 0)) as failed
+       from (
+         select *, max(place) filter (where outcome = 'delivered') over (partition by endpoint_id) as answered from ended
+       ) as each group by endpoint_id, answered
+     ), held as (
+       -- in one order, as other workers do
+       select e.id from ?? as e join noted as n using (id)
+       where n.is_gone or n.failed > 0 or n.has_answered and e.failures > 0 order by e.id for no key update of e
      )
-     update :endpoints: as e set ${NOTED[outcome]} e.id = ended.endpoint_id`,
-    { state, status, problem, delay: delay ?? 0, id, attempts, endpoints },
+     update ?? as e set is_active = e.is_active and not n.is_gone,
+       problem = case when n.is_gone then 'it has answered 410' else e.problem end,
+       failures = case when n.has_answered then 0 else e.failures end + n.failed,
+       paused_until = case
+         when n.failed > 0 then now() + make_interval(secs => least(${LONGEST_PAUSE},
+           2 ^ least(case when n.has_answered then 0 else e.failures end + n.failed - 1, 10)))
+         when not n.has_answered then e.paused_until end
+     from noted as n join held using (id) where e.id = n.id`,
+    [
+      cells('id'),
+      cells('attempts'),
+      cells('outcome'),
+      cells('status'),
+      cells('problem'),
+      cells('delay'),
+      endpoints,
+      endpoints,
+    ],
   )
 }
 

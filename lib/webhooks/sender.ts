@@ -3,12 +3,14 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
+import { Gathered } from '../kernel/gathered.js'
 import {
+  type AttemptEnd,
   type ClaimedDelivery,
   type Claiming,
   claimDeliveries,
   claimDelivery,
-  endAttempt,
+  endAttempts,
   giveBack,
   isOpen,
   type ObjectQueue,
@@ -41,13 +43,15 @@ const MOST_SLOW = 10
 /** One that has not ended. */
 interface Attempt {
   readonly endpointId: string
-  isSlow: boolean
+  /** Until it is answered, or slow. */
+  takesPlace: boolean
 }
 
 export class Sender {
   readonly #options: SenderOptions
   readonly #stopping = new AbortController()
   readonly #attempts = new Map<Attempt, Promise<unknown>>()
+  readonly #ends: Gathered<AttemptEnd>
   #isEnding = false
   /** Endpoints whose last attempt was not in vain, and that let none wait. Others have one at a time. */
   readonly #proven = new Set<string>()
@@ -56,6 +60,7 @@ export class Sender {
 
   constructor(options: SenderOptions) {
     this.#options = options
+    this.#ends = new Gathered((ends) => endAttempts(options.knex, options.endpoints, ends))
     // each attempt listens to it
     setMaxListeners(0, this.#stopping.signal)
   }
@@ -72,7 +77,7 @@ export class Sender {
       for (const delivery of claimed) await giveBack(knex, delivery)
       return false
     }
-    for (const delivery of claimed) void this.#track(delivery, this.#attempt(delivery).catch(this.#options.onError))
+    for (const delivery of claimed) void this.#track(delivery).catch(this.#options.onError)
     return claimed.length > 0
   }
 
@@ -81,7 +86,7 @@ export class Sender {
     const { knex, endpoints } = this.#options
     const delivery = await claimDelivery(knex, { ...this.#leasing, id })
     if (!delivery) return !(await isOpen(knex, endpoints, id))
-    const isDelivered = await this.#track(delivery, this.#attempt(delivery))
+    const isDelivered = await this.#track(delivery)
     await this.#promote()
     return isDelivered
   }
@@ -111,11 +116,11 @@ export class Sender {
     const busy = new Map<string, number>()
     const quick = { all: 0, unproven: 0 }
     let unproven = 0
-    for (const { endpointId, isSlow } of this.#attempts.keys()) {
+    for (const { endpointId, takesPlace } of this.#attempts.keys()) {
       busy.set(endpointId, (busy.get(endpointId) ?? 0) + 1)
       const isUnproven = !this.#proven.has(endpointId)
       if (isUnproven) unproven++
-      if (isSlow) continue
+      if (!takesPlace) continue
       quick.all++
       if (isUnproven) quick.unproven++
     }
@@ -143,28 +148,32 @@ export class Sender {
     }
   }
 
-  async #track<Result>({ endpointId }: ClaimedDelivery, attempt: Promise<Result>): Promise<Result> {
-    const tracked: Attempt = { endpointId, isSlow: false }
+  /** @returns true where it is delivered */
+  async #track(delivery: ClaimedDelivery): Promise<boolean> {
+    const tracked: Attempt = { endpointId: delivery.endpointId, takesPlace: true }
+    const attempt = this.#attempt(delivery, tracked)
     this.#attempts.set(tracked, attempt)
-    const makePlace = () => {
-      tracked.isSlow = true
-      this.#proven.delete(endpointId)
-      this.#options.ended()
-    }
-    const slow = setTimeout(makePlace, SLOW).unref()
     try {
       return await attempt
     } finally {
-      clearTimeout(slow)
       this.#attempts.delete(tracked)
       this.#options.ended()
     }
   }
 
-  /** @returns true where it is delivered */
-  async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
+  async #attempt(delivery: ClaimedDelivery, tracked: Attempt): Promise<boolean> {
     const { knex } = this.#options
+    const makePlace = () => {
+      tracked.takesPlace = false
+      this.#options.ended()
+    }
+    const slow = setTimeout(() => {
+      this.#proven.delete(delivery.endpointId)
+      makePlace()
+    }, SLOW).unref()
     const answer = await this.#post(delivery)
+    clearTimeout(slow)
+    makePlace()
     if (this.#stopping.signal.aborted && answer.status === undefined) {
       await giveBack(knex, delivery)
       return false
@@ -187,15 +196,15 @@ export class Sender {
   }
 
   async #end(delivery: ClaimedDelivery, answer: WebhookAnswer, outcome: WebhookOutcome): Promise<void> {
-    const { knex, endpoints } = this.#options
     const retryAfterSeconds = answer.status === undefined ? undefined : answer.retryAfterSeconds
     const nextIn = outcome === 'delivered' ? undefined : retryDelay(delivery.attempts, { retryAfterSeconds })
-    await endAttempt(knex, delivery, {
-      endpoints,
+    await this.#ends.add({
+      id: delivery.id,
+      attempts: delivery.attempts,
       outcome,
       status: answer.status ?? null,
       problem: answer.status === undefined ? answer.problem : null,
-      delay: nextIn,
+      delay: nextIn ?? null,
     })
     if (outcome === 'delivered') this.#proven.add(delivery.endpointId)
     else this.#proven.delete(delivery.endpointId)

@@ -52,7 +52,7 @@ const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
     `create index on ${TABLES.deliveries} (endpoint_id, due_at) where state = 'pending' and not waits`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id) where state = 'postponed'`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id)`,
-    `create index on ${TABLES.deliveries} (ended_at)`,
+    `create index on ${TABLES.deliveries} (ended_at) where ended_at is not null`,
   ],
   progress: [`create table if not exists ${TABLES.progress} (endpoints text primary key, position text not null)`],
 }

@@ -1,0 +1,71 @@
+/** The queue of deliveries. */
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
+import { addDeliveries, type NewDelivery } from '../../../lib/webhooks/delivery-table.js'
+import { ensureWebhookTables } from '../../../lib/webhooks/index.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase()
+  await ensureWebhookTables(database.knex)
+})
+afterAll(() => database.drop())
+beforeEach(() => database.knex.raw('truncate koa_viewsets_webhook_deliveries'))
+
+const newDelivery = (id: string, endpoint: number, body: string | null): NewDelivery => ({
+  id,
+  endpointId: `00000000-0000-0000-0000-00000000000${endpoint}`,
+  changeId: id.slice(1),
+  object: id.slice(1),
+  event: 'book.updated',
+  body,
+})
+
+/** The bodies that each statement sends, and those that are in the table then. */
+async function add(deliveries: readonly NewDelivery[]) {
+  const { knex } = database
+  const sent: unknown[] = []
+  const note = ({ sql, bindings }: { sql: string; bindings: readonly unknown[] }) => {
+    if (sql.includes('insert into koa_viewsets_webhook_deliveries')) sent.push(bindings.at(-1))
+  }
+  knex.on('query', note)
+  onTestFinished(() => void knex.off('query', note))
+  await knex.transaction((trx) => addDeliveries(trx, deliveries))
+  const rows = await knex('koa_viewsets_webhook_deliveries').select('id', 'state', 'body').orderBy('id')
+  return { sent, rows }
+}
+
+it('is sent the body of many deliveries once', async () => {
+  const { sent, rows } = await add([
+    newDelivery('a1', 1, '{"n":1}'),
+    newDelivery('b1', 2, '{"n":1}'),
+    newDelivery('c1', 3, null),
+    newDelivery('d2', 1, '{"n":2}'),
+    newDelivery('e2', 2, '{"n":1}'),
+  ])
+  expect(sent).toEqual([['{"n":1}', '{"n":2}']])
+  expect(rows).toEqual([
+    { id: 'a1', state: 'pending', body: '{"n":1}' },
+    { id: 'b1', state: 'pending', body: '{"n":1}' },
+    { id: 'c1', state: 'postponed', body: null },
+    { id: 'd2', state: 'pending', body: '{"n":2}' },
+    { id: 'e2', state: 'pending', body: '{"n":1}' },
+  ])
+})
+
+it('is sent large bodies by several statements, and each delivery by one', async () => {
+  const large = ['x', 'y', 'z'].map((letter) => letter.repeat(5_000_000))
+  const { sent, rows } = await add(
+    large.flatMap((body, index) => [
+      newDelivery(`a${index}`, 1, body),
+      newDelivery(`b${index}`, 2, null),
+      newDelivery(`c${index}`, 3, body),
+    ]),
+  )
+  expect(sent).toEqual(large.map((body) => [body]))
+  const bodyOf = new Map(rows.map(({ id, body }) => [id, body]))
+  expect(rows).toHaveLength(9)
+  expect(large.map((body, index) => [`a${index}`, `c${index}`].map((id) => bodyOf.get(id) === body))).toEqual(
+    large.map(() => [true, true]),
+  )
+})
