@@ -202,6 +202,18 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
 const LOST_CONNECTION =
   /(?:^| - )(?:Connection terminated(?: unexpectedly| due to connection timeout)?|Client [a-z ]+ not queryable|Query read timeout|timeout expired|Unable to acquire a connection)$/
 
+/** The same by a code: of PostgreSQL, a pooler or a socket. */
+const LOST_STATE = /^(?:08|57P0[125]|ECONNRESET$|EPIPE$|ETIMEDOUT$)/
+
+/** True where the connection was lost, and with it what became of the statement that was on its way. */
+export function isInDoubt(error: unknown): boolean {
+  if (error instanceof ApiError) return isInDoubt(error.cause)
+  if (!isError(error)) return false
+  const { code, message, syscall } = nativeError(error)
+  if (typeof code !== 'string') return LOST_CONNECTION.test(message)
+  return syscall !== 'connect' && LOST_STATE.test(code)
+}
+
 /**
  * `RAISE` in PL/pgSQL, with a code of the application's choice: what it says is about data. Codes that tell what to do, such
  * as to try again, keep their meaning.

@@ -2,10 +2,11 @@
 
 import type { Knex } from 'knex'
 import { oncePer } from '../kernel/once-per.js'
+import { isInDoubt } from './database-errors.js'
 import { track } from './pending-work.js'
 import type { Queryable } from './pg-types.js'
 
-/** What is called when a transaction has ended; neither may throw. */
+/** What is called when a transaction has ended; neither may throw. Neither is where COMMIT got no answer: nobody knows. */
 export interface EndWork {
   /** All is committed, what stood around the transaction included. */
   readonly committed: () => unknown
@@ -45,7 +46,10 @@ export function whenEnded(trx: Knex.Transaction, work: EndWork): void {
   }
   outermost.executionPromise.then(
     () => track(end(true)),
-    () => track(end(false)),
+    (error) => {
+      if (endOf(outermost).answer && isInDoubt(error)) waiting.length = 0
+      else track(end(false))
+    },
   )
 }
 

@@ -4,6 +4,7 @@ import { CheckedFile, uploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
 import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/quote.js'
+import { isInDoubt } from '../postgres/database-errors.js'
 import { type EndWork, isTransaction, whenEnded } from '../postgres/transaction-end.js'
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -43,7 +44,8 @@ export const keepsUploads: (plan: SerializerPlan) => boolean = oncePer(({ fields
 
 /**
  * Keeps the files of validated data and runs the write with their keys in place of them. When the write fails, or its
- * transaction is rolled back, the files are removed again; what they have replaced is removed once it is committed.
+ * transaction is rolled back, the files are removed again; what they have replaced is removed once it is committed. All stay
+ * where the connection was lost on the way: the row may be there, and name any of them.
  */
 export async function withUploads<Result>(
   { plan, knex, items, current }: UploadScope,
@@ -61,7 +63,7 @@ export async function withUploads<Result>(
     }
     return result
   } catch (error) {
-    await remove(changes.added)
+    if (isTransaction(knex) || !isInDoubt(error)) await remove(changes.added)
     throw error
   }
 }

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import Router from '@koa/router'
+import knex from 'knex'
 import type { Middleware } from 'koa'
 import { Model } from 'objection'
+import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
@@ -40,6 +42,7 @@ import { FileSystemStorage } from '../../lib/storage/index.js'
 import { type Client, expectRules, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { MULTIPART, multipart, type TestPart } from '../support/multipart.js'
+import { startProxy } from '../support/proxy.js'
 import { runsAsRole } from '../support/roles.js'
 import { connectTo, type TestResponse } from '../support/server.js'
 
@@ -436,6 +439,31 @@ describe('[F8] a stored file', () => {
     await database.knex.transaction((trx) => save(trx, '3', photo))
     await vi.waitFor(() => expect(kept()).toHaveLength(1))
     expect(kept()).not.toEqual(before)
+  })
+
+  // a role logs in by another name
+  it.skipIf(runsAsRole()).each([
+    ['COMMIT', 'photos'],
+    ['a statement outside a transaction', 'unsafe'],
+  ])('stays where the connection is lost between %s and its answer, as the row may be there', async (_name, path) => {
+    const { host, port, user = '', password = '', database: name = '' } = new pg.Client(database.connection)
+    const socket = `.s.PGSQL.${port}`
+    const proxy = await startProxy(host.startsWith('/') ? { path: join(host, socket) } : { host, port }, socket)
+    const pool = knex({ client: 'pg', connection: { host: proxy.folder, port, user, password, database: name } })
+    onTestFinished(async () => {
+      await pool.destroy()
+      await proxy.remove()
+    })
+    pool.on('query', ({ sql }: { sql: string }) => {
+      if (!sql.startsWith(path === 'photos' ? 'COMMIT' : 'insert')) return
+      proxy.delay(60_000)
+      void vi.waitFor(async () => expect(await Photo.query()).toHaveLength(1)).then(proxy.cut, proxy.cut)
+    })
+    const known = vi.spyOn(path === 'photos' ? Photos.prototype : Unsafe.prototype, 'getKnex').mockReturnValue(pool)
+    const lost = await send('POST', `/${path}`, title, png())
+    known.mockRestore()
+    expect(lost.status).toBe(503)
+    expect(await Photo.query()).toEqual([expect.objectContaining({ image: kept()[0] })])
   })
 
   it('is left behind with a warning when it cannot be removed', async () => {
