@@ -1,11 +1,13 @@
 /** Does a write once for each key, and gives its answer again (draft-ietf-httpapi-idempotency-key-header-07, section 2.6). */
 import { createHash, type Hash } from 'node:crypto'
+import { isAnyArrayBuffer } from 'node:util/types'
 import type { Knex } from 'knex'
 import { type Context, RequestSlot, splitTarget } from '../http/context.js'
 import { mayFailUnsent } from '../http/response-body.js'
 import { hasRefused } from '../http/route-transaction.js'
 import { ApiError, BadRequest, ConfigurationError } from '../kernel/errors.js'
 import { isContainer, Numeral, numeralAt } from '../kernel/json-numerals.js'
+import { isOpaque, tagOf } from '../kernel/records.js'
 import { frame } from '../kernel/signing.js'
 import { passedByValue } from '../parsers/parser.js'
 import { UploadedFile } from '../parsers/uploads.js'
@@ -151,6 +153,7 @@ const DIGITS = '\u0000digits'
  * as no field asks for it, by its names and length.
  * @param settings what else must be the same
  * @throws {BadRequest} the body has more than 1,000 levels
+ * @throws {ConfigurationError} it has a map, a form or the like, all of which would be the same
  */
 export async function fingerprintOf(ctx: Context, body: unknown, settings: readonly string[] = []): Promise<Buffer> {
   if (passedByValue(body, { depth: DEEPEST, nodes: Number.POSITIVE_INFINITY })) {
@@ -174,19 +177,30 @@ async function addFile(hash: Hash, file: UploadedFile): Promise<void> {
 
 /** A copy with members in the order of their names. Files are numbered, and noted; what JSON has no form for has a name. */
 function ordered(value: unknown, files: UploadedFile[]): unknown {
-  if (!isContainer(value)) return value
+  if (!isContainer(value)) return hasNoNumeral(value) ? { [DIGITS]: String(value) } : value
   if (Array.isArray(value)) {
     return value.map((item: unknown, index) => textAt(value, index) ?? ordered(item, files))
   }
   if (value instanceof UploadedFile) return { [FILE]: files.push(value) }
-  if (value instanceof Uint8Array) return { [BYTES]: createHash('sha256').update(value).digest('hex') }
+  const bytes = isAnyArrayBuffer(value) ? new Uint8Array(value) : value
+  if (ArrayBuffer.isView(bytes)) return { [BYTES]: createHash('sha256').update(bytes).digest('hex') }
   if (value instanceof Numeral) return { [DIGITS]: value.text }
+  if (isOpaque(value)) {
+    throw new ConfigurationError(
+      `idempotent: nothing tells a ${tagOf(value)} in the body of a request from another; parse it into lists and plain objects before`,
+    )
+  }
   const names = Object.keys(value)
   // a date, or the like
   if (names.length === 0) return value
   const copy = Object.create(null) as Record<string, unknown>
   for (const name of names.sort()) copy[name] = textAt(value, name) ?? ordered(value[name], files)
   return copy
+}
+
+/** True for a number that parsers of other formats give, and JSON cannot write. */
+function hasNoNumeral(value: unknown): boolean {
+  return typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))
 }
 
 /** A number that JavaScript would round, by its digits. */

@@ -11,6 +11,20 @@ export function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
+/** What JSON makes a value of, though it is an object without members. */
+const BOXED: ReadonlySet<string> = new Set(['Object', 'String', 'Number', 'Boolean'])
+
+/** True for an object with something in it and no members, such as a map, a form, bytes or what a generator gives: JSON of it is `{}`. */
+export function isOpaque(value: object): boolean {
+  if (Object.keys(value).length > 0 || 'toJSON' in value || value instanceof String) return false
+  return Symbol.iterator in value || Symbol.asyncIterator in value || !BOXED.has(tagOf(value))
+}
+
+/** What an object calls itself, such as `Map`. */
+export function tagOf(value: object): string {
+  return Object.prototype.toString.call(value).slice(8, -1)
+}
+
 const repeated = new WeakSet<object>()
 
 /** Notes of a list that it has the values of a name which stands in a form several times, without brackets. */

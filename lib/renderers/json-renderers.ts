@@ -3,7 +3,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { memberOf, toJson, writeJson } from '../kernel/json-numerals.js'
 import { RecentMap } from '../kernel/once-per.js'
 import { parseJson } from '../kernel/parse-json.js'
-import { isRecord } from '../kernel/records.js'
+import { isOpaque, isRecord, tagOf } from '../kernel/records.js'
 import { atOnce, type Steps } from '../kernel/turns.js'
 import { BaseRenderer, mapRows, type StreamedRows, type StreamingRenderer } from './renderer.js'
 
@@ -92,9 +92,10 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
 
   render(data: unknown): string | Buffer {
     if (data instanceof JsonText) return bodyOf(data.pieces)
-    if (isLost(data)) {
-      const name = Object.prototype.toString.call(data).slice(8, -1)
-      throw new ConfigurationError(`JSON has nothing of what is in a ${name}: answer with a list or a plain object`)
+    if (isRecord(data) && isOpaque(data)) {
+      throw new ConfigurationError(
+        `JSON has nothing of what is in a ${tagOf(data)}: answer with a list or a plain object`,
+      )
     }
     const { results } = (data ?? {}) as { results?: unknown }
     // what JSON has no form for, such as a symbol, is nothing
@@ -112,12 +113,6 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
   end(): string {
     return ']'
   }
-}
-
-/** True for what has items and no members, such as a map, a set or what a generator gives: JSON of it is `{}`. */
-function isLost(data: unknown): boolean {
-  if (!isRecord(data) || !(Symbol.iterator in data || Symbol.asyncIterator in data)) return false
-  return Object.keys(data).length === 0 && typeof data['toJSON'] !== 'function' && !(data instanceof String)
 }
 
 /** The names of members as JSON: envelopes have few. */

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Context } from '../../../lib/http/context.js'
 import { fingerprintOf } from '../../../lib/idempotency/answer-once.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { parseJson } from '../../../lib/kernel/parse-json.js'
 
 const ctxOf = (originalUrl: string, version?: string) => ({ originalUrl, state: { version } }) as unknown as Context
@@ -34,7 +35,10 @@ describe('another', () => {
     ['order of a list', [1, 2], [2, 1]],
     ['level', { a: { b: 1 } }, { a: 1, b: 1 }],
     ['number beyond those of JavaScript', parseJson('{"n":9007199254740993}'), parseJson('{"n":9007199254740992}')],
+    ['number of another format', [1n], [2n]],
+    ['number that is none', [Number.NaN], [null]],
     ['text of bytes', Buffer.from('a'), 'a'],
+    ['buffer of bytes', new Uint8Array([1]).buffer, new Uint8Array([2]).buffer],
     ['date', { at: new Date(0) }, { at: new Date(1) }],
     ['name', { a: 1 }, { b: 1 }],
     [
@@ -59,6 +63,13 @@ describe('another', () => {
     expect(new Set(all).size).toBe(all.length)
   })
 })
+
+it.each([new Map([['a', 1]]), new URLSearchParams('a=1'), new FormData(), new Blob(['a'])])(
+  'is refused for %s in a body, as all of them would be the same',
+  async (value) => {
+    await expect(of([value])).rejects.toThrow(ConfigurationError)
+  },
+)
 
 it('is refused for a body of more than 1,000 levels', async () => {
   let deep: unknown = 1
