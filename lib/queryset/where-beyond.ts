@@ -15,7 +15,8 @@ export interface BeyondOptions {
 
 /**
  * Adds the condition. One range is a condition like any other. Of several, an OR would make PostgreSQL read the list from
- * its start, so the keys of one page of each range are looked up first: that costs a few times one page, wherever it is.
+ * its start, so the keys of one page are looked up first, in one range after the other until there are enough: a range may
+ * hold nothing that a filter shows, and would be read to its end.
  */
 export function whereBeyond(query: AnyQueryBuilder, options: BeyondOptions): void {
   const { ranges, model, order, backwards, limit } = options
@@ -32,18 +33,29 @@ export function whereBeyond(query: AnyQueryBuilder, options: BeyondOptions): voi
     const table = query.tableRefFor(query.modelClass())
     const references = key.map((name) => `${table}.${model.columns.get(name)?.column ?? name}`)
     const ordered = order.map(({ property }) => `${table}.${model.columns.get(property)?.column ?? property}`)
-    const pages = ranges.map(({ sql, bindings }) => {
+    const names = ranges.map((_, index) => `koa_viewsets_range_${index + 1}`)
+    const pages = ranges.map(({ sql, bindings }, index) => {
+      const before = names.slice(0, index)
       const keys = query
         .clone()
         .clear(/^(orderBy|select|column|eager|distinct$)/)
         .select(references)
         .whereRaw(sql, bindings)
+      if (before.length > 0) {
+        const found = before.map(() => '(select count(*) from ??)').join(' + ')
+        void keys.whereRaw(`${found} < ?`, [...before, limit])
+      }
       // DISTINCT can be ordered by what it selects only
       if (query.has('distinct')) void keys.groupBy([...new Set([...references, ...ordered])])
       return orderBy(keys, model, order, backwards).limit(limit)
     })
-    const names = references.map(() => '??').join(', ')
-    const union = pages.map(() => '?').join(' union all ')
-    void query.whereRaw(`(${names}) in (${union})`, [...references, ...pages])
+    const list = references.map(() => '??').join(', ')
+    const found = pages.map(() => '?? as materialized ?').join(', ')
+    const union = names.map(() => 'select * from ??').join(' union all ')
+    void query.whereRaw(`(${list}) in (with ${found} ${union})`, [
+      ...references,
+      ...pages.flatMap((page, index) => [names[index], page]),
+      ...names,
+    ] as never)
   }
 }

@@ -45,6 +45,8 @@ class Sample extends Model {
 }
 class City extends Model {
   static override tableName = 'cities'
+  declare id: number
+  declare area: number | null
 }
 
 let database: TestDatabase
@@ -204,10 +206,10 @@ describe('rows beyond a position', () => {
 
 describe('the plan of a page', () => {
   /** Rows that PostgreSQL looked at, and the index conditions, for the page behind a position. */
-  async function plan(order: string, position: readonly (string | null)[] | null, backwards = false) {
+  async function plan(order: string, position: readonly (string | null)[] | null, backwards = false, filter = 'true') {
     const model = describeModel(City)
     const terms = totalOrder(model, order.split(',').map(parseOrderTerm))
-    const query = City.query() as never as Parameters<typeof orderBy>[0]
+    const query = City.query().whereRaw(filter) as never as Parameters<typeof orderBy>[0]
     if (position) {
       const ranges = rangesBeyond({ terms: keysetTerms(model, terms), table: 'cities', position, backwards })
       whereBeyond(query, { ranges, model, order: terms, backwards, limit: 26 })
@@ -255,5 +257,20 @@ describe('the plan of a page', () => {
       }
     },
     60_000,
+  )
+
+  it.each([
+    ['area', 'cities.id % 5 > 0', false],
+    ['-area', 'cities.id % 5 < 1', false],
+    ['-area', 'cities.id % 5 > 0', true],
+  ])(
+    'by %s where %s does not look through rows behind the page that the filter leaves out',
+    async (order, filter, backwards) => {
+      const model = describeModel(City)
+      const terms = totalOrder(model, [parseOrderTerm(order)])
+      const [row] = (await orderBy(City.query().whereRaw(filter), model, terms).offset(8_000).limit(1)) as City[]
+      const position = terms.map(({ property }) => row?.[property as 'id' | 'area']?.toString() ?? null)
+      expect((await plan(order, position, backwards, filter)).looked).toBeLessThanOrEqual(600)
+    },
   )
 })
