@@ -179,7 +179,9 @@ export class WebhookEndpointViewSet extends ModelViewSet<WebhookEndpoint> {
   })
   async deliveries({ state, before, limit = 25 }: AskedDeliveries): Promise<unknown> {
     const { id } = await this.getObject()
-    const query = WebhookDelivery.query(this.trx ?? (this.knex as Knex)).where('endpoint_id', id)
+    // bodies are large, and not shown
+    const query = WebhookDelivery.query(this.trx ?? (this.knex as Knex)).select(WebhookDeliverySerializer.fields)
+    void query.where('endpoint_id', id)
     // nobody knows yet whether the owner sees what these are of
     void query.whereNot('state', 'postponed')
     if (state !== undefined) void query.where('state', state)

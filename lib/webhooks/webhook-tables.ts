@@ -51,6 +51,7 @@ const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
     `create index on ${TABLES.deliveries} (endpoint_id, object, change_id) where ended_at is null`,
     `create index on ${TABLES.deliveries} (endpoint_id, due_at) where state = 'pending' and not waits`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id) where state = 'postponed'`,
+    `create index on ${TABLES.deliveries} (endpoint_id, change_id) where state = 'dead'`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id)`,
     `create index on ${TABLES.deliveries} (ended_at) where ended_at is not null`,
   ],

@@ -17,6 +17,7 @@ import {
 import { type Client, serveApp, serving } from '../support/client.js'
 import { createDatabase } from '../support/database.js'
 import { Author, AuthorSerializer, Book, BookSerializer, database, LIBRARY, useLibrary } from '../support/library.js'
+import { pagesReadBy } from '../support/pages-read.js'
 import { lint } from '../support/redocly.js'
 import { serializerOf, viewOf } from '../support/views.js'
 import { isGenuine, receiveWebhooks } from '../support/webhook-receiver.js'
@@ -217,6 +218,24 @@ describe('deliveries', () => {
       expect(wait).toBeLessThan(seconds * 1.3)
     })
     expect(receiver.received).toHaveLength(1)
+  })
+
+  it('that were given up are found among many that were not, and no list reads bodies', async () => {
+    const { knex } = database
+    const { id } = await subscribe('https://example.com/')
+    await knex.raw(
+      `insert into koa_viewsets_webhook_deliveries (id, endpoint_id, change_id, object, event, body, state, waits, ended_at)
+       select n::text, ?, n, '', 'book.created', repeat('x', 500), case n when 7 then 'dead' else 'delivered' end, false, now()
+       from generate_series(1, 2000) as n`,
+      [id],
+    )
+    const sent: string[] = []
+    const listen = ({ sql }: { sql: string }) => void sent.push(sql)
+    knex.on('query', listen)
+    const pages = await pagesReadBy(knex, async () => expect(await listed(id, '?state=dead')).toHaveLength(1))
+    knex.off('query', listen)
+    expect(pages).toBeLessThan(20)
+    expect(sent.filter((sql) => sql.includes('koa_viewsets_webhook_deliveries')).join()).not.toMatch(/\*|body/)
   })
 
   it('that nobody answers hold up no other endpoint, and no connection', async () => {
