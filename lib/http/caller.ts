@@ -52,12 +52,16 @@ function idText(user: unknown): string | undefined {
 export function tellingText(id: unknown, what: string): string | undefined {
   if (id === undefined || id === null || id === '') return undefined
   if (typeof id === 'string' || typeof id === 'bigint') return `${id}`
+  // texts of their own that others have, too: bytes that are no UTF-8, and parts with a comma
+  if (id instanceof Uint8Array && id.length > 0) return Buffer.from(id).toString('hex')
+  if (Array.isArray(id) && id.length > 0) return JSON.stringify(id.map((part) => tellingText(part, what) ?? null))
   const hasText = typeof id === 'number' || (typeof id === 'object' && 'toString' in id)
   const text = hasText ? `${id as number}` : ''
-  if (text !== '' && text !== 'NaN' && !text.startsWith('[object ')) return text
+  const isRounded = typeof id === 'number' && !(Math.abs(id) <= Number.MAX_SAFE_INTEGER)
+  if (text !== '' && !isRounded && !text.startsWith('[object ')) return text
   const kind = typeof id === 'object' ? 'an object' : text || `a ${typeof id}`
   throw new ConfigurationError(
-    `${what} is ${kind}, by which no caller is told from another one; give a string, a number, or an object with a toString() of its own`,
+    `${what} is ${kind}, by which no caller is told from another one; give a string, a number that JavaScript does not round, or an object with a toString() of its own`,
   )
 }
 

@@ -46,6 +46,8 @@ describe('callerOf', () => {
 
   it.each([
     [Number.NaN, 'NaN'],
+    [2 ** 53, '9007199254740992'],
+    [[1, 2 ** 53], '9007199254740992'],
     [Promise.resolve(7), 'an object'],
     [Object.create(null), 'an object'],
     [() => 7, 'a function'],
@@ -53,6 +55,15 @@ describe('callerOf', () => {
     [true, 'a boolean'],
   ])('is nobody whose id is one that others have, too: %o', (id, kind) => {
     expect(() => of({ id })).toThrow(`ctx.state.user: its id is ${kind}, by which no caller is told from another one`)
+  })
+
+  it.each([
+    ['bytes that are no UTF-8', Buffer.from([0xff]), Buffer.from([0xfe])],
+    ['keys of several columns', ['a,b', 'c'], ['a', 'b,c']],
+    ['keys of several columns, one of them null', [null, 1], ['null', 1]],
+    ['large numbers', 2n ** 53n, 2n ** 53n + 1n],
+  ])('tells apart %s', (_what, one, other) => {
+    expect(of({ id: one })).not.toEqual(of({ id: other }))
   })
 
   it('is the address of whose id is an empty text', () => {
