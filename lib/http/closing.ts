@@ -1,6 +1,7 @@
 /** The end of an API: requests whose bodies have not come are refused at once, as nothing of them has begun; answers that stay open end. */
 
 import { ServiceUnavailable } from '../kernel/errors.js'
+import { track } from '../postgres/pending-work.js'
 import { type Context, RequestSlot } from './context.js'
 import { disposeBody } from './dispose-body.js'
 
@@ -33,15 +34,19 @@ export class Closing {
     return new Promise((resolve, reject) => {
       let isRefused = false
       const refuse = () => {
-        if (ctx.req.complete) return
+        const { req } = ctx
+        if (req.complete) return
         isRefused = true
         // what still comes is nobody's, and must not keep the server
-        if (ctx.req.httpVersionMajor < 2) ctx.set('Connection', 'close')
+        if (req.httpVersionMajor < 2) {
+          ctx.set('Connection', 'close')
+          // Node does not tell who reads a request that was answered before: what is read of it would stay on the disk
+          req.socket.once('close', () => req.destroy())
+          track(read)
+        }
         reject(new ServiceUnavailable())
       }
-      this.#refusals.add(refuse)
-      if (this.#isClosing) refuse()
-      coming.then(
+      const read = coming.then(
         (body) => {
           this.#refusals.delete(refuse)
           return isRefused ? disposeBody(ctx, body) : resolve(body)
@@ -51,6 +56,8 @@ export class Closing {
           reject(error)
         },
       )
+      this.#refusals.add(refuse)
+      if (this.#isClosing) refuse()
     })
   }
 }

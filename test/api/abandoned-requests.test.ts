@@ -1,5 +1,8 @@
 /** What a request has begun in the database ends with its client (promise I10). */
+import { mkdtempSync, readdirSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
@@ -9,6 +12,7 @@ import {
   FullTextSearchFilter,
   ModelSerializer,
   ModelViewSet,
+  MultiPartParser,
   modelSerializer,
   NestedSerializer,
   PageNumberPagination,
@@ -18,6 +22,7 @@ import { max } from 'koa-viewsets/views'
 import { Model, type QueryBuilder } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { MULTIPART, multipart } from '../support/multipart.js'
 import { exchange, serve, type TestServer } from '../support/server.js'
 
 const SCHEMA = `
@@ -288,5 +293,27 @@ describe('an API that closes', () => {
     onTestFinished(() => void vi.useRealTimers())
     await api.close()
     expect(await answer).toMatch(/^HTTP\/1.1 503 [\s\S]*Connection: close/)
+  })
+
+  it('leaves nothing on the disk of an upload that has come in part', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'naps-'))
+    class Uploads extends NapViewSet {
+      static override parserClasses = [new MultiPartParser({ directory, keptFiles: 'all' })]
+    }
+    const api = new APIRouter().register('naps', Uploads)
+    await api.prepare()
+    const own = await serve(new Koa().use(api.routes()))
+    onTestFinished(() => own.close())
+    const body = multipart({ name: 'file', filename: 'a.txt', content: 'x'.repeat(1000) })
+      .toString()
+      .slice(0, -100)
+    const answer = exchange(
+      own.port,
+      `POST /naps HTTP/1.1\r\nHost: x\r\nContent-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 9999\r\n\r\n${body}`,
+    )
+    await vi.waitFor(() => expect(readdirSync(directory)).toHaveLength(1))
+    await api.close()
+    expect(readdirSync(directory)).toEqual([])
+    expect(await answer).toMatch(/^HTTP\/1.1 503 /)
   })
 })
