@@ -125,6 +125,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/queryset/related-lists.ts': [1, 'the columns of a join table'],
   'lib/queryset/related-rows.ts': [2, 'what a relation leads to: leaveOutUnrelated()'],
   'lib/queryset/visible-rows.ts': [1, 'says which rows are seen'],
+  'lib/queryset/where-beyond.ts': [1, 'keys of the query that it is given'],
   'lib/rows/row-sql.ts': [8, 'the rows of a page that was found, by their keys'],
   'lib/rows/sql-parts.ts': [1, 'what is joined to rows: those that are seen'],
   'lib/rows/write-sql.ts': [

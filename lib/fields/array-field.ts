@@ -56,6 +56,8 @@ export interface ArrayFieldOptions extends FieldOptions {
   readonly maxLength?: number
   /** Takes lists of lists, too, as a column of any dimensions holds. @default false; true of a field made of a column */
   readonly nested?: boolean
+  /** How many levels of lists the document describes, of `nested`. @default 1; what the column was declared with */
+  readonly dimensions?: number
 }
 
 const BOOLEANS = new Set(['t', 'f'])
@@ -152,7 +154,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     const { minLength, maxLength } = this.options
     return {
       type: 'array',
-      items: this.#child.allowNull ? orNull(this.#child.schema()) : this.#child.schema(),
+      items: this.#itemsSchema(this.#child.schema()),
       ...(minLength !== undefined && { minItems: minLength }),
       ...(maxLength !== undefined && { maxItems: maxLength }),
     }
@@ -160,7 +162,13 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
 
   override inputSchema(): FieldSchema {
     const items = narrowed(this.#child.inputSchema(), this.#child.options.validators)
-    return { ...this.schema(), maxItems: this.#maxLength, items: this.#child.allowNull ? orNull(items) : items }
+    return { ...this.schema(), maxItems: this.#maxLength, items: this.#itemsSchema(items) }
+  }
+
+  #itemsSchema(item: FieldSchema): FieldSchema {
+    let items = this.#child.allowNull ? orNull(item) : item
+    for (let level = 1; level < (this.options.dimensions ?? 1); level++) items = { type: 'array', items }
+    return items
   }
 
   /** Items of a type that pg has no parser for, as of a domain: a domain over booleans or JSON has those in its text. */
@@ -217,6 +225,7 @@ takesOptions<ArrayFieldOptions, FieldOptions>(ArrayField, {
   minLength: 'any',
   maxLength: 'any',
   nested: 'boolean',
+  dimensions: 'count',
 })
 
 /** PostgreSQL's own limit. */

@@ -255,8 +255,10 @@ const FIELDS: Readonly<Record<string, Make>> = {
   bytea: (_, options) => new BinaryField(options),
   inet: (_, options) => new IPAddressField({ network: true, ...options }),
   cidr: (_, options) => new IPAddressField({ network: true, ...options }),
-  array: (column, options) =>
-    new ArrayField({ nested: true, child: fieldForColumn(elementOf(column), { allowNull: true }), ...options }),
+  array: (column, options) => {
+    const child = fieldForColumn(elementOf(column), { allowNull: true })
+    return new ArrayField({ nested: true, dimensions: column.dimensions, child, ...options })
+  },
 }
 
 /** An array's element as if it were a column. */

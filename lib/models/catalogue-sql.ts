@@ -45,6 +45,7 @@ export interface ColumnRow {
   collation: string | null
   mod: number
   element: string | null
+  dimensions: number
   checks: string[]
   labels: string[]
   domain: boolean
@@ -193,7 +194,7 @@ const COLUMNS = `
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k where k.cascades) as cascades,
-    t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, t.labels, t.domain, t.domains, t.ordered, t.equated,
+    t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, a.attndims as dimensions, t.labels, t.domain, t.domains, t.ordered, t.equated,
     -- heirs that have the default of a column count on together
     r.relkind <> 'p' and ${defaultOf('a', 'd')} like 'nextval(%' and not exists (
       with recursive heirs as (

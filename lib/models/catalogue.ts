@@ -50,6 +50,8 @@ export interface CatalogueColumn {
   readonly labels: readonly string[] | undefined
   /** `typname` of an array's elements. */
   readonly element: string | undefined
+  /** How many levels of lists an array was declared with, at least 1; PostgreSQL holds other ones, too. */
+  readonly dimensions: number
   /** The column's own type is a domain over that one. */
   readonly isDomain: boolean
   /** The domains that its values consist of, those of items and parts included, as `public.email`. */
@@ -295,6 +297,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     isCounted: row.counted === true,
     checks: row.checks,
     element: array ? (row.labels.length > 0 ? 'enum' : base) : undefined,
+    dimensions: Math.max(row.dimensions, 1),
   }
 }
 

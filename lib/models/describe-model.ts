@@ -57,6 +57,7 @@ function describeColumn(from: ColumnSources): Column {
     leastPart: stored?.leastPart,
     labels: stored?.labels,
     element: stored?.element,
+    dimensions: stored?.dimensions ?? 1,
     isDomain: stored?.isDomain ?? false,
     domains: stored?.domains ?? [],
     isOrdered: stored?.isOrdered ?? true,

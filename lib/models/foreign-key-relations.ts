@@ -192,11 +192,11 @@ function isJoinable(column: string): boolean {
 
 /** True for a table whose rows say that two others belong together, and nothing else that a client would give. */
 function isJoinTable(table: SchemaTable, keys: readonly ForeignKey[]): boolean {
-  const own = keys.filter((key) => key.table === table).flatMap((key) => key.columns)
+  const ownKeys = keys.filter((key) => key.table === table)
+  const own = ownKeys.flatMap((key) => key.columns)
   const { columns, constraints } = table.catalogue
-  if (own.length !== 2 || table.kind !== 'table' || constraints.filter(({ kind }) => kind === 'foreign').length !== 2) {
-    return false
-  }
+  const foreign = constraints.filter(({ kind }) => kind === 'foreign')
+  if (table.kind !== 'table' || [ownKeys, own, foreign].some(({ length }) => length !== 2)) return false
   const isPair = constraints.some(
     ({ kind, columns: unique }) => (kind === 'primary' || kind === 'unique') && sameNames(unique, own),
   )

@@ -5,9 +5,11 @@
 
 import type { RawBuilder } from 'objection'
 import { oncePer } from '../kernel/once-per.js'
+import { columnProblem } from '../models/build-model.js'
 import { describeModel } from '../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { POSITION_TAGS } from './position-tags.js'
 import type { SqlPart } from './sql-part.js'
 
@@ -71,19 +73,24 @@ export function keyOrder(model: ModelDescription): readonly OrderTerm[] {
   return model.primaryKey.map((property) => termOf(model, property, false))
 }
 
-/** Values that PostgreSQL cannot order are ordered by their text. */
+/** Values that PostgreSQL cannot order are ordered by their text; a name that knex would read otherwise is SQL. */
 function termOf({ columns }: ModelDescription, property: string, descending: boolean): OrderTerm {
   const column = columns.get(property)
-  if (!column || column.isOrdered) return { property, descending }
+  if (!column || (column.isOrdered && isPlainName(column))) return { property, descending }
+  const name = escaped(quoteIdentifier(column.nativeName))
   const value = (query: AnyQueryBuilder) => ({
-    sql: '??::text collate "C"',
-    bindings: [`${query.tableRefFor(query.modelClass())}.${column.column}`],
+    sql: column.isOrdered ? `??.${name}` : `??.${name}::text collate "C"`,
+    bindings: [query.tableRefFor(query.modelClass())],
   })
   return { property, descending, related: { column, narrowed: false, subQueries: 0, value, join: undefined } }
 }
 
-function isPosition({ type, isOrdered }: Column): boolean {
-  return isOrdered && POSITION_TAGS.has(type)
+function isPlainName(column: Column): boolean {
+  return columnProblem(column) === undefined && !column.column.includes('.')
+}
+
+function isPosition(column: Column): boolean {
+  return column.isOrdered && POSITION_TAGS.has(column.type) && isPlainName(column)
 }
 
 function hasUnique(model: ModelDescription, terms: readonly OrderTerm[]): boolean {

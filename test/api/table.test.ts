@@ -398,6 +398,26 @@ describe("relations: 'foreign keys'", () => {
     expect([...describeModel(Tag).relations.keys()]).toEqual(['books'])
   })
 
+  it('take no table for one that joins two, whose one key has two columns', async () => {
+    const two = await createDatabase({
+      schema: `
+        create table editions (book int, number int, primary key (book, number));
+        create table reprints (book int, number int, primary key (book, number),
+          foreign key (book, number) references editions, foreign key (book, number) references editions on delete cascade)`,
+    })
+    onTestFinished(() => two.drop())
+    class Other extends Model {}
+    Other.knex(two.knex)
+    const [Edition, Reprint] = ['editions', 'reprints'].map((name) =>
+      table(name, { base: Other, idColumn: ['book', 'number'], ...REFLECTED }),
+    )
+    await prepareModels([Edition, Reprint] as never)
+    expect([Edition, Reprint].map((model) => Object.keys(model?.getRelations() ?? {}))).toEqual([
+      ['reprint'],
+      ['edition'],
+    ])
+  })
+
   it('are written as mappers write columns, and leave the names of columns and accessors alone', async () => {
     class Camel extends Base {
       static override columnNameMappers = snakeCaseMappers()

@@ -87,6 +87,7 @@ function columnOf(column: string, described: DescribedType, isKey: boolean): Cat
     leastPart: undefined,
     labels: undefined,
     element: undefined,
+    dimensions: 1,
     isDomain: false,
     domains: [],
     isOrdered: true,

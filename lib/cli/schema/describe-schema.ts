@@ -162,10 +162,11 @@ const TEXTS = new Set(
 
 /** The type of a column's values. */
 function columnType(column: CatalogueColumn, enums: EnumTypes): string {
-  const { type, element, holdsNull } = column
+  const { type, element, dimensions, holdsNull } = column
   const item = typeOf(element ?? type, column, enums)
   // PostgreSQL takes a null in any array
-  const whole = type === 'array' ? (item === 'unknown' ? 'unknown[]' : `(${item} | null)[]`) : item
+  const list = item === 'unknown' ? 'unknown[]' : `(${item} | null)[]`
+  const whole = type === 'array' ? list + '[]'.repeat(dimensions - 1) : item
   return !holdsNull || whole === 'unknown' ? whole : `${whole} | null`
 }
 

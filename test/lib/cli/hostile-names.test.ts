@@ -30,7 +30,7 @@ is<Equal<Output<typeof TypeSerializer>, {
   id: number | string; i2: number | null; i8: number | string; f4: number | null; f8: number | null; n: string
   m: string | null; b: boolean; c: string | null; v: string | null; t: string; u: string | null; d: string; tm: string | null
   tz: string | null; ts: string | null; tstz: string; iv: string; by: string; j: unknown; jb: unknown
-  i4a: (number | null)[]; i8a: (number | string | null)[] | null; na: (string | null)[] | null; ta: (string | null)[] | null
+  i4a: (number | null)[]; i8a: (number | string | null)[] | null; na: (string | null)[] | null; ta: (string | null)[][] | null
   da: (string | null)[]; ea: (OrdersType | null)[] | null; ja: unknown[] | null; boola: (boolean | null)[] | null
   ia: (string | null)[] | null; e: OddType | null; pos: number | null; posa: (number | null)[] | null; net: string | null
   mac: string | null; ts_v: string | null; bits: string | null; p: unknown; ci: unknown; bx: string | null; r: string | null
