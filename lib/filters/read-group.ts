@@ -166,9 +166,15 @@ class GroupReader {
 
 const NOTHING: AskedCondition = { subQueries: 0, where: () => ({ sql: 'false', bindings: [] }) }
 
-/** What is neither true nor false counts as false, so that `not(x)` is true for all rows but those of `x`. */
+/**
+ * What is neither true nor false counts as false, so that `not(x)` is true for all rows but those of `x`. Of a sub-query, which
+ * is one of both, it is NOT, by which PostgreSQL joins; it would read all rows of the sub-query for IS NOT TRUE.
+ */
 function join(kind: 'and' | 'or' | 'not', parts: readonly AskedCondition[]): AskedCondition {
   if (kind === 'or') return anyOf(parts)
+  const negated = parts.every(({ within }) => within)
+    ? (sql: string) => `not (${sql})`
+    : (sql: string) => `(${sql}) is not true`
   return {
     subQueries: parts.reduce((sum, part) => sum + part.subQueries, 0),
     where(start) {
@@ -176,7 +182,7 @@ function join(kind: 'and' | 'or' | 'not', parts: readonly AskedCondition[]): Ask
         parts.map((part) => part.where(start)),
         ` ${kind} `,
       )
-      return { sql: kind === 'not' ? `(${sql}) is not true` : `(${sql})`, bindings }
+      return { sql: kind === 'not' ? negated(sql) : `(${sql})`, bindings }
     },
   }
 }

@@ -176,7 +176,9 @@ function compileComparison(name: string, value: unknown, scope: ConditionScope):
   const isList = suffix === 'in' || suffix === 'nin'
   return whereKnown(value, isList, (start, holds) => {
     const part = path.where(start, (reference) => ({ sql: text, bindings: [reference, ...values] }))
-    return holds === isNegated ? { ...part, sql: `(${part.sql}) is not true` } : part
+    if (holds !== isNegated) return part
+    // EXISTS is never NULL, and by NOT PostgreSQL joins, where it would read all rows of the other table for IS NOT TRUE
+    return { ...part, sql: path.related ? `not ${part.sql}` : `(${part.sql}) is not true` }
   })
 }
 

@@ -435,6 +435,13 @@ describe('the SQL', () => {
     expect(await names()).toBe(before)
   })
 
+  it('of a negation is a join, and not all rows of the other table', async () => {
+    for (const text of ['not(any(reviews,stars=1))', 'any(reviews,not(item__title=x))', 'not(count(reviews)__gte=1)']) {
+      const texts = await countQueries(database.knex, () => found('items', text))
+      expect(texts.join()).toMatch(/ not \((exists|\(select count)/)
+    }
+  })
+
   it('[C3] binds what it compares with', async () => {
     const texts = await countQueries(database.knex, async () => {
       for (const value of ["' or 1=1 --", '?', '??', '$1', '"; drop table reviews; --']) {

@@ -1294,6 +1294,21 @@ it('is asked by the INSERT itself where it reads the new row only, and else befo
   expect(sent.filter((word) => word === 'BEGIN;')).toHaveLength(2)
 })
 
+it('joins what a negation asks of other tables, in place of reading all of their rows', async () => {
+  const sent: string[] = []
+  const listen = ({ sql }: { sql: string }) => void sent.push(sql)
+  const other = await serve({ ...VIEWS, BookViewSet: class extends BookViewSet {} }, [
+    rule(Book, { read: { not: { author__name: 'Eve' } } }),
+    rule(Review, { read: { book__title__ne: 'Eve' } }),
+  ])
+  onTestFinished(() => other.close())
+  database.knex.on('query', listen)
+  onTestFinished(() => void database.knex.off('query', listen))
+  for (const path of ['/books', '/reviews']) expect((await other.get(path, AS(1))).status).toBe(200)
+  expect(sent.filter((sql) => sql.includes('not exists'))).toHaveLength(2)
+  expect(sent.join()).not.toContain('is not true')
+})
+
 describe('asked of a change', () => {
   const changing = async (rules: Rules, before = 'select 1') => {
     await database.knex.raw(before)
