@@ -17,6 +17,7 @@ import { hasOwn } from '../queryset/group-conditions.js'
 import { readsBelow } from '../queryset/read-columns.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { SqlPart } from '../queryset/sql-part.js'
+import { joinOrder } from '../queryset/total-order.js'
 import { DescribedList } from '../rows/described-list.js'
 import { poolOf } from '../rows/row-cursor.js'
 import { Figure } from './figure.js'
@@ -192,7 +193,11 @@ function unreadable(query: AnyQueryBuilder): ConfigurationError {
 
 /** The query itself, of groups in place of objects. */
 function grouped(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage): AnyQueryBuilder {
-  const columns = columnsOf(PathStart.of(query), asked)
+  joinOrder(
+    query,
+    asked.figures.flatMap((figure) => figure.joined(query) ?? []),
+  )
+  const columns = columnsOf(PathStart.of(query), asked, query)
   void query.select(query.modelClass().raw(columns.sql, columns.bindings as never))
   cut(query, asked, page)
   return query
@@ -229,8 +234,8 @@ function cut(query: Grouping, asked: AskedFigures, { limit, offset }: FigurePage
   if (offset) query.offset(offset)
 }
 
-function columnsOf(start: PathStart, { figures }: AskedFigures): SqlPart {
-  const parts = figures.map((figure) => figure.sql(start))
+function columnsOf(start: PathStart, { figures }: AskedFigures, joined?: AnyQueryBuilder): SqlPart {
+  const parts = figures.map((figure) => figure.sql(start, joined))
   return {
     sql: parts.map(({ sql }) => `${sql} as ??`).join(', '),
     bindings: parts.flatMap(({ bindings }, index) => [...bindings, alias(index)]),

@@ -3,8 +3,12 @@
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import type { FieldPath, PathStart } from '../filters/field-path.js'
+import { joinedTerm } from '../filters/resolve-paths.js'
+import { describeModel } from '../models/describe-model.js'
 import { comparedSql } from '../models/model-description.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { SqlPart } from '../queryset/sql-part.js'
+import type { OrderTerm } from '../queryset/total-order.js'
 import type { BoundField } from '../serializers/contract.js'
 
 /** What is selected of all objects together, or what they are grouped by. */
@@ -43,12 +47,19 @@ export class Figure {
     return this.field instanceof ExternalIdField && this.field.ids.perUser
   }
 
-  /** The expression to select. */
-  sql(start: PathStart): SqlPart {
+  /** What can be joined to a query for the value, which is looked up for each row without. */
+  joined(query: AnyQueryBuilder): OrderTerm | undefined {
+    return this.#path?.related ? joinedTerm(describeModel(query.modelClass() as ModelClass), this.#path) : undefined
+  }
+
+  /** The expression to select. @param joined the query, where `joined()` was joined to it */
+  sql(start: PathStart, joined?: AnyQueryBuilder): SqlPart {
     if (!this.#path) return { sql: this.#wrap(''), bindings: [] }
     const sql = comparedSql(this.#path.column)
-    const value = this.#path.value(start, (reference) => ({ sql, bindings: [reference] }))
-    return { sql: this.#wrap(value.sql), bindings: value.bindings }
+    const value =
+      (joined && this.joined(joined)?.related?.value(joined)) ??
+      this.#path.value(start, (reference) => ({ sql: '??', bindings: [reference] }))
+    return { sql: this.#wrap(sql.replace('??', () => value.sql)), bindings: value.bindings }
   }
 
   /** The value as JSON shows it. */

@@ -200,7 +200,18 @@ export function declaredTerm(where: string, model: ModelDescription, text: strin
 }
 
 function relatedTerm(where: string, model: ModelDescription, path: FieldPath): RelatedTerm {
-  const isOne = refuseMany(where, model, path)
+  return termOf(path, refuseMany(where, model, path))
+}
+
+/** The value of a path as a join; undefined where it must be looked up for each row, as it may double or hide one. */
+export function joinedTerm(model: ModelDescription, path: FieldPath): OrderTerm | undefined {
+  const { isSure, doubtful } = wayOf(model, path)
+  if (!path.related || !isSure || doubtful) return undefined
+  const related = termOf(path, isSure)
+  return related.join && { property: path.name, descending: false, related }
+}
+
+function termOf(path: FieldPath, isOne: boolean): RelatedTerm {
   const column = { ...path.column, property: path.name, holdsNull: true, unique: false }
   const { narrowed, subQueries } = path
   const lookUp = (query: AnyQueryBuilder) =>
@@ -229,23 +240,35 @@ function joinName(path: string): string {
  * @returns true where the database itself sees to it that there is one, not the model alone
  * @throws {ConfigurationError}
  */
-function refuseMany(where: string, model: ModelDescription, { name, properties }: FieldPath): boolean {
+function refuseMany(where: string, model: ModelDescription, path: FieldPath): boolean {
+  const { isSure, doubtful } = wayOf(model, path)
+  if (!doubtful) return isSure
+  const { step, owner, related } = doubtful
+  throw new ConfigurationError(
+    `${where} names "${path.name}": "${step}" of ${modelName(owner.model)} may lead to several objects, as no primary key and no unique constraint of ${modelName(related.model)} says otherwise; order by columns of one`,
+  )
+}
+
+interface Way {
+  /** The database itself sees to it that there is one object. */
+  readonly isSure: boolean
+  /** The first relation of which nothing says that it leads to one. */
+  readonly doubtful?: { readonly step: string; readonly owner: ModelDescription; readonly related: ModelDescription }
+}
+
+function wayOf(model: ModelDescription, { properties }: FieldPath): Way {
   let owner = model
   let isSure = true
   for (const step of properties.slice(0, -1)) {
     const relation = owner.relations.get(step)
-    if (!relation) return false
+    if (!relation) return { isSure: false }
     const related = describeModel(relation.model)
     const isOne = relation.single && relation.through === undefined && isUnique(related, relation.relatedProperties)
-    if (!isOne) {
-      throw new ConfigurationError(
-        `${where} names "${name}": "${step}" of ${modelName(owner.model)} may lead to several objects, as no primary key and no unique constraint of ${modelName(related.model)} says otherwise; order by columns of one`,
-      )
-    }
+    if (!isOne) return { isSure: false, doubtful: { step, owner, related } }
     isSure &&= !related.hasHeirs && hasKey(related.uniqueKeys, relation.relatedProperties)
     owner = related
   }
-  return isSure
+  return { isSure }
 }
 
 function isUnique({ primaryKey, uniqueKeys }: ModelDescription, properties: readonly string[]): boolean {

@@ -23,7 +23,7 @@ import {
 import { avg, count, countDistinct, max, min, sum } from '../../lib/views/index.js'
 import { Book, createBooks } from '../lib/filters/books.js'
 import { type Client, serving } from '../support/client.js'
-import type { TestDatabase } from '../support/database.js'
+import { countQueries, type TestDatabase } from '../support/database.js'
 import { serializerOf } from '../support/views.js'
 
 let database: TestDatabase
@@ -303,6 +303,14 @@ describe('with groups', () => {
       { author__country__region: null, author__name: 'Cleo', books: 1 },
       { author__country__region: null, author__name: null, books: 1 },
     ])
+  })
+
+  it('join what they lead to, and look it up for no row by itself', async () => {
+    const texts = await countQueries(database.knex, async () => {
+      await got('books/aggregate?group_by=author__country__region,author__name&aggregate=name,books')
+    })
+    expect(texts.join().split('left join (').length - 1).toBe(2)
+    expect(texts.join()).not.toContain('limit 1)')
   })
 
   it('is ordered by what is asked for, then by the groups', async () => {
