@@ -1,5 +1,6 @@
 /** The end of an API: requests whose bodies have not come are refused at once, as nothing of them has begun; answers that stay open end. */
 
+import type { Http2ServerRequest } from 'node:http2'
 import { ServiceUnavailable } from '../kernel/errors.js'
 import { track } from '../postgres/pending-work.js'
 import { type Context, RequestSlot } from './context.js'
@@ -37,13 +38,16 @@ export class Closing {
         const { req } = ctx
         if (req.complete) return
         isRefused = true
-        // what still comes is nobody's, and must not keep the server
+        // what still comes is nobody's, and must not keep the server; nor is who reads it told of its end where the answer was before
         if (req.httpVersionMajor < 2) {
           ctx.set('Connection', 'close')
-          // Node does not tell who reads a request that was answered before: what is read of it would stay on the disk
           req.socket.once('close', () => req.destroy())
-          track(read)
+        } else {
+          const { stream } = req as unknown as Http2ServerRequest
+          stream.once('finish', () => stream.close())
         }
+        // what has come may lie on the disk
+        track(read)
         reject(new ServiceUnavailable())
       }
       const read = coming.then(

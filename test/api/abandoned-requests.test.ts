@@ -1,6 +1,8 @@
 /** What a request has begun in the database ends with its client (promise I10). */
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync } from 'node:fs'
-import { connect } from 'node:net'
+import http2 from 'node:http2'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -315,5 +317,32 @@ describe('an API that closes', () => {
     await api.close()
     expect(readdirSync(directory)).toEqual([])
     expect(await answer).toMatch(/^HTTP\/1.1 503 /)
+  })
+
+  it('nor of one over HTTP/2, whose stream it ends', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'naps-'))
+    class Uploads extends NapViewSet {
+      static override parserClasses = [new MultiPartParser({ directory, keptFiles: 'all' })]
+    }
+    const api = new APIRouter().register('naps', Uploads)
+    await api.prepare()
+    const handle = new Koa({ env: 'test' })
+      .on('error', () => {})
+      .use(api.routes())
+      .callback()
+    const server = http2.createServer((req, res) => void handle(req, res)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const session = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    onTestFinished(() => {
+      session.destroy()
+      server.close()
+    })
+    const stream = session.request({ ':method': 'POST', ':path': '/naps', 'content-type': MULTIPART['Content-Type'] })
+    const answered = once(stream, 'response')
+    stream.write(multipart({ name: 'file', filename: 'a.txt', content: 'x'.repeat(1000) }).subarray(0, -100))
+    await vi.waitFor(() => expect(readdirSync(directory)).toHaveLength(1))
+    await api.close()
+    expect(readdirSync(directory)).toEqual([])
+    expect((await answered)[0]).toMatchObject({ ':status': 503 })
   })
 })
