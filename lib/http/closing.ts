@@ -38,11 +38,9 @@ export class Closing {
         const { req } = ctx
         if (req.complete) return
         isRefused = true
-        // what still comes is nobody's, and must not keep the server; nor is who reads it told of its end where the answer was before
-        if (req.httpVersionMajor < 2) {
-          ctx.set('Connection', 'close')
-          req.socket.once('close', () => req.destroy())
-        } else {
+        // what still comes is nobody's, and must not keep the server
+        if (req.httpVersionMajor < 2) ctx.set('Connection', 'close')
+        else {
           const { stream } = req as unknown as Http2ServerRequest
           stream.once('finish', () => stream.close())
         }

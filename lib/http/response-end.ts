@@ -17,6 +17,13 @@ const waitingOn = oncePer((socket: Context['req']['socket']) => {
   return listeners
 })
 
+/** Calls back once, when the connection of a request has ended. @returns stops waiting */
+export function whenConnectionEnds({ socket }: Context['req'], listener: Listener): Listener {
+  const onSocket = waitingOn(socket)
+  onSocket.add(listener)
+  return () => void onSocket.delete(listener)
+}
+
 /**
  * Calls back once, when the answer is sent or nobody can take it any more.
  * @returns stops waiting

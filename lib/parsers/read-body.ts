@@ -3,6 +3,7 @@
 import { finished, type Readable } from 'node:stream'
 import { type BrotliDecompress, createBrotliDecompress, createUnzip, type Unzip } from 'node:zlib'
 import type { Context } from '../http/context.js'
+import { whenConnectionEnds } from '../http/response-end.js'
 import { ApiError, BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
 import { atTurnsEnd } from '../kernel/turns.js'
 
@@ -176,7 +177,17 @@ export function openBody(ctx: Context, { limit, ratio }: BodyLimits): OpenBody {
     throw new UnsupportedMediaType({ 'Accept-Encoding': 'gzip, deflate, br' })
   }
   if (Number(req.headers['content-length']) > limit) throw tooLarge()
-  if (createDecoder === undefined) return { stream: req, release: () => req.resume() }
+  // Node does not break off a request that was answered before it came
+  const stopWatching = whenConnectionEnds(req, () => void req.destroy())
+  if (createDecoder === undefined) {
+    return {
+      stream: req,
+      release() {
+        stopWatching()
+        req.resume()
+      },
+    }
+  }
 
   const decoder = createDecoder()
   // It may still fail when nobody reads it any more.
@@ -186,6 +197,7 @@ export function openBody(ctx: Context, { limit, ratio }: BodyLimits): OpenBody {
     stream: decoder,
     check: (bytes) => checkRatio(decoder, bytes, ratio),
     release() {
+      stopWatching()
       stop()
       req.resume()
       decoder.destroy()

@@ -263,6 +263,31 @@ describe('a client that goes away', () => {
   })
 })
 
+it('leaves nothing on the disk of an upload that was answered before it came, and whose client went away', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'naps-'))
+  class Uploads extends NapViewSet {
+    static override parserClasses = [new MultiPartParser({ directory, keptFiles: 'all' })]
+  }
+  const api = new APIRouter().register('naps', Uploads)
+  await api.prepare()
+  // as middleware does that limits the time of a request
+  const late: Koa.Middleware = async (ctx, next) => {
+    void next()
+    await vi.waitFor(() => expect(readdirSync(directory)).toHaveLength(1))
+    ctx.body = 'late'
+  }
+  const own = await serve(new Koa().use(late).use(api.routes()))
+  onTestFinished(() => own.close())
+  const client = connect(own.port, '127.0.0.1')
+  client.write(
+    `POST /naps HTTP/1.1\r\nHost: x\r\nContent-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 9999\r\n\r\n`,
+  )
+  client.write(multipart({ name: 'file', filename: 'a.txt', content: 'x'.repeat(1000) }).subarray(0, -100))
+  client.once('data', () => client.destroy())
+  await vi.waitFor(() => expect(client.destroyed).toBe(true))
+  await vi.waitFor(() => expect(readdirSync(directory)).toEqual([]))
+})
+
 describe('an API that closes', () => {
   it.each<[string, string]>([
     ['POST', 'application/json'],

@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
@@ -127,7 +127,10 @@ describe('a JSON body', () => {
 
 /** How often others have their turn while a body is read. */
 async function turnsOf(text: string): Promise<number> {
-  const ctx = { req: Object.assign(Readable.from([Buffer.from(text)]), { headers: {} }), request: {} }
+  const ctx = {
+    req: Object.assign(Readable.from([Buffer.from(text)]), { headers: {}, socket: new EventEmitter() }),
+    request: {},
+  }
   let turns = 0
   let isReading = true
   const count = () => {
