@@ -1281,7 +1281,6 @@ describe('reading on', () => {
       await many(knex, 2)
       const pages = await pagesReadBy(knex, () => readChanges(knex, { position: here }))
       // the whole table has some hundreds
-      console.log(before, pages)
       expect(pages - before).toBeLessThan(100)
       expect((await readChanges(knex, { position: here })).changes).toHaveLength(2)
     } finally {
