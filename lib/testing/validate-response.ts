@@ -175,14 +175,15 @@ function isSelecting(schema: unknown): boolean {
 }
 
 /** The schema of an answer whose objects may lack fields: the object itself, those of a list, or of a page's `results`. */
-function sparseSchema(compiled: Compiled, pointer: readonly string[]): Node {
+function sparseSchema(compiled: Compiled, pointer: readonly string[], isItem = false): Node {
   const { value } = resolve(compiled, pointer)
   const { items, properties } = value as { items?: unknown; properties?: Node }
   const at = resolve(compiled, pointer).pointer
-  if (items) return { ...absolute(value), items: sparseSchema(compiled, [...at, 'items']) }
-  // a page, or the envelope that the view puts around it
+  if (items) return { ...absolute(value), items: sparseSchema(compiled, [...at, 'items'], true) }
+  // a page, or the envelope that the view puts around it; an object may have results of its own
   const holder = typeof value['x-holds'] === 'string' ? value['x-holds'] : 'results'
-  if (properties?.[holder]) {
+  const isPage = 'x-holds' in value || 'items' in resolve(compiled, [...at, 'properties', 'results']).value
+  if (!isItem && isPage && properties?.[holder]) {
     const inner = sparseSchema(compiled, [...at, 'properties', holder])
     const { properties: all } = absolute(value) as { properties: Node }
     return { ...absolute(value), properties: { ...all, [holder]: inner } }

@@ -47,6 +47,19 @@ const document = {
       delete: { responses: { '204': { description: 'gone' }, '429': { $ref: '#/components/responses/Busy' } } },
     },
     '/books/bulk': { patch: { responses: { '200': { description: 'ok', content: { 'application/json': {} } } } } },
+    '/races': {
+      get: {
+        parameters: [{ name: 'fields', in: 'query', 'x-selects-fields': true }],
+        responses: {
+          '200': {
+            description: 'ok',
+            content: {
+              'application/json': { schema: { type: 'array', items: { $ref: '#/components/schemas/Race' } } },
+            },
+          },
+        },
+      },
+    },
     '/a~b/{x}/é': { get: { responses: { '204': { description: 'ok' } } } },
   },
   components: {
@@ -61,6 +74,11 @@ const document = {
         required: ['id', 'created'],
       },
       Author: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+      Race: {
+        type: 'object',
+        properties: { id: { type: 'integer' }, results: { $ref: '#/components/schemas/Author' } },
+        required: ['id'],
+      },
       Page: {
         type: 'object',
         properties: { next: {}, results: { type: 'array', items: { $ref: '#/components/schemas/Book' } } },
@@ -112,6 +130,10 @@ describe('a response that is as the document says', () => {
     ['a body that nothing is said of', { method: 'PATCH', path: '/books/bulk', body: [1, null] }],
     ['a path with characters of JSON pointers', { path: '/a~b/1/é', status: 204, headers: {}, body: undefined }],
     ['fields left out of an object', { path: '/books/1?fields=id', body: { id: 1 } }],
+    [
+      'fields left out of objects that have results',
+      { path: '/races?fields=results', body: [{ results: { name: 'x' } }] },
+    ],
     ['fields left out of a page', { path: '/books?fields=id', body: { next: null, results: [{ id: 1 }] } }],
     ['a limit', { method: 'DELETE', status: 429, headers: { ...json, 'retry-after': '7' }, body: {} }],
     [
