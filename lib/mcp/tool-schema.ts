@@ -84,12 +84,14 @@ function jsonOf(document: OpenAPIDocument, response: Response | Reference): Sche
 }
 
 /** A schema whose objects may lack fields: the object itself, those of a list, or of a page's `results`. */
-function sparse(document: OpenAPIDocument, schema: Schema): Schema {
+function sparse(document: OpenAPIDocument, schema: Schema, isItem = false): Schema {
   const found = resolved(document, schema)
-  if (isContainer(found['items'])) return { ...found, items: sparse(document, found['items']) }
+  if (isContainer(found['items'])) return { ...found, items: sparse(document, found['items'], true) }
   const properties = found['properties'] as Readonly<Record<string, Schema>> | undefined
   const results = properties?.['results']
-  if (results) return { ...found, properties: { ...properties, results: sparse(document, results) } }
+  // an object may have results of its own
+  if (!isItem && results && 'items' in resolved(document, results))
+    return { ...found, properties: { ...properties, results: sparse(document, results) } }
   const { required: _, ...loose } = found
   return loose
 }

@@ -3,7 +3,7 @@
 import Papa from 'papaparse'
 import { hasNumerals, isContainer, memberOf, Numeral, writeCompactly } from '../kernel/json-numerals.js'
 import { isRecord } from '../kernel/records.js'
-import { plain } from './json-renderers.js'
+import { listOf, plain } from './json-renderers.js'
 import {
   BaseRenderer,
   columnsOf,
@@ -130,8 +130,8 @@ export class CSVRenderer extends BaseRenderer implements StreamingRenderer {
 function tableOf(data: unknown): { rows: readonly Row[]; columns: readonly OutputColumn[] } {
   const value = plain(data)
   if (!isContainer(value)) return { rows: value === null || value === undefined ? [] : [toRow(value)], columns: [] }
-  const list = Array.isArray(value) ? value : plain((value as Row)['results'])
-  if (!Array.isArray(list)) return { rows: [toRow(value)], columns: columnsOf(value) }
+  const list = listOf(value)
+  if (!list) return { rows: [toRow(value)], columns: columnsOf(value) }
   return { rows: list.map(toRow), columns: columnsOf(list) }
 }
 

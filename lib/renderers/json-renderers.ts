@@ -5,7 +5,7 @@ import { RecentMap } from '../kernel/once-per.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { isOpaque, isRecord, tagOf } from '../kernel/records.js'
 import { atOnce, type Steps } from '../kernel/turns.js'
-import { BaseRenderer, mapRows, type StreamedRows, type StreamingRenderer } from './renderer.js'
+import { BaseRenderer, columnsOf, mapRows, type StreamedRows, type StreamingRenderer } from './renderer.js'
 
 /** JSON in strings, or in bytes of UTF-8, which may be cut within a character. */
 export type JsonPieces = readonly (string | Buffer)[]
@@ -171,8 +171,7 @@ export class NDJSONRenderer extends BaseRenderer implements StreamingRenderer {
 
   render(data: unknown): string {
     const value = plain(data)
-    const results = plain((value as { results?: unknown } | null | undefined)?.results)
-    const items: unknown[] = Array.isArray(value) ? value : Array.isArray(results) ? results : [value]
+    const items = listOf(value) ?? [value]
     return items.map((_, index) => `${onOneLine(writeJson(memberOf(items, index) ?? null) as string)}\n`).join('')
   }
 
@@ -197,4 +196,12 @@ function onOneLine(json: string): string {
 /** JSON that is written already, as the value it spells. */
 export function plain(value: unknown): unknown {
   return value instanceof JsonText ? parseJson(value.text) : value
+}
+
+/** The items of a list or of a page; undefined of any other value, such as an object of a serializer with a field `results`. */
+export function listOf(value: unknown): unknown[] | undefined {
+  if (Array.isArray(value)) return value
+  if (!isRecord(value) || columnsOf(value).length > 0) return undefined
+  const results = plain(value['results'])
+  return Array.isArray(results) ? results : undefined
 }

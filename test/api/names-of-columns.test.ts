@@ -290,3 +290,50 @@ it('named as a member of all objects are shown of related objects, by rows and b
   expect((await own.get('/instances?expand=cover')).json).toEqual([{ ...file, label: 'x' }])
   await own.close()
 })
+
+it('shows an object with results of its own as one object, in each format', async () => {
+  await database.knex.raw(`create table races (id int primary key, results jsonb);
+    insert into races values (1, '[{"place":1},{"place":2}]'), (2, '[]')`)
+  class Race extends Model {
+    static override tableName = 'races'
+  }
+  Race.knex(database.knex)
+  class RaceSerializer extends ModelSerializer<Race> {
+    static override model = Race
+    static override fields = ['id', 'results']
+  }
+  class Instances extends RaceSerializer {
+    static override schemaName = 'RaceInstance'
+    override toRepresentation(race: Race): unknown {
+      return super.toRepresentation(race)
+    }
+  }
+  const api = new APIRouter()
+  for (const [name, serializerClass] of Object.entries({ rows: RaceSerializer, instances: Instances })) {
+    class Races extends ReadOnlyModelViewSet<Race> {
+      static override model = Race
+      static override serializerClass = serializerClass as never
+      static override rendererClasses = [JSONRenderer, CSVRenderer, NDJSONRenderer]
+      static override paginationClass = PageNumberPagination
+      static override envelope = { object: 'race', list: 'races' }
+    }
+    api.register(name, Races, name)
+  }
+  await api.prepare()
+  const own = await serving(api.routes())
+  const [first, second] = [
+    { id: 1, results: [{ place: 1 }, { place: 2 }] },
+    { id: 2, results: [] },
+  ]
+  for (const path of ['/rows', '/instances']) {
+    expect((await own.get(`${path}/1`)).json).toEqual({ race: first })
+    expect((await own.get(`${path}/1?fields=results`)).json).toEqual({ race: { results: first?.results } })
+    expect((await own.get(path)).json).toMatchObject({ races: [first, second], count: 2 })
+    expect((await own.get(`${path}/1.csv`)).text).toBe('id,results\r\n1,"[{""place"":1},{""place"":2}]"\r\n')
+    expect((await own.get(`${path}/1.csv?fields=results`)).text).toBe('results\r\n"[{""place"":1},{""place"":2}]"\r\n')
+    const lines = async (asked: string) => (await own.get(asked)).text.trim().split('\n')
+    expect((await lines(`${path}/1.ndjson`)).map((line) => JSON.parse(line))).toEqual([first])
+    expect((await lines(`${path}.ndjson`)).map((line) => JSON.parse(line))).toEqual([first, second])
+  }
+  await own.close()
+})
