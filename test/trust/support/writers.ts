@@ -8,7 +8,7 @@ import { toUrl } from '../../support/program.js'
 import { committedRows, createSlot, type Decoder, type Row, readSlot } from './committed-rows.js'
 import type { App } from './killed-apps.js'
 import type { Random } from './random.js'
-import { seed } from './size.js'
+import { seed, size } from './size.js'
 
 export const WRITERS = 12
 export const SCHEMA = `
@@ -93,9 +93,13 @@ export interface Told {
   readonly created: Set<number>
 }
 
+/** Milliseconds between two writes: a short run leaves most of the machine to other tests. */
+const PAUSE = size(50, 0)
+
 /** Writes until it is told to stop; a process that is gone is no matter. */
 export async function write(apps: readonly App[], random: Random, told: Told, isOver: () => boolean): Promise<void> {
   for (let step = 0; !isOver(); step++) {
+    if (PAUSE > 0) await sleep(PAUSE)
     const app = random.pick(apps)
     const id = 1 + random.below(40)
     const title = random.chance(0.05) ? 'refused' : `title ${seed} ${step} '${random.below(1_000)}' "é\\`
