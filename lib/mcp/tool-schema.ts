@@ -1,9 +1,8 @@
 /** Schemas of the OpenAPI document as those of tools: JSON Schema 2020-12 that holds all it refers to. */
 
 import { ConfigurationError } from '../kernel/errors.js'
-import { isContainer } from '../kernel/json-numerals.js'
-import { SELECTS_FIELDS } from '../openapi/parameters.js'
 import { parametersOf } from '../openapi/shared-parameters.js'
+import { SELECTS_FIELDS, sparseSchema } from '../openapi/sparse-schema.js'
 import type { OpenAPIDocument, Operation, Parameter, Reference, Response, Schema } from '../openapi/types.js'
 import type { ArgumentPlace } from './tools-of.js'
 
@@ -75,25 +74,13 @@ export function outputOf(document: OpenAPIDocument, operation: Operation): Schem
   const schema = answers.map((one) => jsonOf(document, one)).find((one) => one !== undefined)
   if (!schema) return undefined
   const isSparse = parametersOf(operation, document.components).some((parameter) => SELECTS_FIELDS in parameter)
-  return isSparse ? sparse(document, schema) : resolved(document, schema)
+  const resolve = (one: Schema) => resolved(document, one)
+  return isSparse ? sparseSchema(schema, resolve) : resolve(schema)
 }
 
 function jsonOf(document: OpenAPIDocument, response: Response | Reference): Schema | undefined {
   const found = '$ref' in response ? document.components.responses[response.$ref.split('/').at(-1) ?? ''] : response
   return found?.content?.[JSON_TYPE]?.schema
-}
-
-/** A schema whose objects may lack fields: the object itself, those of a list, or of a page's `results`. */
-function sparse(document: OpenAPIDocument, schema: Schema, isItem = false): Schema {
-  const found = resolved(document, schema)
-  if (isContainer(found['items'])) return { ...found, items: sparse(document, found['items'], true) }
-  const properties = found['properties'] as Readonly<Record<string, Schema>> | undefined
-  const results = properties?.['results']
-  // an object may have results of its own
-  if (!isItem && results && 'items' in resolved(document, results))
-    return { ...found, properties: { ...properties, results: sparse(document, results) } }
-  const { required: _, ...loose } = found
-  return loose
 }
 
 /** What a reference leads to. */

@@ -3,11 +3,9 @@ import { envelopeSchema } from '../pagination/pagination.js'
 import { actionNamed, takesMany } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
+import { HOLDS } from './sparse-schema.js'
 import type { Subject } from './subject.js'
 import type { Schema } from './types.js'
-
-/** Names the member that holds the objects, for tools that check answers. */
-const HOLDS = 'x-holds'
 
 function envelopeOf({ view }: Subject) {
   return view instanceof GenericAPIView ? resourceOf(view.viewClass).envelope : undefined

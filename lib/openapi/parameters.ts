@@ -11,11 +11,9 @@ import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
+import { SELECTS_FIELDS } from './sparse-schema.js'
 import type { Parameter } from './types.js'
 import { nounOf } from './words.js'
-
-/** Marks the parameter, or the member of a body, by which a client leaves fields out, for tools that check answers. */
-export const SELECTS_FIELDS = 'x-selects-fields'
 
 /** The parameters of a path, with the schema of their hints. */
 export function pathParameters({ segments, parents, basename, lookup, view }: Endpoint): readonly Parameter[] {

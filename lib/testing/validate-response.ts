@@ -4,6 +4,7 @@ import type { Format } from 'ajv'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import { pointerTo } from '../http/problem.js'
 import { oncePer } from '../kernel/once-per.js'
+import { SELECTS_FIELDS, sparseSchema } from '../openapi/sparse-schema.js'
 
 /** An OpenAPI 3.1 document, such as `api.getSchema()` returns. */
 export interface TestedDocument {
@@ -135,7 +136,8 @@ function checkBody(compiled: Compiled, pointer: readonly string[], body: unknown
   const key = `${sparse ? 'sparse ' : ''}${reference}`
   let validate = compiled.validators.get(key)
   if (!validate) {
-    const schema = sparse ? sparseSchema(compiled, pointer) : { $ref: reference }
+    const follow = (schema: Node) => followed(compiled, schema).value
+    const schema = sparse ? absolute(sparseSchema(resolve(compiled, pointer).value, follow)) : { $ref: reference }
     validate = compiled.ajv.compile(schema)
     compiled.validators.set(key, validate)
   }
@@ -171,25 +173,7 @@ function selectsByBody({ requestBody }: Node, sent: unknown): boolean {
 }
 
 function isSelecting(schema: unknown): boolean {
-  return (schema as Node)['x-selects-fields'] === true
-}
-
-/** The schema of an answer whose objects may lack fields: the object itself, those of a list, or of a page's `results`. */
-function sparseSchema(compiled: Compiled, pointer: readonly string[], isItem = false): Node {
-  const { value } = resolve(compiled, pointer)
-  const { items, properties } = value as { items?: unknown; properties?: Node }
-  const at = resolve(compiled, pointer).pointer
-  if (items) return { ...absolute(value), items: sparseSchema(compiled, [...at, 'items'], true) }
-  // a page, or the envelope that the view puts around it; an object may have results of its own
-  const holder = typeof value['x-holds'] === 'string' ? value['x-holds'] : 'results'
-  const isPage = 'x-holds' in value || 'items' in resolve(compiled, [...at, 'properties', 'results']).value
-  if (!isItem && isPage && properties?.[holder]) {
-    const inner = sparseSchema(compiled, [...at, 'properties', holder])
-    const { properties: all } = absolute(value) as { properties: Node }
-    return { ...absolute(value), properties: { ...all, [holder]: inner } }
-  }
-  const { required: _, ...loose } = absolute(value)
-  return loose
+  return (schema as Node)[SELECTS_FIELDS] === true
 }
 
 /** A copy of a schema with references that hold outside of the document. */
