@@ -151,7 +151,8 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
     'the version of a row, locked or not, that was found before, that is found afterwards, or that the queryset is asked for',
   ],
   'lib/views/steps/hold-objects.ts': [1, 'the mark of a row that is found afterwards'],
-  'lib/webhooks/delivery-table.ts': [4, 'makes and sweeps deliveries, a table of ours'],
+  'lib/webhooks/claimed-deliveries.ts': [2, 'claims deliveries, a table of ours, and ends attempts'],
+  'lib/webhooks/delivery-table.ts': [2, 'makes and sweeps deliveries, a table of ours'],
   'lib/webhooks/fan-out.ts': [1, 'notes how far it has read, in a table of ours'],
   'lib/webhooks/webhook-endpoint-view-set.ts': [3, 'endpoints of their owner, and their deliveries'],
 }

@@ -13,9 +13,8 @@ import {
   endAttempts,
   giveBack,
   isOpen,
-  type ObjectQueue,
-  promoteNext,
-} from './delivery-table.js'
+} from './claimed-deliveries.js'
+import { type ObjectQueue, promoteNext } from './delivery-table.js'
 import { type PostOptions, postWebhook, type WebhookAnswer } from './post-webhook.js'
 import { outcomeOf, retryDelay, type WebhookOutcome } from './retry-schedule.js'
 import { signWebhook } from './sign-webhook.js'
