@@ -12,35 +12,26 @@ export const INVALID = 'Invalid value.'
 export const NOT_UNIQUE = 'This field must be unique.'
 
 type OfField = (field: string, subject: ConstraintSubject) => string
-type OfNoField = (fields: readonly string[], columns: readonly string[]) => string
+type OfNoField = (fields: readonly string[]) => string
 
 /** One message under the only field among the columns of the constraint, else another under no field. */
 function constrained(message: OfField, general: OfNoField): Answer {
   const errorsOf = messagesOf(message, general)
-  return (cause, subject) => new ValidationError(errorsOf(namesOf(cause, subject), subject), { cause })
+  return (cause, subject) => new ValidationError(errorsOf(fieldsOf(cause, subject), subject), { cause })
 }
 
 function messagesOf(message: OfField, general: OfNoField) {
-  return ({ columns, fields }: Names, subject: ConstraintSubject): ErrorMessages => {
+  return (fields: readonly string[], subject: ConstraintSubject): ErrorMessages => {
     const [field] = fields
     return field !== undefined && fields.length === 1
       ? { [field]: [message(field, subject)] }
-      : { non_field_errors: [general(fields, columns)] }
+      : { non_field_errors: [general(fields)] }
   }
-}
-
-/** The columns of a constraint, and the client's fields among them. */
-interface Names {
-  readonly columns: readonly string[]
-  readonly fields: readonly string[]
 }
 
 const notUnique = constrained(
   () => NOT_UNIQUE,
-  (fields, columns) =>
-    fields.length > 1 && fields.length === columns.length
-      ? `The fields ${fields.join(', ')} must make a unique set.`
-      : NOT_UNIQUE,
+  (fields) => (fields.length > 1 ? `The fields ${fields.join(', ')} must make a unique set.` : NOT_UNIQUE),
 )
 /** A key that the database has made is no client's to mend: its sequence is behind the table. */
 export const unique: Answer = (cause, subject) => {
@@ -103,14 +94,14 @@ function isStillReferenced({ detail, table, constraint }: NativeError, subject: 
   return columns === undefined || !detail.includes(`(${columns.join(', ')})=`)
 }
 
-/** The columns that the violated constraint covers, and the client's fields among them. One of a domain names no table. */
-function namesOf(error: NativeError, subject: ConstraintSubject): Names {
+/** The client's fields among the columns that the violated constraint covers. One of a domain names no table. */
+function fieldsOf(error: NativeError, subject: ConstraintSubject): readonly string[] {
   const { table, column, constraint, schema, dataType, routine } = error
   if (typeof table !== 'string') {
     // a function of the database says where it was
     const isOfDomain = typeof dataType === 'string' && (error['where'] === undefined || isOfGiven(error))
     const field = isOfDomain ? subject.fieldOfDomain?.(`${String(schema)}.${dataType}`) : undefined
-    return field === undefined ? { columns: [], fields: [] } : { columns: [field], fields: [field] }
+    return field === undefined ? [] : [field]
   }
   const name = routine === 'ExecFindPartition' ? PARTITION_OF + table : constraint
   const columns =
@@ -120,9 +111,8 @@ function namesOf(error: NativeError, subject: ConstraintSubject): Names {
   return fieldsAmong(table, columns, subject)
 }
 
-function fieldsAmong(table: string, columns: readonly string[], subject: ConstraintSubject): Names {
-  const fields = columns.map((name) => subject.fieldOf(table, name)).filter((field) => field !== undefined)
-  return { columns, fields }
+function fieldsAmong(table: string, columns: readonly string[], subject: ConstraintSubject): readonly string[] {
+  return columns.map((name) => subject.fieldOf(table, name)).filter((field) => field !== undefined)
 }
 
 /** Without a value the client did not choose the target: a default or the path did. */

@@ -5,7 +5,7 @@ import { RelatedField } from '../fields/related-field.js'
 import { Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { ignoreRejection, isThenable } from '../kernel/realms.js'
 import { standardValue } from '../models/exact-types.js'
-import { isModelClass } from '../models/objection.js'
+import { isModelClass, modelName } from '../models/objection.js'
 import { countKey, isPart, listKey, loadedBeside } from '../queryset/related-lists.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -143,10 +143,15 @@ function promised(serializer: AnySerializer, method: string, value: unknown): Er
 
 /** The guard against a query that leaves out columns: a column that was not read must not be shown as null. */
 function checkSelected(serializer: AnySerializer, { name, column }: BoundField, object: object): void {
-  if (!column || !isModelClass(classOf(object)) || read(object, column.property) !== undefined) return
+  const made = classOf(object)
+  if (!column || !isModelClass(made) || read(object, column.property) !== undefined) return
+  const { model } = serializer.plan
+  const isOther = model && made.tableName !== model.model.tableName
   throw new Error(
     `${serializer.constructor.name}: field "${name}" shows the column "${column.property}", which the object does not have; ` +
-      "select it, or after an insert of your own use returning('*')",
+      (isOther
+        ? `it is one of ${modelName(made)}: show it by a serializer of that model`
+        : "select it, or after an insert of your own use returning('*')"),
   )
 }
 

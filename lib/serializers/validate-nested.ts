@@ -6,6 +6,7 @@ import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { namedTwice, noObject } from '../kernel/messages.js'
 import { isRecord, ownMember } from '../kernel/records.js'
+import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { deletionOf } from '../models/soft-deletes.js'
 import { valuesOf } from '../queryset/key-rows.js'
@@ -14,6 +15,7 @@ import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import type { NestedSerializer, NestedSerializerOptions } from './nested-serializer.js'
 import { relatedAt } from './relation-graph.js'
 import { namesOfRows } from './row-keys.js'
+import { keyOfShown } from './shown-by.js'
 import { keepUnchanged } from './unchanged.js'
 import {
   type Candidate,
@@ -148,8 +150,7 @@ async function findTargets(child: AnySerializer, entries: readonly Entry[], { fi
   if (naming.length === 0) return
   const lists = [...new Set(naming.map(({ entry }) => entry.related as readonly object[]))]
   const columns = fields.map(({ column }) => column)
-  const properties = columns.map(({ property }) => property)
-  const held = lists.flatMap((list) => list.map((object) => valuesOf(object, properties)))
+  const held = lists.flatMap((list) => list.map((object) => fields.map((field) => heldValue(object, field))))
   const names = await namesOfKeys(columns, [...held, ...naming.map(({ key }) => key)], knexOf(child))
   let next = 0
   const known = new Map(
@@ -187,8 +188,10 @@ function givenKey(child: AnySerializer, fields: readonly KeyField[], input: unkn
 }
 
 /** Undefined for what is no key. */
-function givenValue({ context }: AnySerializer, { name, column, ids }: KeyField, input: object): unknown {
-  const given = (input as Record<string, unknown>)[name]
+function givenValue({ context }: AnySerializer, bound: KeyField, input: object): unknown {
+  const { field, name, column, ids, shownKey } = bound
+  const sent = (input as Record<string, unknown>)[name]
+  const given = shownKey === undefined ? sent : keyOfShown(field, shownKey, sent)
   if (ids) return ids.decode(given, context)
   // numbers may come as strings, as in forms
   if (typeof given === 'string') return parseLookup(column, given)
@@ -235,7 +238,7 @@ function deletedError(child: AnySerializer, { input, current }: Candidate, keys:
 /** An object can be changed once: of two changes one would be lost. */
 function namedAgain({ fields: [key] }: NestedKeys, { input, current }: Candidate): ErrorMessages {
   if (!key) return { non_field_errors: ['Invalid value.'] }
-  const held = () => String(valuesOf(current as object, [key.column.property])[0])
+  const held = () => String(heldValue(current as object, key))
   const given = (input as Record<string, unknown>)[key.name] ?? (key.ids ? '' : held())
   return { [key.name]: [namedTwice(given)] }
 }
@@ -257,7 +260,7 @@ async function foreignKeys(
       if (given === null || given === undefined) continue
       const value = current && givenValue(child, key, input as object)
       if (value === undefined) errors.set(candidate, { [key.name]: [noObject(given)] })
-      else own.push({ candidate, pair: [value, valuesOf(current as object, [key.column.property])[0]] })
+      else own.push({ candidate, pair: [value, heldValue(current as object, key)] })
     }
     if (own.length === 0) continue
     const same = await areSame(
@@ -273,7 +276,29 @@ async function foreignKeys(
   return errors
 }
 
-type KeyField = BoundField & { readonly column: Column }
+type OwnField = BoundField & { readonly column: Column }
+
+/** A field that names objects, by a value of theirs or by a slug of what they refer to. */
+interface KeyField extends Pick<BoundField, 'name' | 'field' | 'ids' | 'shownKey' | 'writable'> {
+  /** What its values are compared as. */
+  readonly column: Column
+  /** The relation to what has the slug. */
+  readonly slugOf: string | undefined
+}
+
+function keyField(bound: OwnField): KeyField {
+  const { name, field, ids, shownKey, writable, relation, key } = bound
+  const slug =
+    relation && key?.property !== undefined ? describeModel(relation.model).columns.get(key.property) : undefined
+  const column = slug ?? bound.column
+  return { name, field, ids, shownKey, writable, column, slugOf: slug && relation?.name }
+}
+
+/** What an object has where the field names it; null where its slug is not known. */
+function heldValue(object: object, { column, slugOf }: KeyField): unknown {
+  const owner = slugOf === undefined ? object : (object as Readonly<Record<string, unknown>>)[slugOf]
+  return isRecord(owner) ? (valuesOf(owner, [column.property])[0] ?? null) : null
+}
 
 /** How nested data names an object among those related. */
 interface NestedKeys {
@@ -287,18 +312,21 @@ interface NestedKeys {
 
 /** @param forced what the surrounding object decides */
 export function keysOf(plan: SerializerPlan, forced: Forced): NestedKeys {
-  const isOwn = ({ field, column }: BoundField) => column?.primary === true || field instanceof ExternalIdField
-  const own = plan.readable.filter(
-    (bound): bound is KeyField => bound.source.length === 1 && bound.column !== undefined && isOwn(bound),
+  const isOwn = ({ field, input, column }: BoundField) =>
+    field instanceof ExternalIdField || (column?.primary === true && input !== 'objects')
+  const own = plan.fields.filter(
+    (bound): bound is OwnField =>
+      bound.readable && bound.source.length === 1 && bound.column !== undefined && isOwn(bound),
   )
   const external = own.filter(({ field }) => field instanceof ExternalIdField)
-  if (external.length > 0) return { fields: external.slice(0, 1), areWhole: true, areOwned: false }
+  if (external.length > 0) return { fields: external.slice(0, 1).map(keyField), areWhole: true, areOwned: false }
   const primaryKey = plan.model?.primaryKey ?? []
   const free = primaryKey.filter((property) => !forced.has(property))
   const naming = free.length > 0 ? free : primaryKey
-  const fields = own.filter(({ column }) => naming.includes(column.property))
-  const areWhole =
-    naming.length > 0 && naming.every((property) => fields.some(({ column }) => column.property === property))
+  // of two that show one column the first counts
+  const byProperty = new Map(own.toReversed().map((bound) => [bound.column.property, bound]))
+  const fields = naming.flatMap((property) => byProperty.get(property) ?? []).map(keyField)
+  const areWhole = naming.length > 0 && fields.length === naming.length
   const areOwned = free.length > 0 && free.length < primaryKey.length && fields.every(({ writable }) => writable)
   return { fields, areWhole, areOwned }
 }

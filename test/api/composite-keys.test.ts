@@ -12,6 +12,7 @@ import {
   NestedSerializer,
   NestedViewSetMixin,
   PrimaryKeyRelatedField,
+  SlugRelatedField,
 } from 'koa-viewsets'
 import { RetrieveUpdateAPIView } from 'koa-viewsets/views'
 import { Model } from 'objection'
@@ -40,6 +41,11 @@ beforeAll(async () => {
       create table notices (
         student_id int references students, id int generated always as identity, text text, primary key (student_id, id)
       );
+      create table hobbies (id int primary key, name text not null unique);
+      create table pursuits (
+        student_id int references students, hobby_id int references hobbies, hours int, primary key (student_id, hobby_id)
+      );
+      insert into hobbies values (1, 'chess'), (2, 'rowing');
       create table places (country text, name text, size int, primary key (country, name));
       create table readings (station uuid, at timestamptz, value numeric(6, 2), note text, primary key (station, at, value));
       insert into students values (7, 'Ada'), (8, 'Ben');`,
@@ -496,6 +502,61 @@ describe('relations to objects with a key of two columns', () => {
       })
     }
     expect(await database.knex('notices').count()).toEqual([{ count: '2' }])
+  })
+
+  const Hobby = tableOf('hobbies')
+  const HobbySerializer = serializerOf(Hobby, ['id', 'name'])
+  const shownHobby = new PrimaryKeyRelatedField({ queryset: Hobby, shownBy: HobbySerializer })
+  it.each([
+    [
+      'a key beside the object',
+      ['hobby_id', 'hobby'],
+      { hobby: new NestedSerializer(HobbySerializer, { readOnly: true }) },
+      [{ hobby_id: 1 }],
+    ],
+    ['a key that is shown as the object', ['hobby'], { hobby: shownHobby }, [{ hobby: 1 }, { hobby: { id: 1 } }]],
+    ['a key, twice', ['hobby_id', 'hobby'], { hobby: shownHobby }, [{ hobby_id: 1 }]],
+    [
+      'a slug',
+      ['hobby'],
+      { hobby: new SlugRelatedField({ queryset: Hobby, slugField: 'name' }) },
+      [{ hobby: 'chess' }],
+    ],
+  ])('name objects of a join table within a list by %s', async (_name, fields, declared, named) => {
+    class Pursuit extends Model {
+      static override tableName = 'pursuits'
+      static override idColumn = ['student_id', 'hobby_id']
+      static override relationMappings = () => ({
+        hobby: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Hobby,
+          join: { from: 'pursuits.hobby_id', to: 'hobbies.id' },
+        },
+      })
+    }
+    class Busy extends Model {
+      static override tableName = 'students'
+      static override relationMappings = () => ({
+        pursuits: {
+          relation: Model.HasManyRelation,
+          modelClass: Pursuit,
+          join: { from: 'students.id', to: 'pursuits.student_id' },
+        },
+      })
+    }
+    await database.knex.raw('truncate pursuits; insert into pursuits values (7, 1, 5), (7, 2, 6), (8, 1, 7)')
+    const pursuits = new NestedSerializer(serializerOf(Pursuit, [...fields, 'hours'], declared), { many: true })
+    const { send, get } = await serveViews({
+      students: viewOf(Busy, serializerOf(Busy, ['id', 'pursuits'], { pursuits })),
+    })
+    for (const [position, key] of named.entries()) {
+      const changed = await send('PATCH', '/students/7', { pursuits: [{ ...key, hours: position }] })
+      expect(changed.json.pursuits).toMatchObject([{ hours: position }, { hours: 6 }])
+      const twice = await send('PATCH', '/students/7', { pursuits: [key, { ...key, hours: 9 }] })
+      expect([twice.status, twice.text]).toEqual([400, expect.stringContaining('listed more than once')])
+    }
+    const read = (await get('/students/7')).json
+    expect(await send('PUT', '/students/7', read)).toMatchObject({ status: 200, json: read })
   })
 
   it('write the columns of a foreign key, which the database checks together', async () => {

@@ -544,6 +544,14 @@ describe('output', () => {
     expect(() => make(Deep, { obj: half }).data).toThrow(`withGraphFetched('author.country')`)
   })
 
+  it('refuses to read a column that nobody selected, or that is of another model', () => {
+    const show = (object: Model) => make(variant(BookSerializer, { fields: ['title'] }), { obj: object }).data
+    expect(() => show(Book.fromJson({}))).toThrow(`select it, or after an insert of your own use returning('*')`)
+    expect(() => show(Author.fromJson({}))).toThrow(
+      'field "title" shows the column "title", which the object does not have; it is one of Author: show it by a serializer of that model',
+    )
+  })
+
   it('of a method field is what the method returns; a promise or a query is an error', async () => {
     class Labelled extends BookSerializer {
       static override fields = ['id']

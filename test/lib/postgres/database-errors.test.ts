@@ -26,6 +26,7 @@ const schema = `
     constraint sum_positive check (n + volume > 0),
     unique (tenant, slug),
     unique (slug, volume),
+    unique (tenant, author_id, n),
     exclude (volume with =)
   );
   create unique index on books (lower(title));
@@ -42,6 +43,7 @@ const constraints: Record<string, string[]> = {
   books_tenant_slug_key: ['tenant', 'slug'],
   books_slug_volume_key: ['slug', 'volume'],
   books_volume_excl: ['volume'],
+  books_tenant_author_id_n_key: ['tenant', 'author_id', 'n'],
   books_author_id_fkey: ['author_id'],
   books_lower_idx: [],
 }
@@ -123,6 +125,11 @@ describe('a violated constraint', () => {
       'unique over a field and a column of no field',
       book('tenant, slug', "1, 'one'"),
       { slug: ['This field must be unique.'] },
+    ],
+    [
+      'unique over two fields and a column of no field',
+      book('tenant, author_id, n', '1, 1, 1'),
+      { non_field_errors: ['The fields author, n must make a unique set.'] },
     ],
     ['unique on a column of no field', book('secret', "'hush'"), { non_field_errors: ['This field must be unique.'] }],
     [
