@@ -32,7 +32,7 @@ export class Components {
   readonly #forced: ForcedProperties
   readonly #fields: VisibleFields | undefined
   readonly #inlineNames = { Input: new Map<SerializerClass, string>(), Output: new Map<SerializerClass, string>() }
-  readonly #names = new Map<string, { readonly of: object | string; schema: Schema }>()
+  readonly #names = new Map<string, Component>()
   readonly #responses = new Map<string, Response>()
   readonly #headers = new Map<string, Header>()
   readonly #security = new Map<string, Readonly<Record<string, unknown>>>()
@@ -47,7 +47,7 @@ export class Components {
   /**
    * The schema of a serializer.
    * @param operationId the operation that takes or answers it, which one without a name of its own is called after
-   * @throws {ConfigurationError} another class has its name
+   * @throws {ConfigurationError} another class has its name, and says something else
    */
   serializer(named: SerializerClass, asked: Side, operationId?: string): Reference {
     const serializer = seenClass(named, this.#fields)
@@ -65,13 +65,17 @@ export class Components {
     const known = this.#names.get(name)
     if (!known) {
       // taken before it is described, so that what it holds cannot take it
-      const entry = { of: serializer, schema: {} as Schema }
+      const entry: Component = { of: serializer, schema: {}, twins: new Set() }
       this.#names.set(name, entry)
-      const foreign = schemaOf(serializer)
-      if (foreign) entry.schema = this.#foreign(foreign, side, name)
-      else entry.schema = side === 'Output' ? this.#output(serializer) : this.#input(serializer, side)
+      entry.schema = this.#described(serializer, side, name)
     }
     return schemaReference(name)
+  }
+
+  #described(serializer: SerializerClass, side: Side, name: string): Schema {
+    const foreign = schemaOf(serializer)
+    if (foreign) return this.#foreign(foreign, side, name)
+    return side === 'Output' ? this.#output(serializer) : this.#input(serializer, side)
   }
 
   /** `WikiInput` may be what a wiki is made of, and a serializer of its own: who comes later gets a longer name. */
@@ -80,9 +84,19 @@ export class Components {
     for (const name of [usual, own + side, `${own}_${side}`]) {
       const known = this.#names.get(name)
       if (!known || known.of === serializer) return name
-      if (typeof known.of !== 'string' && schemaNameOf(known.of as SerializerClass) === own) break
+      if (typeof known.of === 'string' || schemaNameOf(known.of as SerializerClass) !== own) continue
+      if (this.#isTwin(serializer, side, { name, known })) return name
+      break
     }
     throw nameTaken(usual, serializer)
+  }
+
+  /** True for a class that says the same as another one of its name, as two that were made in place may. */
+  #isTwin(serializer: SerializerClass, side: Side, { name, known }: { name: string; known: Component }): boolean {
+    if (known.twins.has(serializer)) return true
+    // noted before it is described: it may hold objects of its own
+    known.twins.add(serializer)
+    return JSON.stringify(this.#described(serializer, side, name)) === JSON.stringify(known.schema)
   }
 
   /** The envelope around a serializer's objects. */
@@ -94,7 +108,7 @@ export class Components {
   schema(name: string, schema: Schema): Reference {
     const known = this.#names.get(name)
     if (known && JSON.stringify(known.schema) !== JSON.stringify(schema)) throw nameTaken(name, undefined)
-    if (!known) this.#names.set(name, { of: name, schema })
+    if (!known) this.#names.set(name, { of: name, schema, twins: new Set() })
     return schemaReference(name)
   }
 
@@ -291,8 +305,17 @@ function sorted<T>(entries: ReadonlyMap<string, T>): Record<string, T> {
   return Object.fromEntries([...entries].sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
+interface Component {
+  /** The serializer class, or the name of what is none. */
+  readonly of: object | string
+  schema: Schema
+  /** Other classes that it describes as well. */
+  readonly twins: Set<SerializerClass>
+}
+
 function nameTaken(name: string, serializer: SerializerClass | undefined): ConfigurationError {
-  const who = serializer ? `${serializer.name} and another serializer are` : 'two schemas are'
+  const fields = serializer ? ` (${[...serializerPlan(serializer).byName.keys()].join(', ')})` : ''
+  const who = serializer ? `${serializer.name}${fields} and another serializer are` : 'two schemas are'
   return new ConfigurationError(`OpenAPI: ${who} called "${name}"; set static schemaName of one serializer`)
 }
 

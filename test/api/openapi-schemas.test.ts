@@ -13,6 +13,8 @@ import {
   IDMixin,
   ModelSerializer,
   ModelViewSet,
+  modelSerializer,
+  modelViewSet,
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
@@ -241,9 +243,26 @@ describe('the schemas of a serializer', () => {
     await api.prepare()
     expect(() => api.getSchema()).toThrow(
       new ConfigurationError(
-        'OpenAPI: Twin and another serializer are called "BookOutput"; set static schemaName of one serializer',
+        'OpenAPI: Twin (id) and another serializer are called "BookOutput"; set static schemaName of one serializer',
       ),
     )
+  })
+
+  it('share one where they say the same', async () => {
+    const inPlace = () => {
+      const author = new NestedSerializer(modelSerializer(Author, { fields: ['id', 'name'] }), { readOnly: true })
+      return modelSerializer(Book, { fields: ['id', 'title', 'author'], declaredFields: { author } })
+    }
+    const api = new APIRouter()
+      .register('books', modelViewSet(Book, { serializerClass: inPlace() }))
+      .register('others', modelViewSet(Book, { serializerClass: inPlace() }), 'other')
+    await api.prepare()
+    const { components, paths } = api.getSchema()
+    const ofBooks = Object.keys(components.schemas).filter((name) => name.startsWith('Book') && name.endsWith('put'))
+    expect(ofBooks.sort()).toEqual(['BookInput', 'BookOutput'])
+    expect(paths['/others/{id}']?.['get']).toMatchObject({
+      responses: { 200: { content: { 'application/json': { schema: { $ref: '#/components/schemas/BookOutput' } } } } },
+    })
   })
 
   it.each([
