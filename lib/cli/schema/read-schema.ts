@@ -26,8 +26,9 @@ export interface DatabaseSchema {
   readonly notes: readonly string[]
 }
 
-/** Tables in which tools keep what they have done; read where they are named. */
-const BOOKKEEPING = new Set(['knex_migrations', 'knex_migrations_lock'])
+/** Tables in which tools, and this package, keep what they have done; read where they are named. */
+const BOOKKEEPING =
+  /^(?:koa_viewsets_.*|knex_migrations(?:_lock)?|_prisma_migrations|__drizzle_migrations|kysely_migration(?:_lock)?|SequelizeMeta)$/
 
 /** @throws Error there is no such schema or table, or nothing to read */
 export async function readSchema(trx: Knex.Transaction, { schemas, tables }: SchemaChoice): Promise<DatabaseSchema> {
@@ -45,7 +46,7 @@ export async function readSchema(trx: Knex.Transaction, { schemas, tables }: Sch
     )
   }
   const chosen = rows.filter((row) =>
-    tables ? tables.some((table) => isCalled(row, table)) : !BOOKKEEPING.has(row.name),
+    tables ? tables.some((table) => isCalled(row, table)) : !BOOKKEEPING.test(row.name),
   )
   const notes: string[] = []
   const fit = chosen.filter((row) => {

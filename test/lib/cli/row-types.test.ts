@@ -26,7 +26,9 @@ const SCHEMA = `
   comment on column books.title is 'As it is on the cover.';
   create table empty_ones (id int);
   create view titles as select title from books;
-  create table knex_migrations (id int);`
+  create table knex_migrations (id int);
+  create table koa_viewsets_changes (id int);
+  create table "SequelizeMeta" (name text);`
 
 const HEADER = '// Written by `npx koa-viewsets types`, which writes this file anew: change nothing here.'
 const BOOKS = `${HEADER}
