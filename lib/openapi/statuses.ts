@@ -128,15 +128,17 @@ function isQueryChecked({ operation, view }: Subject, parameters: readonly Param
 }
 
 /**
- * An update of nested objects meets those that another request has moved; a changed key, those that refer to it; an overridden
- * `getObject()` may choose others while one is waited for.
+ * An update of nested objects meets those that another request has moved; a key that is changed, or computed of what is,
+ * those that refer to it; an overridden `getObject()` may choose others while one is waited for.
  */
 function mayConflict({ taking, operation, view }: Subject): boolean {
   if (!taking || actionNamed(operation.action)?.writes !== 'update') return false
   if (view instanceof GenericAPIView && view.plan.resource.overrides.has('getObject')) return true
   const { model, writable } = serializerPlan(taking)
-  return writable.some(
-    ({ field, column }) => field instanceof NestedSerializer || (column && model?.referenced.has(column.property)),
+  const referenced: ReadonlySet<string | undefined> = model?.referenced ?? new Set()
+  return (
+    writable.some(({ field, column }) => field instanceof NestedSerializer || referenced.has(column?.property)) ||
+    [...(model?.columns.values() ?? [])].some(({ property, isComputed }) => isComputed && referenced.has(property))
   )
 }
 

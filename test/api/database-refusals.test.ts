@@ -61,6 +61,7 @@ const SCHEMA = `
     site int not null default 1, title text not null, slug text generated always as (lower(title)) stored primary key,
     code int generated always as (site * 100) stored unique
   );
+  create table notes (id serial primary key, page text references pages);
 
   create table endless (id int primary key, n int); insert into endless values (1, 1);
   create function again() returns trigger language plpgsql as $$ begin
@@ -494,6 +495,9 @@ describe('a unique column that PostgreSQL computes of others', () => {
     expect(await client.send('PATCH', '/pages/two', { title: 'one' })).toMatchObject(taken)
     expect(await client.send('POST', '/lists/bulk', [{ title: 'oNe', site: 3 }])).toMatchObject({ status: 400 })
     expect(await client.send('PATCH', '/pages/two', { site: 1 })).toMatchObject(NO_FIELD('This field must be unique.'))
+    // and what refers to it keeps it, as the document says (the client holds each answer to it)
+    await database.knex('notes').insert({ page: 'two' })
+    expect((await client.send('PATCH', '/pages/two', { title: 'Three' })).status).toBe(409)
     expect(client.reported).toEqual([])
   })
 })
