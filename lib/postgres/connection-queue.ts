@@ -178,10 +178,15 @@ const refused = oncePer<object, Map<string, CheckedConnection>>(() => new Map())
 
 /**
  * Asks the database for its settings, and each connection that the pool will make.
- * @throws {ConfigurationError} values could not be read rightly
+ * @throws {ConfigurationError} values could not be read rightly, or it is no PostgreSQL
  */
 export async function checkSession(knex: Queryable): Promise<void> {
   const client = clientOf(knex)
+  if (!['postgresql', 'redshift', undefined].includes(client.dialect)) {
+    throw new ConfigurationError(
+      `knex({ client }): ${client.dialect} is no PostgreSQL; use the client pg, in tests too`,
+    )
+  }
   if (client.driverName !== 'pg') {
     const { rows } = (await knex.raw(QUESTION)) as { readonly rows: readonly Settings[] }
     const refusal = refusalFor(rows[0])

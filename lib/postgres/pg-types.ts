@@ -53,6 +53,8 @@ export interface KnexPool {
 /** What knex gives connections out by. */
 export interface KnexClient {
   readonly driverName?: string
+  /** The database that SQL is compiled for. */
+  readonly dialect?: string
   /** What a pool and its transactions have in common. */
   readonly config: object
   /** Of a pool of the application's own (`connectionPool`) knex has its own description; a transaction has none. */

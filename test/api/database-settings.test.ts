@@ -269,6 +269,22 @@ describe.skipIf(poolMode() !== undefined)('a setting of a connection', () => {
   })
 })
 
+it('is refused by prepare() what is no PostgreSQL, before it is asked for anything', async () => {
+  class Lite extends knexLibrary.Client {
+    override dialect = 'sqlite3'
+    override driverName = 'better-sqlite3'
+    _driver() {
+      return {}
+    }
+  }
+  const knex = knexLibrary({ client: Lite, connection: { filename: ':memory:' }, useNullAsDefault: true })
+  try {
+    await expect(routerOf(knex)).rejects.toThrow(/^knex\({ client }\): sqlite3 is no PostgreSQL; use the client pg/)
+  } finally {
+    await knex.destroy()
+  }
+})
+
 describe('a copy of pg before 8.12', () => {
   it('is refused by prepare(): it sends a text without values by the simple protocol, and the settings before it outlive it', async () => {
     const Current = knexLibrary({ client: 'pg' }).client.constructor
