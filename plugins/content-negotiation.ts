@@ -12,7 +12,8 @@ import {
 
 /**
  * Parses the body of POST, PUT and PATCH into `ctx.request.body`, files into `ctx.request.files`, and writes a plain
- * object or list in `ctx.body` by the renderer that suffix or `Accept` ask for. Files are removed after the response.
+ * object or list in `ctx.body` by the renderer that suffix or `Accept` ask for. Files are removed after the response. A
+ * handler of a `Context` of this package, `async (ctx: Context) => …`, has the body in its types.
  * @throws ConfigurationError an option is wrong
  * @example router.post('/import', contentNegotiation({ parsers: [MultiPartParser], renderers: [JSONRenderer, CSVRenderer] }), handler)
  */

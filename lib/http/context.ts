@@ -5,8 +5,8 @@ import type Koa from 'koa'
 import { BadRequest } from '../kernel/errors.js'
 import { ALL_METHODS } from '../kernel/methods.js'
 
-/** Koa's context. Our steps write `ctx.state.user`, `auth`, `version` and `validatedData`. */
-export type Context = Koa.Context
+/** Koa's context, with the body that a parser leaves. Our steps write `ctx.state.user`, `auth`, `version` and `validatedData`. */
+export type Context = Koa.Context & { request: { body?: unknown } }
 /** Middleware of Koa. */
 export type Middleware = Koa.Middleware
 

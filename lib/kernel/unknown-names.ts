@@ -68,9 +68,14 @@ export class UnknownNames {
     if (!lists || names.length === 0) return `${told}.`
     this.#isListed = true
     const rest = names.length - MOST_LISTED
-    return `${told}${list}${names.slice(0, MOST_LISTED).join(', ')}${rest > 0 ? `, and ${rest} more` : ''}.`
+    const shown = rest > 0 ? [...namesOf(firstPart(name), names), ...names] : names
+    return `${told}${list}${[...new Set(shown)].slice(0, MOST_LISTED).join(', ')}${rest > 0 ? `, and ${rest} more` : ''}.`
   }
 }
+
+/** `author` of `author__name__contains`. */
+const firstPart = (name: string): string => name.split('__', 1)[0] as string
+const namesOf = (part: string, names: readonly string[]) => names.filter((one) => firstPart(one) === part)
 
 /** What is told of the first of several names that is unknown; undefined where all are known. */
 export function unknownAmong(names: Iterable<string>, known: Iterable<string>): string | undefined {

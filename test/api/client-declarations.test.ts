@@ -41,7 +41,7 @@ async function compile(program: string, options: object, files: readonly string[
 /** An API as an application writes it. */
 const SERVER = `
 import {
-  action, APIRouter, BasePagination, bulkModelViewSet, configure, CreateMixin, CursorPagination, DateField, FieldFilter,
+  action, APIRouter, BasePagination, bulkModelViewSet, configure, type Context, CreateMixin, CursorPagination, DateField, FieldFilter,
   FileUploadField, type Generated, genericViewSet, IDMixin, type Input, listAction, ListMixin, type ListSource, modelSerializer,
   modelViewSet, NestedRouter, NestedSerializer, nestedViewSet, objectAction, PageNumberPagination, type PageRequest,
   PrimaryKeyRelatedField, PublicIDMixin, readOnlyModelViewSet, SearchFilter, Serializer, SerializerMethodField, StreamMixin, table,
@@ -65,6 +65,8 @@ class Book extends Model {
   declare author?: Author
 }
 class AuthorSerializer extends modelSerializer(Author, { fields: ['id', 'name'] }) {}
+/** A handler of a route, without a package of a parser that adds to Koa's types. */
+export const echo = async (ctx: Context) => { ctx.body = ctx.request.body }
 class BookSerializer extends modelSerializer(Book, {
   fields: ['id', 'title', 'price', 'created_at', 'author_id'],
   readOnlyFields: ['created_at'],
