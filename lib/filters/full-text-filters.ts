@@ -39,7 +39,8 @@ takesOptions<FullTextOptions>(FullTextFilter, { statementTimeout: 'size' })
  * Searches the view's `searchFields` with PostgreSQL's full-text search: `searchConfig` is its configuration,
  * `searchType` says how the query is written (`websearch` takes any string), `searchParam` names the parameter.
  * Fields may be those of relations to one object. An index for fields of the model itself is one on
- * `to_tsvector('english', left(coalesce(title, '') || ' ' || coalesce(body, ''), 250000))`.
+ * `to_tsvector('english', left(coalesce(title, '') || ' ' || coalesce(body, ''), 250000))`. A column of type `tsvector` is
+ * searched as it is, with the weights that it has; named alone it needs an index on itself, and rows where it is null match nothing.
  * @example
  * static override filterBackends = [FullTextSearchFilter, SearchRankOrderingFilter]
  * static override searchFields = ['title', 'body']

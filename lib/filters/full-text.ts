@@ -33,6 +33,9 @@ const NEGATIONS = new RegExp(`(?:!\\s*){${MOST_OPERATORS}}`)
 /** Parentheses that a raw query may open: the reader goes into each, and its stack has an end. */
 const MOST_PARENTHESES = 500
 
+/** The type of columns that are made for being searched. */
+const VECTOR = 'tsvector'
+
 /** Options of `FullTextSearchFilter` and `SearchRankOrderingFilter`. */
 export interface FullTextOptions {
   /** Milliseconds that a search may take. @default 5000 */
@@ -62,10 +65,7 @@ export const fullTextOf = oncePer((settings: FilterSettings): { search: ((text: 
   }
   if (paths.length === 0) return { search: null }
   const config = asName(settings.searchConfig)
-  const document = (start: PathStart): SqlPart => {
-    const { sql, bindings } = documentOf(start, paths)
-    return { sql: `to_tsvector(?::regconfig, ${sql})`, bindings: [config, ...bindings] }
-  }
+  const document = (start: PathStart): SqlPart => vectorOf(start, paths, config)
   const query = (text: string): SqlPart => ({ sql: `${reader}(?::regconfig, ?)`, bindings: [config, text] })
   return {
     search: (text) => ({
@@ -149,6 +149,24 @@ const CONFIGURATIONS = `
 
 export function searchParameter({ searchParam }: FilterSettings): ParameterDescription {
   return { name: searchParam, description: 'Words to search for.', schema: { type: 'string' } }
+}
+
+/** What is searched of a row: its columns of type `tsvector` as they are, and all other fields as one document. */
+function vectorOf(start: PathStart, paths: readonly FieldPath[], config: string): SqlPart {
+  const isVector = ({ column }: FieldPath) => column.type === VECTOR
+  const texts = paths.filter((path) => !isVector(path))
+  const vectors = paths
+    .filter(isVector)
+    .map((path) => path.value(start, (reference) => ({ sql: '??', bindings: [reference] })))
+  // by itself as an index has it
+  if (texts.length === 0 && vectors.length === 1) return vectors[0] as SqlPart
+  const parts = vectors.map(({ sql, bindings }) => ({ sql: `coalesce(${sql}, '')`, bindings }))
+  if (texts.length > 0) {
+    const { sql, bindings } = documentOf(start, texts)
+    parts.push({ sql: `to_tsvector(?::regconfig, ${sql})`, bindings: [config, ...bindings] })
+  }
+  const { sql, bindings } = joinSql(parts, ' || ')
+  return { sql: parts.length === 1 ? sql : `(${sql})`, bindings }
 }
 
 /** The fields of a row as one string, as an index must have it to be used. */

@@ -9,10 +9,13 @@ import {
   FullTextSearchFilter,
   ModelSerializer,
   ModelViewSet,
+  modelSerializer,
+  modelViewSet,
   SearchFilter,
   SearchRankOrderingFilter,
+  table,
 } from '../../lib/index.js'
-import { serving } from '../support/client.js'
+import { serveApp, serving } from '../support/client.js'
 import { countQueries } from '../support/database.js'
 import { Books, client, database, Ft, found, ids, parameters, useFilteredBooks } from '../support/filtered-books.js'
 
@@ -401,6 +404,45 @@ describe('FullTextSearchFilter', () => {
     expect(JSON.stringify(plan.rows)).toMatch(/books_text/)
     await database.knex.raw('drop index books_text')
     await database.knex('books').where('id', '>=', 15_000).delete()
+  })
+})
+
+describe('a column of type tsvector', () => {
+  it.each([
+    ['words', 'dogs', [1]],
+    // a position, and a weight
+    ['words', '2', []],
+    ['words', 'a', []],
+    ['words', '"lazy dog"', [1]],
+    ['words', 'fox -lazy', [2]],
+    ['both', 'dogs or inbox', [1, 2]],
+    ['both', '2', []],
+    ['both', '-fox', [3]],
+  ] as const)('is searched as it is: %s for %j', async (path, search, expected) => {
+    await database.knex.raw(`
+      create table if not exists papers (id int primary key, note text, words tsvector);
+      insert into papers values
+        (1, null, setweight(to_tsvector('english', 'a lazy dog and a fox'), 'A')),
+        (2, 'inbox', to_tsvector('english', 'foxes')), (3, null, null) on conflict do nothing`)
+    const Paper = table('papers')
+    Paper.knex(database.knex)
+    const viewOf = (searchFields: string[]) =>
+      modelViewSet(Paper, {
+        serializerClass: modelSerializer(Paper, { fields: ['id'] }),
+        filterBackends: [FullTextSearchFilter, SearchRankOrderingFilter],
+        searchFields,
+      })
+    const api = new APIRouter()
+      .register('words', viewOf(['words']), 'words')
+      .register('both', viewOf(['note', 'words']), 'both')
+    await api.prepare()
+    const { get } = await serveApp(api.routes())
+    const texts = await countQueries(database.knex, async () => {
+      const { json } = await get(`/${path}?${parameters({ search })}`)
+      expect(json.map(({ id }: { id: number }) => id).sort()).toEqual(expected)
+    })
+    // what an index on the column serves
+    if (path === 'words') expect(texts.join()).toContain('where "papers"."words" @@ ')
   })
 })
 
