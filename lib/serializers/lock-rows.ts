@@ -5,7 +5,7 @@ import { type ApiError, Conflict, PermissionDenied } from '../kernel/errors.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type AnyQueryBuilder, modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { isHeld } from '../queryset/held-rows.js'
@@ -28,7 +28,14 @@ export async function lockRows(
 ): Promise<readonly (Model | undefined)[]> {
   const [first] = rows
   if (!first) return []
-  return rowsAsStored(modelOf(first), rows, knex, (query) => orderByKey(query).forNoKeyUpdate())
+  const model = modelOf(first)
+  return rowsAsStored(model, rows, knex, (query) => holding(query, [model]))
+}
+
+/** The query in the order of its keys; it holds its rows where PostgreSQL can lock those of all tables that it reads. */
+function holding(query: AnyQueryBuilder, models: readonly ModelClass[]): AnyQueryBuilder {
+  const ordered = orderByKey(query)
+  return models.every((model) => describeModel(model).lockable) ? ordered.forNoKeyUpdate() : ordered
 }
 
 /**
@@ -72,8 +79,8 @@ export async function lockTargets(
   if (links.length === 0) return
   const targets = links.map(({ target }) => target)
   const isPlain = traitsOf(relation.model).plainQueries
-  const narrow = (query: AnyQueryBuilder) =>
-    orderByKey(whereRows(isPlain ? query : groupConditions(query), targets)).forNoKeyUpdate()
+  const read = [relation.model, ...(relation.through ? [relation.through.model] : [])]
+  const narrow = (query: AnyQueryBuilder) => holding(whereRows(isPlain ? query : groupConditions(query), targets), read)
   const owners = links.map(({ owner }) => owner)
   const related = await relatedRows({ model: modelOf(owners[0] as Model), relation, objects: owners }, { knex, narrow })
   const { model } = relation

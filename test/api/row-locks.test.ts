@@ -16,7 +16,9 @@ import {
   ModelSerializer,
   ModelViewSet,
   modelSerializer,
+  modelViewSet,
   NestedRouter,
+  NestedSerializer,
   NestedViewSetMixin,
 } from '../../lib/index.js'
 import { any, rule } from '../../lib/rules/index.js'
@@ -39,6 +41,10 @@ const SCHEMA = `
   create table team (name text primary key);
   insert into team values ('me'), ('us');
   create view notes_with_length as select id, owner, n, text, length(text) as length from notes;
+  create view notes_as_groups as select id, folder_id, max(text) as text from notes group by id;
+  create function write_note() returns trigger language plpgsql as
+    $$ begin update notes set text = new.text, folder_id = new.folder_id where id = new.id; return new; end $$;
+  create trigger write_note instead of insert or update or delete on notes_as_groups for each row execute function write_note();
 `
 const MISSING = '{"detail":"Not found","status":404}'
 
@@ -570,4 +576,49 @@ it('a view of one table is locked as the table is', async () => {
     expect((await send('PATCH', '/notes/1', { text: 'longer' })).text).toBe(MISSING)
   })
   expect(await stored()).toEqual({ owner: 'you', n: 0, text: 'one' })
+})
+
+it('objects of a view whose rows nothing can lock are written, inside of others and around them', async () => {
+  class Grouped extends Model {
+    static override tableName = 'notes_as_groups'
+    static override relationMappings = () => ({
+      folder: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: FolderOfGroups,
+        join: { from: 'notes_as_groups.folder_id', to: 'folders.id' },
+      },
+    })
+  }
+  class FolderOfGroups extends Model {
+    static override tableName = 'folders'
+    static override relationMappings = () => ({
+      notes: {
+        relation: Model.HasManyRelation,
+        modelClass: Grouped,
+        join: { from: 'folders.id', to: 'notes_as_groups.folder_id' },
+      },
+    })
+  }
+  for (const model of [Grouped, FolderOfGroups]) model.knex(database.knex)
+  const around = modelSerializer(Grouped, {
+    fields: ['id', 'text', 'folder'],
+    declaredFields: { folder: new NestedSerializer(modelSerializer(FolderOfGroups, { fields: ['name'] })) },
+  })
+  const inside = modelSerializer(FolderOfGroups, {
+    fields: ['id', 'notes'],
+    declaredFields: {
+      notes: new NestedSerializer(modelSerializer(Grouped, { fields: ['id', 'text'] }), { many: true }),
+    },
+  })
+  const api = new APIRouter()
+    .register('notes', modelViewSet(Grouped, { serializerClass: around }))
+    .register('folders', modelViewSet(FolderOfGroups, { serializerClass: inside }))
+  await api.prepare()
+  const { send } = await serveApp(api.routes())
+  await database.knex('notes').where({ id: 1 }).update({ folder_id: 1 })
+  const renamed = await send('PATCH', '/notes/1', { text: 'two', folder: { name: 'drafts' } })
+  expect([renamed.status, renamed.json]).toEqual([200, { id: 1, text: 'two', folder: { name: 'drafts' } }])
+  const changed = await send('PATCH', '/folders/1', { notes: [{ id: 1, text: 'three' }] })
+  expect([changed.status, changed.json]).toEqual([200, { id: 1, notes: [{ id: 1, text: 'three' }] }])
+  expect((await stored()).text).toBe('three')
 })
