@@ -210,9 +210,9 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   }
 }
 
-/** True when the database has refused the values themselves. */
+/** True when the database has refused the values themselves, such as one that an index has no room for. */
 function isRefused(cause: unknown): boolean {
-  return /^2[23]/.test(String((cause as { code?: unknown }).code))
+  return /^(?:2[23]|54)/.test(String((cause as { code?: unknown }).code))
 }
 
 /** Text that PostgreSQL can keep. */

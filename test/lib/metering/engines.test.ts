@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import knexLibrary, { type Knex } from 'knex'
 import { knexSnakeCaseMappers } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -255,6 +256,19 @@ describe('PostgresMeteringEngine', () => {
     expect(await database.knex('koa_viewsets_usage').pluck('account_id')).toEqual(['ab', '7'])
     expect(warn).toHaveBeenLastCalledWith('2 more usage events were refused and are lost', expect.anything())
     expect(warn).toHaveBeenCalledTimes(2)
+  })
+
+  it('loses an account that the index has no room for, and holds up nobody', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const engine = create()
+    await engine.ensureTable()
+    engine.record(event(randomBytes(4_000).toString('hex'), NOW))
+    await engine.flush()
+    engine.record(event('7', NOW))
+    expect(await engine.flush()).toBe(true)
+    expect(warn).toHaveBeenCalledExactlyOnceWith('1 usage events were refused and are lost: 54000', expect.anything())
+    expect(await database.knex('koa_viewsets_usage').pluck('account_id')).toEqual(['7'])
+    await engine.close()
   })
 
   it('gives up at the end after its time, and says what is lost', async () => {
