@@ -120,7 +120,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     this.textual = options.textual ?? false
     this.forced = options.forced
     this.context = options.context ?? {}
-    const mistake = mistakeIn(this)
+    const mistake = mistakeIn(this) ?? misnamedIn(options)
     if (mistake) throw new ConfigurationError(`${this.constructor.name}: ${mistake}`)
   }
 
@@ -347,6 +347,13 @@ function mistakeIn({ obj, inputData, many }: SerializerOptions): string | undefi
   if (isThenable(obj) || isThenable(inputData)) return `${isThenable(obj) ? 'obj' : 'inputData'} is a promise; await it`
   if (obj === undefined || Array.isArray(obj) === many) return undefined
   return many ? 'obj is no list; leave out many: true, or give a list' : 'obj is a list; give many: true'
+}
+
+/** Names that say nothing here, of who knows Django REST framework. */
+function misnamedIn(options: SerializerOptions): string | undefined {
+  if (options.inputData !== undefined || options.obj !== undefined) return undefined
+  if ('data' in options) return 'data is no option; give inputData: data'
+  return 'instance' in options ? 'instance is no option; give obj: instance' : undefined
 }
 
 function validityOfOne(outcomes: readonly Outcome[]): Validity {

@@ -913,6 +913,8 @@ describe('a serializer', () => {
     expect(make({ obj: {}, many: true })).toThrow('obj is no list; leave out many: true, or give a list')
     expect(make({ obj: Book.query(), many: true })).toThrow('obj is a promise; await it')
     expect(make({ inputData: Promise.resolve({}) })).toThrow('inputData is a promise; await it')
+    expect(make({ data: {} })).toThrow('BookSerializer: data is no option; give inputData: data')
+    expect(make({ instance: {} })).toThrow('instance is no option; give obj: instance')
   })
 
   it('refuses a value that leads back to itself', async () => {
