@@ -41,10 +41,15 @@ export const RENDERER = {
 } as const
 
 /**
- * Sets body, `Content-Type` and what other headers the renderer has; a type of JSON that the handler has set stays.
+ * Sets body, `Content-Type` and what other headers the renderer has; a type of JSON that the handler has set stays. Bytes
+ * are the body as they are where they would be made a text.
  * @throws {ConfigurationError} the renderer gives no text and no bytes: nothing would be sent, or JSON under another type
  */
 export function renderBody(ctx: Context, renderer: BaseRenderer, data: unknown, context: RenderContext): void {
+  if (data instanceof Uint8Array && writesText(renderer)) {
+    ctx.body = bufferOf(data)
+    return
+  }
   const body: unknown = renderer.render(data, context)
   if (!(typeof body === 'string' || body instanceof Uint8Array || isStreamed(body))) {
     // what it rejects with would end the process
@@ -57,8 +62,13 @@ export function renderBody(ctx: Context, renderer: BaseRenderer, data: unknown, 
   if (!(ctx.res.headersSent || saysWhichJson(ctx, renderer))) ctx.res.setHeader('Content-Type', renderer.contentType)
   const headers = renderer.headers(context)
   if (headers) ctx.set(headers as Record<string, string>)
-  ctx.body = body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : body
+  ctx.body = body instanceof Uint8Array ? bufferOf(body) : body
 }
+
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** An image, or an archive, may be what a renderer of its type makes of bytes. */
+const writesText = ({ contentType }: BaseRenderer): boolean => /^text\/|json\b/i.test(contentType)
 
 /** True for JSON whose type says more than that it is JSON, such as `application/geo+json`: only the handler knows of it. */
 function saysWhichJson({ res }: Context, { mediaType }: BaseRenderer): boolean {

@@ -21,6 +21,7 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import { serveApp } from '../support/client.js'
+import { undescribed } from '../support/contract.js'
 import { countQueries, createDatabase } from '../support/database.js'
 import {
   Book,
@@ -163,6 +164,24 @@ describe('the routes of a resource', () => {
       expect(headers).not.toHaveProperty('content-length')
     }
     await vi.waitFor(() => expect(cancel).toHaveBeenCalledTimes(3))
+  })
+
+  it('send bytes as they are, of the type that the action names', async () => {
+    class Images extends ViewSet {
+      list() {
+        return new Uint8Array([65, 66, 67]).subarray(1)
+      }
+      retrieve() {
+        this.ctx.type = 'image/png'
+        return Buffer.from('png')
+      }
+    }
+    const { send } = await serveApp(undescribed(new APIRouter().register('images', Images, 'image').routes()))
+    const bytes = { status: 200, text: 'BC', headers: { 'content-type': 'application/octet-stream' } }
+    expect(await send('GET', '/images')).toMatchObject(bytes)
+    const image = { status: 200, headers: { 'content-type': 'image/png', 'content-length': '3' } }
+    expect(await send('GET', '/images/1')).toMatchObject({ ...image, text: 'png' })
+    expect(await send('HEAD', '/images/1')).toMatchObject({ ...image, text: '' })
   })
 
   it('answer OPTIONS with their own methods, and without the database', async () => {
