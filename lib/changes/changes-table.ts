@@ -75,14 +75,14 @@ export async function nameIn(knex: Queryable, table: string): Promise<string> {
   return name
 }
 
-/** No such table, and no right to it. */
-const GONE: ReadonlySet<unknown> = new Set(['42P01', '42501'])
+/** No such table, no right to it, and no place in it for a row. */
+const GONE = /^(?:42P01|42501|23)/
 
 async function told<Answer>(knex: Queryable, work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work()
   } catch (error) {
-    if (!GONE.has(nativeError(error as Error).code)) throw error
+    if (!GONE.test(String(nativeError(error as Error).code))) throw error
     throw new ConfigurationError(
       `changes: the table ${tableIn(knex)} cannot be used; await ensureChangesTable(knex), and grant the login SELECT and INSERT on it`,
       { cause: error },

@@ -10,6 +10,7 @@ import {
   ValidationError,
 } from '../kernel/errors.js'
 import { isError } from '../kernel/realms.js'
+import { changesTableName } from '../kernel/settings.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import {
   type Answer,
@@ -223,6 +224,11 @@ const RAISE = 'exec_stmt_raise'
 /** A limit or an offset below zero. */
 const OF_PAGES: ReadonlySet<string> = new Set(['2201W', '2201X'])
 
+/** True of a row that the table of changes refuses: what a client sends is no reason that nothing is recorded. */
+function isOfChanges({ table }: NativeError): boolean {
+  return typeof table === 'string' && table === changesTableName().split('.').at(-1)
+}
+
 /** Where objects are read, only values given with the statement are the client's: any other was made of what is stored. */
 function answerNative(error: NativeError, subject: ConstraintSubject): ApiError | null {
   // A server that is away on a unix socket is `connect ENOENT`.
@@ -230,6 +236,7 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
   if (typeof error.code !== 'string') {
     return LOST_CONNECTION.test(error.message) ? unavailable(error, subject) : null
   }
+  if (isOfChanges(error)) return null
   const answer = ANSWERS.get(error.code) ?? (error.code.length === 5 ? ANSWERS.get(error.code.slice(0, 2)) : undefined)
   const isOfData = error.code.startsWith('23')
   const own = error.routine === RAISE ? raised : undefined

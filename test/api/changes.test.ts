@@ -1666,6 +1666,32 @@ describe('the table', () => {
     expect(rows).toHaveLength(4)
   })
 
+  it.each([
+    ['by one statement', FlatSerializer],
+    ['of a row that is held', BookSerializer],
+  ] as const)('without a place for a change is no fault of the client: %o', async (_, by) => {
+    class Closed extends BookViewSet {
+      static override serializerClass: SerializerClass = by
+    }
+    const { knex } = database
+    await knex.raw('create table closed_changes (like koa_viewsets_changes including all) partition by range (made_at)')
+    configure({ changesTable: 'closed_changes' })
+    onTestFinished(async () => {
+      configure({})
+      await knex.raw('drop table closed_changes')
+    })
+    await grantLogin(knex, 'closed_changes')
+    const { send } = await serveBooks(Closed)
+    await knex('books').insert({ title: 'Emma' })
+    for (const [method, path] of [
+      ['POST', '/books'],
+      ['PATCH', '/books/1'],
+      ['DELETE', '/books/1'],
+    ] as const)
+      expect([method, (await send(method, path, { title: 'Persuasion' })).status]).toEqual([method, 500])
+    expect(await knex('books').pluck('title')).toEqual(['Emma'])
+  })
+
   it.skipIf(runsAsRole())('gets its months of its owner: other logins begin without', async () => {
     const { knex } = database
     const role = `writer_${process.pid}`
