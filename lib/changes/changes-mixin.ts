@@ -31,7 +31,8 @@ exclusiveTo('ChangesMixin', 'view', KINDS)
  *   static override changes: Changes = { fields: ['title', 'price'] }
  * }
  */
-export function ChangesMixin<Base extends ViewConstructor>(base: Base) {
+export function ChangesMixin<Base extends ViewConstructor>(base: Base): Base & { changes: Changes } {
+  // the rest is internal, and has types that no declaration of an application can name
   const mixed = class extends base {
     /** What is recorded of objects; false records nothing. @default true: what the serializer shows of their own rows */
     static changes: Changes = true

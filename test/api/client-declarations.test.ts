@@ -211,7 +211,10 @@ export async function use(): Promise<void> {
 
 /** Each factory, mixin and field with options: all that the compiler writes of them has a name that a door exports. */
 const EVERY = `
+import { type Changes, ChangesMixin, ChangeStreamMixin, HistoryMixin } from 'koa-viewsets/changes'
+import { MeteringMixin } from 'koa-viewsets/metering'
 import { AggregateMixin } from 'koa-viewsets/views'
+import { WebhookEndpointViewSet } from 'koa-viewsets/webhooks'
 import * as kv from 'koa-viewsets'
 interface Row { readonly id: number; readonly title: string }
 const Book = kv.table<Row>('books')
@@ -269,6 +272,11 @@ export class Destroyed extends kv.DestroyMixin(kv.GenericViewSet) {}
 export class BulkCreated extends kv.BulkCreateMixin(kv.GenericViewSet) {}
 export class BulkUpdated extends kv.BulkUpdateMixin(kv.GenericViewSet) {}
 export class BulkDestroyed extends kv.BulkDestroyMixin(kv.GenericViewSet) {}
+export class Recorded extends ChangeStreamMixin(HistoryMixin(ChangesMixin(Plain))) {
+  static override changes: Changes = { fields: ['title'] }
+}
+export class Metered extends MeteringMixin(Plain) {}
+export class Hooks extends WebhookEndpointViewSet { static override events = ['read.*'] }
 export const api = new kv.APIRouter().register('cached', Cached).register('read', Read, 'read').register('bulk', Bulk, 'bulk')
 `
 

@@ -23,7 +23,9 @@ type AnyView = (new (
  *   static override meteringMeterName = 'reports'
  * }
  */
-export function MeteringMixin<Base extends AnyView>(base: Base) {
+export function MeteringMixin<Base extends AnyView>(
+  base: Base,
+): Base & { meteringMeterName: string; meteringEnabled: boolean; meteringEngine: MeteringEngine | null } {
   const mixed = class extends base {
     /** The meter that requests are counted by. @default 'api_usage' */
     static meteringMeterName = 'api_usage'
