@@ -106,7 +106,7 @@ type Arguments<Action, M, Options> = M extends 'GET'
         : [data: Data, options?: Options & Queried<Action>]
     : never
 
-/** Calls actions of a view set's own, by the end of their path. */
+/** @internal Calls actions of a view set's own, by the end of their path. */
 export interface ActionMethods<View> {
   /** Calls an action of the collection: `call('POST', 'import', data)`. */
   call<Path extends keyof ByPath<View, false> & string, M extends MethodOf<At<ByPath<View, false>, Path>>>(

@@ -4,9 +4,11 @@ import { resource } from './resource.js'
 import type { ClientOptions } from './send.js'
 import type { Client } from './types.js'
 
+// `ActionMethods`, `Key` and `Methods` are what declarations name that compilers write of `api.books`
+export type { ActionMethods } from './action-types.js'
 export type { ChangeEvent, ChangesOptions } from './changes.js'
 export type { Method, RequestOptions, WriteOptions } from './options.js'
-export type { ListQuery } from './query-types.js'
+export type { Key, ListQuery } from './query-types.js'
 export {
   ClientError,
   type Failure,
@@ -17,7 +19,7 @@ export {
   type Success,
 } from './result.js'
 export type { ClientOptions } from './send.js'
-export type { Client, ResourceClient, ShowQuery } from './types.js'
+export type { Client, Methods, ResourceClient, ShowQuery } from './types.js'
 export type { KeyOf, PageOf } from './view-types.js'
 
 /**

@@ -16,7 +16,7 @@ import type {
   StaticOf,
 } from './view-types.js'
 
-/** What names an object on a path. All of a path is text. */
+/** @internal What names an object on a path. All of a path is text. */
 export type Key<View> = KeyOf<View> | string
 
 /**

@@ -60,7 +60,8 @@ interface Showing<View, F, E> {
 
 type Part<View, F, E> = ShownPart<View, F & string, E & string>
 
-interface Methods<View> {
+/** @internal All methods that a resource may have; declarations name them. */
+export interface Methods<View> {
   /** One page of the list, or all of it where it has no pages. */
   list<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     query?: ListQuery<View, 'given'> & ShowQuery<F, E, ExpandParam<View>>,

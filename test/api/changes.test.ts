@@ -988,7 +988,7 @@ describe('what is deleted together with an object', () => {
     class Withdrawn extends BookViewSet {
       @action({ methods: ['POST'], detail: true })
       async withdraw() {
-        const book = (await this.getObjectToWrite()) as Book
+        const book = await this.getObjectToWrite()
         await book.$query(this.trx).delete()
       }
     }

@@ -212,6 +212,7 @@ export async function use(): Promise<void> {
 /** Each factory, mixin and field with options: all that the compiler writes of them has a name that a door exports. */
 const EVERY = `
 import { type Changes, ChangesMixin, ChangeStreamMixin, HistoryMixin } from 'koa-viewsets/changes'
+import { createClient } from 'koa-viewsets/client'
 import { MeteringMixin } from 'koa-viewsets/metering'
 import { AggregateMixin } from 'koa-viewsets/views'
 import { WebhookEndpointViewSet } from 'koa-viewsets/webhooks'
@@ -277,6 +278,7 @@ export class Recorded extends ChangeStreamMixin(HistoryMixin(ChangesMixin(Plain)
 }
 export class Metered extends MeteringMixin(Plain) {}
 export class Hooks extends WebhookEndpointViewSet { static override events = ['read.*'] }
+export const cached = createClient<typeof api>('https://example.org').cached
 export const api = new kv.APIRouter().register('cached', Cached).register('read', Read, 'read').register('bulk', Bulk, 'bulk')
 `
 
