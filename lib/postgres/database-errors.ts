@@ -127,7 +127,8 @@ const missingValue: Answer = (cause, subject) => {
     warnOnce(
       'KOA_VIEWSETS_MISSING_VALUE',
       `PostgreSQL has refused a row without a value of "${String(table)}"."${column}" (SQLSTATE 23502), a column that no ` +
-        'field of the serializer writes: give it by performCreate(), by a default of the column, or add it to fields.',
+        'field of the serializer is known to write: give it by performCreate(), by a default of the column, or add it to ' +
+        'fields; a field that writes it through a view needs extraKwargs of { required: true, allowNull: false }.',
     )
   }
   return answer
