@@ -2,8 +2,9 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import { cancelStatement } from '../postgres/cancel-statement.js'
 import { createTable } from '../postgres/create-table.js'
-import { isKnex } from '../postgres/pg-types.js'
+import { clientOf, isKnex } from '../postgres/pg-types.js'
 import { Sweeper } from '../postgres/sweeper.js'
 import { standardTypes } from '../postgres/type-parsers.js'
 import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'
@@ -82,14 +83,25 @@ export class DatabaseStore extends SharedStore {
   }
 
   protected override counterOf({ limit, seconds }: Rate): Counter {
+    const knex = this.#knex
+    const client = clientOf(knex)
     return async (key, points) => {
       this.#sweeper.use()
-      const counting = this.#knex.raw(COUNT, { key, points, limit, length: seconds * 1000 })
-      // some time after we have, knex gives up the connection of a statement that hangs
-      const { rows } = (await counting.options({ types: standardTypes }).timeout(2 * this.options.timeout)) as {
-        rows: readonly { readonly points: number; readonly wait: unknown }[]
+      const connection = await client.acquireConnection()
+      const counting = knex.raw(COUNT, { key, points, limit, length: seconds * 1000 }).connection(connection)
+      try {
+        // some time after we have, knex gives up the connection of a statement that hangs
+        const { rows } = (await counting.options({ types: standardTypes }).timeout(2 * this.options.timeout)) as {
+          rows: readonly { readonly points: number; readonly wait: unknown }[]
+        }
+        return { used: Number(rows[0]?.points), wait: Math.max(Number(rows[0]?.wait), 0) }
+      } catch (error) {
+        // where it waits for a lock, PostgreSQL does not notice that, and each attempt would keep a connection of the server's
+        if (connection.__knex__disposed !== undefined) cancelStatement(knex, connection).catch(() => {})
+        throw error
+      } finally {
+        await client.releaseConnection(connection)
       }
-      return { used: Number(rows[0]?.points), wait: Math.max(Number(rows[0]?.wait), 0) }
     }
   }
 }

@@ -200,6 +200,13 @@ describe('[H8] a count without its table', () => {
     await db.transaction(async (trx) => {
       await trx.raw('lock table koa_viewsets_throttles in access exclusive mode')
       for (const used of [1, 2, 3, 4]) expect(await limiter.consume('a')).toMatchObject({ used })
+      // what was given up waits for no lock at the server, whose connections it would use up
+      const waiting = () =>
+        trx('pg_locks')
+          .where({ granted: false })
+          .andWhereRaw("relation = 'koa_viewsets_throttles'::regclass")
+          .pluck('pid')
+      await expect.poll(waiting).toEqual([])
     })
     expect(warn).toHaveBeenCalledTimes(1)
     await own.destroy()
