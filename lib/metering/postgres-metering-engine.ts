@@ -37,6 +37,8 @@ const KINDS = {
 interface Batch {
   readonly id: string
   readonly events: readonly UsageEvent[]
+  /** Another part of the same events was, or may be, refused. */
+  readonly isPart?: boolean
 }
 
 /**
@@ -56,7 +58,7 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   #timer: NodeJS.Timeout | undefined
   #failing = false
   #lost = 0
-  /** Events of the batches refused behind the one that was reported; undefined once a batch was written. */
+  /** Events that were refused behind the one that was reported; undefined once a whole batch was written. */
   #refused: number | undefined
 
   /** @throws {ConfigurationError} an option is unknown, or of another kind */
@@ -163,17 +165,12 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
 
   async #writeBatch(): Promise<boolean> {
     this.#batch ??= { id: randomUUID(), events: this.#queue.splice(0, this.#options.batchSize) }
-    const { id, events } = this.#batch
+    const { id, events, isPart } = this.#batch
     try {
       await this.#insert(id, events)
     } catch (cause) {
       if (isRefused(cause)) {
-        // the same events would be refused again, and hold up all behind them
-        this.#batch = undefined
-        if (this.#refused === undefined) {
-          warn(`${events.length} usage events were refused and are lost: ${describe(cause)}`)
-        }
-        this.#refused = this.#refused === undefined ? 0 : this.#refused + events.length
+        this.#leaveOut(events, cause)
         return true
       }
       if (!this.#failing) warn(`usage events cannot be written and wait: ${describe(cause)}`)
@@ -181,12 +178,26 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
       return false
     }
     this.#batch = undefined
+    this.#failing = false
+    if (isPart) return true
     if (this.#lost > 0) warn(`${this.#lost} usage events were lost while the database was away`)
     if (this.#refused) warn(`${this.#refused} more usage events were refused and are lost`)
     this.#lost = 0
     this.#refused = undefined
-    this.#failing = false
     return true
+  }
+
+  /** Loses the one event that is refused, which would hold up all behind it; others are written in parts, until it is found. */
+  #leaveOut(events: readonly UsageEvent[], cause: unknown): void {
+    const half = events.length >> 1
+    if (half > 0) {
+      this.#batch = { id: randomUUID(), events: events.slice(0, half), isPart: true }
+      this.#queue.unshift(...events.slice(half))
+      return
+    }
+    this.#batch = undefined
+    if (this.#refused === undefined) warn(`1 usage event was refused and is lost: ${describe(cause)}`)
+    this.#refused = this.#refused === undefined ? 0 : this.#refused + 1
   }
 
   async #insert(id: string, events: readonly UsageEvent[]): Promise<void> {

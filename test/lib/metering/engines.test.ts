@@ -250,12 +250,23 @@ describe('PostgresMeteringEngine', () => {
       engine.record(event('7', 'yesterday or so'))
       await engine.flush()
     }
-    expect(warn).toHaveBeenCalledExactlyOnceWith('1 usage events were refused and are lost: 22007', expect.anything())
+    expect(warn).toHaveBeenCalledExactlyOnceWith('1 usage event was refused and is lost: 22007', expect.anything())
     engine.record(event('7', NOW))
     await engine.close()
     expect(await database.knex('koa_viewsets_usage').pluck('account_id')).toEqual(['ab', '7'])
     expect(warn).toHaveBeenLastCalledWith('2 more usage events were refused and are lost', expect.anything())
     expect(warn).toHaveBeenCalledTimes(2)
+  })
+
+  it('loses of a batch the events that are refused, and no others', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const engine = create()
+    await engine.ensureTable()
+    for (let index = 0; index < 40; index++) engine.record(event(String(index), index % 13 === 7 ? 'some day' : NOW))
+    expect(await engine.flush()).toBe(true)
+    await engine.close()
+    expect(await count()).toBe(37)
+    expect(warn).toHaveBeenCalledWith('1 usage event was refused and is lost: 22007', expect.anything())
   })
 
   it('loses an account that the index has no room for, and holds up nobody', async () => {
@@ -266,7 +277,7 @@ describe('PostgresMeteringEngine', () => {
     await engine.flush()
     engine.record(event('7', NOW))
     expect(await engine.flush()).toBe(true)
-    expect(warn).toHaveBeenCalledExactlyOnceWith('1 usage events were refused and are lost: 54000', expect.anything())
+    expect(warn).toHaveBeenCalledExactlyOnceWith('1 usage event was refused and is lost: 54000', expect.anything())
     expect(await database.knex('koa_viewsets_usage').pluck('account_id')).toEqual(['7'])
     await engine.close()
   })
