@@ -5,6 +5,7 @@
 
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
+import type { NativeError } from './native-error.js'
 import { clientOf, type KnexClient, type KnexPool, type PgConnection, poolOf, type Queryable } from './pg-types.js'
 import { tryDriver } from './plain-queries.js'
 
@@ -206,10 +207,31 @@ export async function checkSession(knex: Queryable): Promise<void> {
     await knownSession(connection)
     const refusal = refusalOf(connection)
     if (refusal) throw refusal.cause
+    if (!knex.isTransaction) await requireTransactions(connection)
   } finally {
     await client.releaseConnection(connection)
   }
   if (!knex.isTransaction) await tryDriver(client)
+}
+
+/** SQLSTATE of what a pooler refuses of the protocol; PostgreSQL names the file of its own errors. */
+const REFUSED_BY_POOLER = '08P01'
+
+/** @throws {ConfigurationError} a pooler gives each statement another connection, so that there are no transactions */
+async function requireTransactions(connection: PgConnection): Promise<void> {
+  const send = (text: string) =>
+    new Promise<Error | null>((resolve) => {
+      connection.query<Settings>(text, (error) => resolve(error))
+    })
+  const refusal = (await send('begin')) as NativeError | null
+  if (refusal === null) await send('rollback')
+  else if (refusal.code === REFUSED_BY_POOLER && refusal.file === undefined) {
+    throw new ConfigurationError(
+      'the database connection takes no transactions: a pooler before PostgreSQL gives each statement another one; set its ' +
+        'pool_mode to transaction or session',
+      { cause: refusal },
+    )
+  }
 }
 
 /** What to wait for until a connection's settings are known; undefined where they are. Never rejects. */

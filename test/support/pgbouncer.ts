@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg, { type ClientConfig } from 'pg'
 
-/** How long a client keeps a connection of the server's: until it ends, or until its transaction ends. */
-export type PoolMode = 'session' | 'transaction'
+/** How long a client keeps a connection of the server's: until it ends, or until its transaction or its statement ends. */
+export type PoolMode = 'session' | 'transaction' | 'statement'
 
 export interface PgBouncerOptions {
   readonly mode: PoolMode

@@ -371,4 +371,21 @@ describe.skipIf(!version)('behind PgBouncer', () => {
       expect.stringMatching(/a pooler hands these out by transaction.* Set PREPARED_STATEMENTS=false/),
     ])
   })
+
+  it('is refused by prepare() where it gives each statement another connection', async () => {
+    configure(SECRET)
+    const bouncer = await startPgBouncer({ mode: 'statement', server: database.direct })
+    open.push(bouncer.stop)
+    const [{ name }] = await directly('select current_database() as name')
+    const knex = knexLibrary({ client: 'pg', connection: { ...bouncer.connection, database: name } })
+    open.push(() => knex.destroy())
+    const api = new APIRouter().register(
+      'books',
+      class extends ReadOnlyModelViewSet {
+        static override model = Book
+        static override serializerClass = BookSerializer
+      },
+    )
+    await expect(api.prepare({ knex })).rejects.toThrow(/takes no transactions.* pool_mode to transaction or session/)
+  })
 })
