@@ -1009,6 +1009,11 @@ describe('[I23] prepare() refuses', () => {
       'PersonViewSet: its queryset is no query but undefined; return Model.query()',
     ],
     [
+      'a list for a query',
+      () => viewWith({}, { getQueryset: () => [] }),
+      'PersonViewSet: its queryset is no query but a list; return Model.query()',
+    ],
+    [
       'an instance in place of a serializer class',
       () => viewWith({}, { getSerializerClass: () => new OtherSerializer() }),
       'PersonViewSet: getSerializerClass() returned an instance of OtherSerializer; return a serializer class, at once',

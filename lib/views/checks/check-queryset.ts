@@ -29,8 +29,9 @@ export function checkOwnQueryset(view: RelatedViewClass): void {
   if (!isModelQuery(query)) {
     // what an async function rejects with is nobody's
     ignoreRejection(query)
+    const given = isPromise(query) ? 'a promise' : Array.isArray(query) ? 'a list' : String(query)
     throw new ConfigurationError(
-      `${name}: its queryset is no query but ${isPromise(query) ? 'a promise' : String(query)}; return Model.query(), and make no async function of it`,
+      `${name}: its queryset is no query but ${given}; return Model.query(), and make no async function of it`,
     )
   }
   refuseShape(name, query)
