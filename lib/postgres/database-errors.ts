@@ -26,7 +26,7 @@ import {
 } from './constraint-errors.js'
 import { type ConstraintSubject, subjectOf } from './failed-statement.js'
 import { warnOfMissingGrant } from './missing-grant.js'
-import { isOfGiven, type NativeError, nativeError } from './native-error.js'
+import { isOfGiven, type NativeError, nativeError, nativeMessage } from './native-error.js'
 import { isColumnGone, isColumnNew, isTableGone } from './prepared-names.js'
 
 /**
@@ -225,9 +225,10 @@ const RAISE = 'exec_stmt_raise'
 /** A limit or an offset below zero. */
 const OF_PAGES: ReadonlySet<string> = new Set(['2201W', '2201X'])
 
-/** True of a row that the table of changes refuses: what a client sends is no reason that nothing is recorded. */
-function isOfChanges({ table }: NativeError): boolean {
-  return typeof table === 'string' && table === changesTableName().split('.').at(-1)
+/** True of a row that the table of changes refuses, or has no right for: what a client sends is no reason that nothing is recorded. */
+function isOfChanges(error: NativeError): boolean {
+  const name = changesTableName().split('.').at(-1) as string
+  return error.table === name || (error.code === INSUFFICIENT_PRIVILEGE && nativeMessage(error).includes(name))
 }
 
 /** Where objects are read, only values given with the statement are the client's: any other was made of what is stored. */

@@ -2,12 +2,13 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import knex, { type Knex } from 'knex'
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigurationError, NotFound } from '../../../lib/kernel/errors.js'
 import { toApiError } from '../../../lib/postgres/database-errors.js'
 import { type ConstraintSubject, subjectOf } from '../../../lib/postgres/failed-statement.js'
 import { rememberNames } from '../../../lib/postgres/prepared-names.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { runsAsRole } from '../../support/roles.js'
 
 const schema = `
   create extension hstore;
@@ -307,6 +308,18 @@ describe('SQLSTATE', () => {
     await database.knex.raw('create view tenants as select * from books where tenant = 1 with check option')
     expect(await answer("insert into tenants (id, title, tenant) values (9, 'Nine', 2)")).toMatchObject(badValue)
   })
+
+  it.skipIf(runsAsRole())(
+    '42501 of the table of changes is a mistake of the operator, of any other one forbidden',
+    async () => {
+      const role = `clerk_${process.pid}`
+      await database.knex.raw(`create role ${role}; create table koa_viewsets_changes (id int)`)
+      onTestFinished(() => database.knex.raw(`drop role ${role}`))
+      const as = (sql: string) => answer(`do $$ begin set local role ${role}; ${sql}; end $$`)
+      expect(await as('insert into koa_viewsets_changes values (1)')).toBeNull()
+      expect(await as("insert into books values (9, 'Nine')")).toMatchObject(forbidden)
+    },
+  )
 
   it('42601 of several statements at once is a mistake of the application', async () => {
     const error = await failure(database.knex.raw('select ?; select 2', [1]))
