@@ -17,9 +17,9 @@ export interface SerializerContext {
   readonly ctx?: Context
   /** The view that made the serializer. */
   readonly view?: unknown
-  /** The caller, as `ctx.state.user`. */
+  /** The caller. @default `ctx.state.user` */
   readonly user?: unknown
-  /** The transaction or connection pool that queries run on; the model's own when missing. */
+  /** The transaction or connection pool that queries run on. @default that of the view, or `ctx.state.trx`; else the model's own */
   readonly knex?: Knex | undefined
   /**
    * How many nested objects, and keys in lists, the input may hold, all of its objects together.

@@ -22,6 +22,7 @@ import { declaredFieldsOf } from './declared-fields.js'
 import { belongsToField } from './hooks.js'
 import { serializerPlan } from './plan.js'
 import { represent, withoutHidden } from './represent.js'
+import { routeContext } from './route-context.js'
 import { keepsUploads, withUploads } from './store-uploads.js'
 import { withValues } from './unchanged.js'
 import { validateItems } from './validate-items.js'
@@ -120,6 +121,9 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     this.textual = options.textual ?? false
     this.forced = options.forced
     this.context = options.context ?? {}
+    if (this.context.ctx && this.context.view === undefined) {
+      this.context = routeContext(this.context, this.plan.model?.model)
+    }
     const mistake = mistakeIn(this) ?? misnamedIn(options)
     if (mistake) throw new ConfigurationError(`${this.constructor.name}: ${mistake}`)
   }

@@ -1,10 +1,13 @@
 import type { Knex } from 'knex'
 import type Koa from 'koa'
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { Model } from 'objection'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { modelSerializer } from '../../lib/index.js'
 import { ConfigurationError } from '../../lib/kernel/errors.js'
+import { prepareModels } from '../../lib/tools/index.js'
 import { errors, transaction } from '../../plugins/index.js'
 import { type Client, serveApp } from '../support/client.js'
-import { countQueries } from '../support/database.js'
+import { countQueries, createDatabase } from '../support/database.js'
 import { database, useLibrary } from '../support/library.js'
 import { connectTo } from '../support/server.js'
 
@@ -37,6 +40,54 @@ describe('transaction()', () => {
       expect(await codes()).toEqual(['a'])
     })
     expect(texts.filter((text) => /^(?:BEGIN|COMMIT|ROLLBACK)/.test(text))).toEqual(['BEGIN;', 'COMMIT;'])
+  })
+
+  it('has serializers of the route in it, and for its caller', async () => {
+    class Shelf extends Model {
+      static override tableName = 'shelves'
+    }
+    Shelf.knex(database.knex)
+    await prepareModels([Shelf])
+    class ShelfSerializer extends modelSerializer(Shelf, { fields: ['id', 'code'] }) {
+      override validate(data: Record<string, unknown>) {
+        return { ...data, code: `${String(data['code'])} of ${String(this.context.user)}` }
+      }
+    }
+    const { send } = await working(async (ctx) => {
+      ctx.state['user'] = 'Ann'
+      for (const context of [{ ctx }, { ctx, user: 'Bob' }]) {
+        const serializer = new ShelfSerializer({ inputData: { code: 'a' }, context })
+        await serializer.isValid({ raiseException: true })
+        await serializer.save()
+      }
+      if (ctx.path === '/refused') ctx.throw(409)
+      ctx.body = { done: true }
+    })
+    expect((await send('POST', '/refused')).status).toBe(409)
+    expect(await codes()).toEqual([])
+    expect((await send('POST', '/')).status).toBe(200)
+    expect(await codes()).toEqual(['a of Ann', 'a of Bob'])
+  })
+
+  it('leaves serializers of other databases where these are', async () => {
+    const other = await createDatabase({ schema: 'create table shelves (id serial primary key, code text)' })
+    onTestFinished(() => other.drop())
+    class Shelf extends Model {
+      static override tableName = 'shelves'
+    }
+    Shelf.knex(other.knex)
+    await prepareModels([Shelf])
+    const { send } = await working(async (ctx) => {
+      const serializer = new (modelSerializer(Shelf, { fields: ['code'] }))({
+        inputData: { code: 'a' },
+        context: { ctx },
+      })
+      await serializer.isValid({ raiseException: true })
+      await serializer.save()
+      ctx.throw(409)
+    })
+    expect((await send('POST', '/')).status).toBe(409)
+    expect(await other.knex('shelves').pluck('code')).toEqual(['a'])
   })
 
   it('[A8] rolls back when the handler throws', async () => {
