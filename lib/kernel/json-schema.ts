@@ -11,6 +11,9 @@ export interface PropertySchema {
   readonly maxLength?: number
   readonly minimum?: number
   readonly maximum?: number
+  /** A boolean up to draft 4. */
+  readonly exclusiveMinimum?: number | boolean
+  readonly exclusiveMaximum?: number | boolean
   readonly items?: PropertySchema
   readonly anyOf?: readonly PropertySchema[]
   readonly oneOf?: readonly PropertySchema[]

@@ -64,9 +64,18 @@ function describeColumn(from: ColumnSources): Column {
     isEquated: stored?.isEquated ?? true,
     isDeterministic: stored?.isDeterministic ?? true,
     isCounted: stored?.isCounted ?? false,
-    checked: stored ? checkedIn(stored) : [],
+    checked: stored ? [...checkedIn(stored), ...openBounds(schema)] : [],
     schema,
   }
+}
+
+/** Bounds of a model's schema that are none of its values, as CHECKs have them. */
+function openBounds({ exclusiveMinimum, exclusiveMaximum }: PropertySchema): readonly Checked[] {
+  const boundOf = (value: number) => ({ value: String(value), exclusive: true })
+  return [
+    ...(typeof exclusiveMinimum === 'number' ? [{ least: boundOf(exclusiveMinimum) }] : []),
+    ...(typeof exclusiveMaximum === 'number' ? [{ greatest: boundOf(exclusiveMaximum) }] : []),
+  ]
 }
 
 /** What CHECKs ask of the column; where other texts are equal to the choices that one names, these are not all that there are. */
