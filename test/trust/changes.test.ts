@@ -166,7 +166,7 @@ describe('recorded changes are the committed ones', () => {
 
 // processes of a server are found where Linux has them
 describe.skipIf(process.platform !== 'linux')('a standby that takes the place of its primary', () => {
-  const decoder: Decoder = { plugin: 'test_decoding', binaries: undefined }
+  const decoder: Decoder = { plugin: 'test_decoding', binaries: undefined, settings: {} }
   let failover: Failover
   let primary: Server
   let standby: Server

@@ -1,4 +1,5 @@
 /** The rows that transactions have changed, as PostgreSQL's own log has them: what was committed, and nothing else. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -18,17 +19,23 @@ export interface Decoder {
   readonly plugin: 'wal2json' | 'test_decoding'
   /** Undefined for the PostgreSQL of the tests. */
   readonly binaries: string | undefined
+  /** What such a server is started with. */
+  readonly settings: Readonly<Record<string, string>>
 }
 
 const DEBIAN = '/usr/lib/postgresql'
+const TRUSTED = 'output_plugin_libraries'
 
 /** wal2json where Debian has it, else what comes with every PostgreSQL. */
 export function findDecoder(): Decoder {
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN) : []
   const version = versions.find((one) => existsSync(join(DEBIAN, one, 'lib/wal2json.so')))
-  return version === undefined
-    ? { plugin: 'test_decoding', binaries: undefined }
-    : { plugin: 'wal2json', binaries: join(DEBIAN, version) }
+  if (version === undefined) return { plugin: 'test_decoding', binaries: undefined, settings: {} }
+  const binaries = join(DEBIAN, version)
+  // from 15.20 on a server names the plugins that it trusts
+  const known = execFileSync(join(binaries, 'bin/postgres'), ['--describe-config'], { encoding: 'utf8' })
+  const settings = known.includes(TRUSTED) ? { [TRUSTED]: 'wal2json' } : {}
+  return { plugin: 'wal2json', binaries, settings }
 }
 
 /** Creates the slot, from which on the log is read. Tables have `replica identity full`. */

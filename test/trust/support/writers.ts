@@ -31,7 +31,7 @@ export async function startRecording(
 ): Promise<RecordingPostgres> {
   const given = process.env['POSTGRES_BINARIES']
   if (decoder.binaries !== undefined) process.env['POSTGRES_BINARIES'] = decoder.binaries
-  const started = startPostgres({ settings: { wal_level: 'logical' } })
+  const started = startPostgres({ settings: { wal_level: 'logical', ...decoder.settings } })
   const { connection, stop } = await started.finally(() => {
     if (given === undefined) delete process.env['POSTGRES_BINARIES']
     else process.env['POSTGRES_BINARIES'] = given
