@@ -48,16 +48,17 @@ export function meterRequest(ctx: Context, metering: Metering): void {
   const health = healthOf(engine)
   const done = () => {
     const hasBody = ctx.method !== 'HEAD' && !EMPTY.has(res.statusCode)
-    hand(engine, health, {
+    const dimensions = {
+      requests: 1,
+      response_bytes: hasBody ? bytesOf() : 0,
+      duration_ms: Math.round((performance.now() - start) * 1000) / 1000,
+    }
+    hand(engine, health, () => ({
       meter_name: meterName,
       account_id: accountOf(ctx) ?? 'anonymous',
-      dimensions: {
-        requests: 1,
-        response_bytes: hasBody ? bytesOf() : 0,
-        duration_ms: Math.round((performance.now() - start) * 1000) / 1000,
-      },
+      dimensions,
       timestamp,
-    })
+    }))
     health.open--
     if (health.open === 0) for (const resolve of health.idle.splice(0)) resolve()
   }
@@ -108,8 +109,8 @@ function countBytes(res: ServerResponse): () => number {
   return () => bytes
 }
 
-/** An engine that throws, rejects or hangs is reported once, until it works again. */
-function hand(engine: MeteringEngine, health: Health, event: UsageEvent): void {
+/** An engine that throws, rejects or hangs is reported once, until it works again; so is a user who has no account. */
+function hand(engine: MeteringEngine, health: Health, eventOf: () => UsageEvent): void {
   const fail = (reason: string) => {
     if (!health.failing) warn(`usage is not recorded: ${reason}`)
     health.failing = true
@@ -119,7 +120,7 @@ function hand(engine: MeteringEngine, health: Health, event: UsageEvent): void {
     return
   }
   try {
-    const result = engine.record(event)
+    const result = engine.record(eventOf())
     if (result === undefined) {
       health.failing = false
       return

@@ -76,7 +76,8 @@ interface Replica {
 export class ReplicaSet {
   readonly primary: Knex
   readonly #replicas: readonly Replica[]
-  readonly #options: Required<Pick<ReplicaSetOptions, 'wait' | 'retryAfter' | 'maxAge'>> & ReplicaSetOptions
+  readonly #options: Required<Omit<ReplicaSetOptions, 'primary' | 'replicas' | 'readFrom'>>
+  readonly #readFrom: ReplicaSetOptions['readFrom']
   #next = 0
 
   /** @throws {ConfigurationError} an option is wrong, or there is no secret to sign with */
@@ -94,7 +95,10 @@ export class ReplicaSet {
     for (const knex of replicas) adopt(knex)
     this.primary = primary
     this.#replicas = replicas.map((knex) => ({ knex, downUntil: 0, known: undefined }))
-    this.#options = { wait: 200, retryAfter: 5_000, maxAge: 600, ...options }
+    this.#readFrom = options.readFrom
+    const { wait = 200, retryAfter = 5_000, maxAge = 600 } = options
+    const { cookie = 'consistency_token', header = 'Consistency-Token' } = options
+    this.#options = { wait, retryAfter, maxAge, cookie, header }
   }
 
   /** How many replicas there are. */
@@ -127,7 +131,7 @@ export class ReplicaSet {
 
   /** Lets the client remember how far its write has come. Called after the commit, before the answer is sent. */
   async wrote(ctx: Context): Promise<void> {
-    const { cookie = 'consistency_token', header = 'Consistency-Token', maxAge } = this.#options
+    const { cookie, header, maxAge } = this.#options
     mayFailUnsent(ctx)
     const token = writeToken(await this.#written())
     // by the action itself, which still may be at it
@@ -153,7 +157,7 @@ export class ReplicaSet {
   }
 
   async #choose(ctx: Context, failed: ReadonlySet<Knex>): Promise<Knex> {
-    const chosen = failed.size === 0 ? await this.#options.readFrom?.(ctx) : undefined
+    const chosen = failed.size === 0 ? await this.#readFrom?.(ctx) : undefined
     if (chosen) return chosen
     // an agent has no way to bring what its write has told
     const written = this.#tokenOf(ctx) ?? (isAskedInProcess(ctx) ? 'primary' : undefined)
@@ -171,7 +175,7 @@ export class ReplicaSet {
   }
 
   #tokenOf(ctx: Context): Written | undefined {
-    const { cookie = 'consistency_token', header = 'Consistency-Token' } = this.#options
+    const { cookie, header } = this.#options
     const token = (header === null ? '' : ctx.get(header)) || (cookie === null ? '' : ctx.cookies.get(cookie, UNSIGNED))
     return token ? readToken(token) : undefined
   }

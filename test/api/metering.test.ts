@@ -285,6 +285,21 @@ describe('what is counted', () => {
     }
   })
 
+  it('is nothing of a user who is told from no other one, and a warning says so', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const { engine, client } = await counting((ctx) => {
+      ctx.state['user'] = { id: ctx.path === '/known' ? 1 : 2 ** 64 }
+      ctx.body = 'x'
+    })
+    expect((await client.get('/')).status).toBe(200)
+    await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce())
+    expect(warn.mock.calls[0]?.[0]).toMatch(
+      /^usage is not recorded: ConfigurationError: ctx.state.user: its id is 1844/,
+    )
+    await client.get('/known')
+    await vi.waitFor(() => expect(engine.events).toHaveLength(1))
+  })
+
   it('[G12] an engine that hangs holds a bounded number of events', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const record = vi.fn<MeteringEngine['record']>(() => new Promise(() => {}))

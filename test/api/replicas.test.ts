@@ -178,8 +178,14 @@ describe('[I30] who has written', () => {
     for (const { headers } of [failed, wrong]) expect(headers).not.toHaveProperty('consistency-token')
   })
 
-  it('reads from a replica that has it, and from the primary where none has', async () => {
-    const server = await serveItems()
+  it.each([
+    ['options that are left out', {}],
+    [
+      'options of an environment that has none',
+      { wait: undefined, retryAfter: undefined, maxAge: undefined } as object,
+    ],
+  ])('reads from a replica that has it, and from the primary where none has, with %s', async (_, options) => {
+    const server = await serveItems(options)
     const made = await post(server, 'a')
     const own = { 'Consistency-Token': tokenOf(made) }
     await caughtUp()
