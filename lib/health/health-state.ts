@@ -35,7 +35,7 @@ export class HealthState {
   /** What the options stand for. @throws {ConfigurationError} one is wrong */
   static of(options: HealthOptions): { readonly live: string; readonly ready: string; readonly state: HealthState } {
     checkKinds('health()', options, {
-      kinds: { api: 'any', databases: 'list', timeout: 'size', live: 'path', ready: 'path' },
+      kinds: { api: 'any', databases: 'list', timeout: 'milliseconds', live: 'path', ready: 'path' },
     })
     const { api = [], databases = [], timeout = 800, live = '/livez', ready = '/readyz' } = options
     const apis = [api].flat() as readonly ProbedAPI[]

@@ -12,22 +12,29 @@ interface Test {
 
 const isText = (value: unknown) => typeof value === 'string'
 const isNumber = (value: unknown) => typeof value === 'number' && !Number.isNaN(value)
+const isWholeFrom = (least: number) => (value: unknown) => Number.isSafeInteger(value) && (value as number) >= least
 const isName = (value: unknown) => typeof value === 'string' && value !== ''
 const isMediaType = (value: unknown) => typeof value === 'string' && /^[^\s;,/A-Z]+\/[^\s;,/A-Z]+$/.test(value)
 const isFunction = (value: unknown) => typeof value === 'function' && !isGenerator(value)
 const isListOf = (is: (item: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(is)
 
+/** Milliseconds that timers can wait: with more they fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1
+const MOST_SECONDS = 1_000_000
+
 const TESTS = {
   /** Checked elsewhere. */
   any: { is: () => true, wanted: 'a value' },
   boolean: { is: (value) => typeof value === 'boolean', wanted: 'true or false' },
-  count: {
-    is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-    wanted: 'a whole number of at least 0',
+  count: { is: isWholeFrom(0), wanted: 'a whole number of at least 0' },
+  size: { is: isWholeFrom(1), wanted: 'a whole number of at least 1' },
+  seconds: {
+    is: (value) => isNumber(value) && (value as number) > 0 && (value as number) <= MOST_SECONDS,
+    wanted: `a number of seconds above 0, at most ${MOST_SECONDS}`,
   },
-  size: {
-    is: (value) => Number.isSafeInteger(value) && (value as number) >= 1,
-    wanted: 'a whole number of at least 1',
+  milliseconds: {
+    is: (value) => isWholeFrom(1)(value) && (value as number) <= LONGEST_TIMER,
+    wanted: `a whole number of milliseconds from 1 to ${LONGEST_TIMER}`,
   },
   number: { is: isNumber, wanted: 'a number' },
   'number or text': { is: (value) => isNumber(value) || isText(value), wanted: 'a number, or its digits as a text' },

@@ -1,10 +1,19 @@
 /** Texts of others in messages: JSON-encoded, on one line, and short (promise I17). */
 import { isError } from './realms.js'
 
-/** The value as JSON text of at most 64 characters, quotes included. */
+/** The value as JSON text of at most 64 characters, quotes included; as JavaScript writes it where JSON has no text for it. */
 export function quote(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(cut(value, 62))
-  return cut(JSON.stringify(value) ?? String(value), 64)
+  return cut((typeof value === 'number' ? undefined : jsonOf(value)) ?? String(value), 64)
+}
+
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // a circle, or a bigint
+    return undefined
+  }
 }
 
 function cut(text: string, length: number): string {

@@ -28,9 +28,9 @@ const KINDS = {
   knex: 'any',
   table: 'name',
   batchSize: 'size',
-  interval: 'size',
+  interval: 'milliseconds',
   maxQueue: 'size',
-  closeTimeout: 'size',
+  closeTimeout: 'milliseconds',
 } as const satisfies Record<keyof PostgresMeteringEngineOptions, Kind>
 
 /** Events that are written together. The number makes a batch that is sent twice count once. */

@@ -891,7 +891,9 @@ describe('a stream', () => {
   it.each([
     [{ changeStream: { seconds: 'x' } }, 'static changeStream: seconds'],
     [{ changeStream: { second: 5 } }, 'static changeStream'],
-    [{ changeStream: { seconds: 0 } }, 'static changeStream: seconds is not above 0'],
+    [{ changeStream: { seconds: 0 } }, 'static changeStream: seconds is 0; give a number of seconds above 0'],
+    // a timer of so long fires at once
+    [{ changeStream: { seconds: Number.POSITIVE_INFINITY } }, 'static changeStream: seconds is Infinity'],
     [{ changes: false }, 'ChangeStreamMixin() tells of recorded changes; add ChangesMixin'],
   ])('is refused by prepare() with %o', async (statics, message) => {
     class Wrong extends BookViewSet {}

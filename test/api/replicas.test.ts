@@ -178,12 +178,9 @@ describe('[I30] who has written', () => {
     for (const { headers } of [failed, wrong]) expect(headers).not.toHaveProperty('consistency-token')
   })
 
-  it.each([
+  it.each<[string, object]>([
     ['options that are left out', {}],
-    [
-      'options of an environment that has none',
-      { wait: undefined, retryAfter: undefined, maxAge: undefined } as object,
-    ],
+    ['options of an environment that has none', { wait: undefined, retryAfter: undefined, maxAge: undefined }],
   ])('reads from a replica that has it, and from the primary where none has, with %s', async (_, options) => {
     const server = await serveItems(options)
     const made = await post(server, 'a')

@@ -468,8 +468,10 @@ describe('the mixin', () => {
         'NoRenderer: none of its streamFormats (csv) is written by its rendererClasses; add CSVRenderer or NDJSONRenderer',
       ),
     )
-    expect(register(NoRows)).toThrow('NoRows: streamRows must be a whole number of at least 1')
-    expect(register(NoTime)).toThrow('NoTime: maxStreamSeconds must be a number of seconds')
+    expect(register(NoRows)).toThrow('NoRows: static streamRows is 0; give a whole number of at least 1')
+    expect(register(NoTime)).toThrow(
+      'NoTime: static maxStreamSeconds is NaN; give a number of seconds above 0, at most 1000000',
+    )
   })
 
   it('calls the list of the class it is mixed into for other formats, or makes one', async () => {

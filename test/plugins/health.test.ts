@@ -143,7 +143,9 @@ describe('health()', () => {
     ['no router', { api: {} }, 'health(): api is no APIRouter; give health({ api }) the router that is mounted'],
     ['no knex', { databases: [{}] }, 'health(): databases holds something that is no knex instance'],
     ['a path without slash', { ready: 'readyz' }, 'health(): ready is "readyz"; give a path that begins with a slash'],
-    ['no time', { timeout: 0 }, 'health(): timeout is 0; give a whole number of at least 1'],
+    ['no time', { timeout: 0 }, 'health(): timeout is 0; give a whole number of milliseconds from 1 to 2147483647'],
+    ['more than timers wait', { timeout: 2 ** 31 }, 'health(): timeout is 2147483648; give'],
+    ['a bigint', { timeout: 800n }, 'health(): timeout is 800; give'],
     [
       'an option that there is not',
       { path: '/x' },

@@ -14,21 +14,12 @@ export interface StreamingView {
 /** Checks a view with the mixin before any request; any other passes. @throws {ConfigurationError} */
 export function checkStreams(view: object, renderers: readonly BaseRenderer[]): void {
   if (!('streamFormats' in view)) return
-  const { name, streamFormats, maxStreamsPerUser, streamRows, maxStreamIdleSeconds, maxStreamSeconds } =
-    view as StreamingView & { name: string }
+  const { name, streamFormats } = view as StreamingView & { name: string }
   const usable = renderers.filter(canStream).map(({ format }) => format)
   if (!streamFormats.some((format) => usable.includes(format))) {
     throw new ConfigurationError(
       `${name}: none of its streamFormats (${streamFormats.join(', ')}) is written by its rendererClasses; add CSVRenderer or NDJSONRenderer`,
     )
-  }
-  for (const [option, value] of Object.entries({ maxStreamsPerUser, streamRows })) {
-    if (Number.isSafeInteger(value) && value >= 1) continue
-    throw new ConfigurationError(`${name}: ${option} must be a whole number of at least 1`)
-  }
-  for (const [option, value] of Object.entries({ maxStreamIdleSeconds, maxStreamSeconds })) {
-    if (value > 0 && value <= LONGEST_SECONDS) continue
-    throw new ConfigurationError(`${name}: ${option} must be a number of seconds from above 0 to ${LONGEST_SECONDS}`)
   }
 }
 
@@ -39,6 +30,3 @@ export function checkStreamPool(view: object, size: number | undefined): void {
     `${(view as { name?: string }).name}: StreamMixin: a pool of one connection has none to keep for a stream; set pool.max of knex to 2 or more`,
   )
 }
-
-/** What timers can wait for. */
-const LONGEST_SECONDS = 1_000_000

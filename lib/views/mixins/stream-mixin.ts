@@ -28,10 +28,10 @@ import type { ViewConstructor } from './mixin.js'
 
 const KINDS = {
   streamFormats: 'names',
-  maxStreamsPerUser: 'any',
-  streamRows: 'any',
-  maxStreamIdleSeconds: 'any',
-  maxStreamSeconds: 'any',
+  maxStreamsPerUser: 'size',
+  streamRows: 'size',
+  maxStreamIdleSeconds: 'seconds',
+  maxStreamSeconds: 'seconds',
 } as const
 exclusiveTo('StreamMixin', 'view', KINDS)
 

@@ -87,12 +87,18 @@ describe('PostgresMeteringEngine', () => {
     return new PostgresMeteringEngine({ knex: database.knex, interval: LATER, ...options })
   }
 
-  it('refuses numbers that are none', () => {
-    for (const option of ['batchSize', 'interval', 'maxQueue', 'closeTimeout']) {
-      expect(() => create({ [option]: 0 })).toThrow(
-        `PostgresMeteringEngine: ${option} is 0; give a whole number of at least 1`,
-      )
+  it('refuses numbers that are none, and more time than timers wait', () => {
+    for (const [options, numbers] of [
+      [['batchSize', 'maxQueue'], 'of at least 1'],
+      [['interval', 'closeTimeout'], 'of milliseconds from 1 to 2147483647'],
+    ] as const) {
+      for (const option of options) {
+        expect(() => create({ [option]: 0 })).toThrow(
+          `PostgresMeteringEngine: ${option} is 0; give a whole number ${numbers}`,
+        )
+      }
     }
+    expect(() => create({ interval: 2 ** 31 })).toThrow('PostgresMeteringEngine: interval is 2147483648; give')
   })
 
   it('creates its table once, in a schema too', async () => {
