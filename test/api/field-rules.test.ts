@@ -283,6 +283,12 @@ class SlugViewSet extends StaffViewSet {
   static override model = Employee
   static override serializerClass = SlugSerializer
 }
+/** Rules keep nothing of its serializer from anybody: only of what it expands. */
+class NameViewSet extends StaffViewSet {
+  static override model = Employee
+  static override serializerClass = serializerOf(Employee, ['id', 'name'])
+  static override expandable = { deputy: serializerOf(Employee, ['id']) }
+}
 
 let database: TestDatabase
 let client: Client
@@ -306,6 +312,7 @@ beforeAll(async () => {
   api.register('led', LedViewSet, 'led')
   api.register('computed', ComputedViewSet, 'computed')
   api.register('slugs', SlugViewSet, 'slugs')
+  api.register('names', NameViewSet, 'names')
   await api.prepare()
   client = await serving(api.routes())
 })
@@ -366,6 +373,12 @@ describe('a field that may not be read', () => {
     expect(await get('/cards/1', 'hr')).toMatchObject({ department: { budget: 900 } })
   })
 
+  it('is expanded for who may read it, whoever has asked before', async () => {
+    await database.knex.raw('update employees set deputy_id = 2 where id = 1')
+    expect(await get('/names/1?expand=deputy', 'ada')).toEqual({ id: 1, name: 'Ada' })
+    expect(await get('/names/1?expand=deputy', 'hr')).toEqual({ id: 1, name: 'Ada', deputy: { id: 2 } })
+    expect(await get('/names/1?expand=deputy', 'ada')).toEqual({ id: 1, name: 'Ada' })
+  })
   it('is left out where a field computes it, leads to it, or code shows it', async () => {
     expect(await get('/computed/1')).toEqual({ id: 1, department: 'Sales' })
     expect(await get('/computed/1', 'hr')).toEqual({

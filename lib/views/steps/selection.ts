@@ -9,12 +9,11 @@ import { isRelatedCount } from '../../serializers/count-field.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
-import type { ActionPlan } from '../action-plan.js'
 import { actionNamed } from '../actions.js'
 import { type GenericView, serializerClassOf } from '../generic-view.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import { requireUser } from '../request/require-user.js'
-import { resourceOf } from '../resource.js'
+import { type Resource, resourceOf } from '../resource.js'
 
 const FIELDS = 'fields'
 /** Asks for all that may be expanded. */
@@ -46,19 +45,18 @@ function selects({ plan: { action, resource } }: GenericView): boolean {
 const MOST_SELECTIONS = 32
 /** The characters of a text that is kept: a body may bring one of a megabyte. */
 const LONGEST_SELECTION = 500
-const selectionsOf = oncePer((_plan: ActionPlan) =>
+/** By the view class as a caller may ask it: the serializer is the same where rules hide only what it can be expanded with. */
+const selectionsOf = oncePer((_asked: Resource) =>
   oncePer((_serializer: SerializerClass) => new RecentMap<Selection | null>(MOST_SELECTIONS)),
 )
 
 function readSelection(view: GenericView, query: QueryParameters): Selection | undefined {
-  const { plan } = view
-  const { viewClass } = plan
-  const asked = [FIELDS, viewClass.expandParam].map((parameter) => lastValueOf(query, parameter) ?? '')
-  const known = selectionsOf(plan)(ownClass(view))
-  const key = JSON.stringify(asked)
+  const texts = [FIELDS, view.plan.viewClass.expandParam].map((parameter) => lastValueOf(query, parameter) ?? '')
+  const known = selectionsOf(view.asked)(ownClass(view))
+  const key = JSON.stringify(texts)
   let selection = known.get(key)
   if (selection === undefined) {
-    selection = selectionFor(view, asked) ?? null
+    selection = selectionFor(view, texts) ?? null
     if (key.length <= LONGEST_SELECTION) known.set(key, selection)
   }
   return selection ?? undefined
