@@ -4,7 +4,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { pascalCase, singularize } from '../kernel/naming.js'
 import { checkKinds } from '../kernel/option-kinds.js'
-import { isModelClass, type ModelClass, modelName, primaryKeyOf } from './objection.js'
+import { isModelClass, type ModelClass, modelName } from './objection.js'
 
 /** A model class that relations lead to; a function, so that two tables can lead to each other. */
 type RelatedTable = () => { readonly tableName: string }
@@ -205,6 +205,17 @@ function throughOf(
   }
 }
 
+/**
+ * The column of a model's primary key, with its table.
+ * @throws {ConfigurationError} the key has several columns
+ */
 function keyOf(model: ModelClass): string {
-  return `${model.tableName}.${primaryKeyOf(model)[0] as string}`
+  const columns = [model.idColumn as string | readonly string[]].flat()
+  if (columns.length > 1) {
+    throw new ConfigurationError(
+      `${modelName(model)} has a key of several columns (${columns.join(', ')}), and relations of table() join by one: ` +
+        "use `relations: 'foreign keys'`, or a base class with relationMappings",
+    )
+  }
+  return `${model.tableName}.${columns[0]}`
 }

@@ -124,6 +124,28 @@ it('extends a class of the application', () => {
   expect(new Book()).toMatchObject({ shout: 'hey' })
 })
 
+it('joins by the column of a key that its base writes otherwise', async () => {
+  class Camel extends Model {
+    static override columnNameMappers = snakeCaseMappers()
+  }
+  const Shelf: TableModel<{ shelfNo: number }> = table('shelves', {
+    base: Camel,
+    idColumn: 'shelf_no',
+    relations: { boxes: { hasMany: () => Box, key: 'shelf_no' } },
+  })
+  const Box: TableModel = table('boxes', {
+    base: Camel,
+    relations: { shelf: { belongsTo: () => Shelf, key: 'shelf_no' } },
+  })
+  await database.knex.raw(`
+    create table shelves (shelf_no int primary key);
+    create table boxes (id int primary key, shelf_no int references shelves);
+    insert into shelves values (7); insert into boxes values (1, 7)`)
+  expect(await Shelf.query().withGraphFetched('boxes.shelf')).toMatchObject([
+    { shelfNo: 7, boxes: [{ id: 1, shelf: { shelfNo: 7 } }] },
+  ])
+})
+
 it.each<[string, () => unknown, string]>([
   ['no name', () => table(''), "table(): the first argument is a table's name"],
   ['a misspelt option', () => table('books', { idColum: 'x' } as never), 'idColumn'],
@@ -147,6 +169,14 @@ it.each<[string, () => unknown, string]>([
     'a relation to a value',
     () => table('books', { relations: { a: { belongsTo: tags, key: 'x' } as never } }).getRelations(),
     'no Objection model class',
+  ],
+  [
+    'a relation by one column to a key of two',
+    () =>
+      table('books', {
+        relations: { tags: { belongsTo: () => table('book_tags', { idColumn: ['book_code', 'tag_id'] }), key: 'x' } },
+      }).getRelations(),
+    'BookTag has a key of several columns (book_code, tag_id)',
   ],
 ])('%s is a mistake that is told', (_mistake, make, message) => {
   expect(make).toThrow(ConfigurationError)
