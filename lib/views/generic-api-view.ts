@@ -36,7 +36,7 @@ import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import { GenericStatics } from './generic-statics.js'
 import { contextOf, type GenericView, serializerClassOf } from './generic-view.js'
-import { declaredInput, inputClassOf } from './input-class.js'
+import { declaredInput, inputClassOf, knownInputClass } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { requestRows, ruledRows } from './request/request-rows.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
@@ -296,9 +296,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
 
   /** @internal The action's own serializer, or the view's. */
   override describeInput(): SerializerPlan | undefined {
-    const { resource, viewClass } = this
-    const hasSerializer = viewClass.serializerClass !== null || resource.overrides.has('getSerializerClass')
-    return super.describeInput() ?? (hasSerializer ? serializerPlan(this.seenClass(inputClassOf(this))) : undefined)
+    const taking = knownInputClass(this)
+    return super.describeInput() ?? (taking && serializerPlan(this.seenClass(taking)))
   }
 
   /** A serializer that knows this request. */

@@ -9,6 +9,12 @@ export function inputClassOf(view: GenericView): SerializerClass {
   return inputSerializer ?? viewClass.inputSerializerClass ?? serializerClassOf(view)
 }
 
+/** The serializer class of a request's body; undefined for a view without any, which can only delete. */
+export function knownInputClass(view: GenericView): SerializerClass | undefined {
+  const { resource, viewClass } = view.plan
+  return viewClass.serializerClass || resource.overrides.has('getSerializerClass') ? inputClassOf(view) : undefined
+}
+
 /** The same, as far as the class says. */
 export function declaredInput({
   inputSerializerClass,

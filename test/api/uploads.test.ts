@@ -391,6 +391,13 @@ describe('[F8] a stored file', () => {
     await vi.waitFor(() => expect(kept()).toEqual([]))
   })
 
+  it('is removed with its object where the request tells the serializer', async () => {
+    await send('POST', '/chosen', { name: 'title', content: 'x' }, png())
+    expect(kept()).toHaveLength(1)
+    expect((await client.send('DELETE', '/chosen/1')).status).toBe(204)
+    await vi.waitFor(() => expect(kept()).toEqual([]))
+  })
+
   it('stays for ever where the field says so', async () => {
     await send('POST', '/kept', title, png())
     await send('PATCH', '/kept/1', png())

@@ -14,7 +14,7 @@ import { whereRows } from '../../queryset/where-keys.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
-import { declaredInput, inputClassOf } from '../input-class.js'
+import { inputClassOf, knownInputClass } from '../input-class.js'
 import { deleteAsRead, markAllDeleted, markDeleted, markOf } from './delete-softly.js'
 import { refuseKept } from './hold-objects.js'
 import { lookupBy } from './read-object.js'
@@ -33,7 +33,7 @@ export async function deleteObject(view: GenericView, object: Model): Promise<un
   const deleted: unknown = await deleteOrMark(view, object, knex)
   if (typeof deleted === 'number' && deleted > 1) throw severalRows(view.plan.resource.model.model)
   if (deleted === 0) await refuseKept(view, object, 'delete')
-  const taking = declaredInput(view.viewClass)
+  const taking = knownInputClass(view)
   if (taking) dropUploads(serializerPlan(taking), [object], knex)
   return deleted
 }
