@@ -1,9 +1,8 @@
 /** The only place that writes an error to the client: the JSON envelope and what a 401 asks for (wire format, section 6). */
 
 import { STATUS_CODES } from 'node:http'
-import { format } from 'node:util'
 import { ApiError, boundedErrors, ClientGone, NotFound, ServiceUnavailable } from '../kernel/errors.js'
-import { escapeControls } from '../kernel/quote.js'
+import { escapeControls, quote } from '../kernel/quote.js'
 import { isError } from '../kernel/realms.js'
 import { setting } from '../kernel/settings.js'
 import { warnOnce } from '../kernel/warn-once.js'
@@ -104,7 +103,7 @@ function isAbandoned(ctx: Context, error: unknown): boolean {
 }
 
 function write(ctx: Context, answer: Answer, challenge: string | undefined): void {
-  const { status, errors, headers, members } = answer
+  const { status, errors, headers } = answer
   for (const name of ENTITY_HEADERS) ctx.remove(name)
   ctx.status = status
   for (const [name, value] of Object.entries(headers))
@@ -121,11 +120,26 @@ function write(ctx: Context, answer: Answer, challenge: string | undefined): voi
   const options = { withCodes: isProblem, report: (error: unknown) => reportError(ctx, error) }
   const shown = errors && shownErrors(ctx, boundedErrors(errors), options)
   const { detail, code } = shownDetail(ctx, answer, options)
+  const members = answer.members && writtenMembers(answer.members, options.report)
   const body = isProblem
     ? problemOf(ctx, { status, detail, code, shown, members })
     : shapedError(ctx, { detail, status, code, ...shown, ...members }, options.report)
   ctx.body = JSON.stringify(body)
   ctx.respond = true
+}
+
+/** The members where JSON can write them; undefined, with a report, for a bigint or a circle in them. */
+function writtenMembers(
+  members: Readonly<Record<string, unknown>>,
+  report: (error: unknown) => void,
+): Readonly<Record<string, unknown>> | undefined {
+  try {
+    JSON.stringify(members)
+    return members
+  } catch (error) {
+    report(error)
+    return undefined
+  }
 }
 
 /** A header that an error brings. What Node does not take would throw, and leave the client without this answer. */
@@ -178,7 +192,7 @@ function warnOfGap(ctx: Context, cause: Error): void {
 export function reportError(ctx: Context, error: unknown): void {
   // Without a listener, which Koa adds when it serves, the event itself would throw.
   if (ctx.app.listenerCount('error') === 0) return
-  ctx.app.emit('error', isError(error) ? error : new Error(escapeControls(format('non-error thrown: %j', error))), ctx)
+  ctx.app.emit('error', isError(error) ? error : new Error(`non-error thrown: ${escapeControls(quote(error))}`), ctx)
 }
 
 /** Remembers the schemes that a step tries (RFC 9110 section 11.6.1), so that whoever answers 401 later, on whatever route, names their challenges. */

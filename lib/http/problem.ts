@@ -92,8 +92,10 @@ function messagesOf(ctx: Context, { errors, codes = {} }: ShownErrors): ProblemM
   return found
 }
 
-/** A JSON pointer as the fragment of a URI (RFC 6901 section 6): `#/author/name`. */
+/** A JSON pointer as the fragment of a URI (RFC 6901 section 6): `#/author/name`. A URI has no half of a surrogate pair. */
 export function pointerTo(path: readonly string[]): string {
-  const steps = path.map((step) => `/${encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))}`)
+  const steps = path.map((step) => {
+    return `/${encodeURIComponent(step.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1'))}`
+  })
   return `#${steps.join('')}`
 }

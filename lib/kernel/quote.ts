@@ -1,7 +1,8 @@
 /** Texts of others in messages: JSON-encoded, on one line, and short (promise I17). */
+import { inspect } from 'node:util'
 import { isError } from './realms.js'
 
-/** The value as JSON text of at most 64 characters, quotes included; as JavaScript writes it where JSON has no text for it. */
+/** The value as JSON text of at most 64 characters, quotes included; as Node writes it where JSON has no text for it. */
 export function quote(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(cut(value, 62))
   return cut((typeof value === 'number' ? undefined : jsonOf(value)) ?? String(value), 64)
@@ -12,7 +13,7 @@ function jsonOf(value: unknown): string | undefined {
     return JSON.stringify(value)
   } catch {
     // a circle, or a bigint
-    return undefined
+    return typeof value === 'object' ? inspect(value, { breakLength: Number.POSITIVE_INFINITY }) : undefined
   }
 }
 

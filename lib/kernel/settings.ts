@@ -6,6 +6,7 @@ import { FORM_SHAPES, type FormShape } from './error-shapes.js'
 import { ConfigurationError, type ErrorMessages } from './errors.js'
 import { type Messages, readMessages } from './message-settings.js'
 import { didYouMean } from './near-miss.js'
+import { quote } from './quote.js'
 
 /** What `configure()` takes. Each secret has at least 16 characters and is taken as it is, not trimmed. */
 export interface Settings {
@@ -315,14 +316,14 @@ function textReader(form: RegExp, wanted: string): (value: unknown, where: strin
   return (value, where) => {
     if (value === undefined || value === '') return undefined
     if (typeof value === 'string' && form.test(value)) return value
-    throw new ConfigurationError(`${where} is ${show(value)}: give ${wanted}`)
+    throw new ConfigurationError(`${where} is ${quote(value)}: give ${wanted}`)
   }
 }
 
 function readFlag(value: unknown, where: string): boolean | undefined {
   if (value === undefined || value === '' || typeof value === 'boolean') return value === '' ? undefined : value
   const found = typeof value === 'string' ? BOOLEANS.get(value.toLowerCase()) : undefined
-  if (found === undefined) throw new ConfigurationError(`${where} is ${show(value)}: give true or false`)
+  if (found === undefined) throw new ConfigurationError(`${where} is ${quote(value)}: give true or false`)
   return found
 }
 
@@ -331,14 +332,14 @@ export function readMismatchAction(value: unknown, where: string): MismatchActio
   if (value === undefined || value === '') return undefined
   const found = MISMATCH_ACTIONS.find((action) => action === value)
   if (found) return found
-  throw new ConfigurationError(`${where} is ${show(value)}: give ${MISMATCH_ACTIONS.join(', ')}`)
+  throw new ConfigurationError(`${where} is ${quote(value)}: give ${MISMATCH_ACTIONS.join(', ')}`)
 }
 
 function readCount(value: unknown, where: string): number | undefined {
   if (value === undefined || value === '') return undefined
   const found = typeof value === 'string' && /^[0-9]{1,15}$/.test(value) ? Number(value) : value
   if (typeof found === 'number' && Number.isSafeInteger(found) && found >= 1) return found
-  throw new ConfigurationError(`${where} is ${show(value)}: give a whole number of at least 1`)
+  throw new ConfigurationError(`${where} is ${quote(value)}: give a whole number of at least 1`)
 }
 
 function readTypes(value: unknown, where: string): Readonly<Record<number, string>> | undefined {
@@ -348,7 +349,7 @@ function readTypes(value: unknown, where: string): Readonly<Record<number, strin
     /^[45][0-9]{2}$/.test(String(status)) && typeof type === 'string' && /^[!-~]+$/.test(type)
   if (!Array.isArray(value) && entries.every(isType)) return value as Readonly<Record<number, string>>
   throw new ConfigurationError(
-    `${where} is ${show(value)}: give URLs by status, such as { 409: 'https://example.com/conflict' }`,
+    `${where} is ${quote(value)}: give URLs by status, such as { 409: 'https://example.com/conflict' }`,
   )
 }
 
@@ -361,9 +362,4 @@ function readErrorShape(value: unknown, where: string): ErrorShape | undefined {
   throw new ConfigurationError(
     `${where}: give { body: (error) => ({ … }), schema: { … } }, or one of ${Object.keys(FORM_SHAPES).join(', ')}`,
   )
-}
-
-/** A wrong value for a message: as JSON, so that it is one line, and not at length. */
-function show(value: unknown): string {
-  return (JSON.stringify(value) ?? String(value)).slice(0, 64)
 }

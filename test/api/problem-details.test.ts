@@ -1,5 +1,6 @@
 /** Errors as `application/problem+json` (RFC 9457). */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import {
   ApiError,
   action,
@@ -47,6 +48,9 @@ class Books extends BulkModelViewSet<Book> {
   async odd() {
     throw new ValidationError({ 'a/b~c d': ['No.'], non_field_errors: ['Nor.'] }, { code: 'odd' })
   }
+
+  @action({ methods: ['POST'], detail: false, inputSerializer: z.object({ counts: z.record(z.string(), z.int()) }) })
+  async count() {}
 
   @action({ methods: ['POST'], detail: false })
   async crowded() {
@@ -115,6 +119,12 @@ describe('a problem', () => {
       { pointer: '#/a~1b~0c%20d', code: 'odd', detail: 'No.' },
       { pointer: '#', code: 'odd', detail: 'Nor.' },
     ])
+  })
+
+  it('points to names that no URI can hold', async () => {
+    const { send } = await served()
+    const { status, json } = await send('POST', '/books/count', { body: { counts: { '\ud800': 'x' } } })
+    expect([status, json.errors]).toMatchObject([400, [{ pointer: '#/counts/%EF%BF%BD', code: 'invalid' }]])
   })
 
   it('names parameters of the query', async () => {

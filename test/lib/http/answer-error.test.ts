@@ -201,6 +201,16 @@ describe('the error event', () => {
     const { send } = await throwing({ why: 'no error' })
     await send({})
     expect(reported).toEqual([new Error('non-error thrown: {"why":"no error"}')])
+    await server?.close()
+    const big = await throwing({ id: 7n })
+    expect((await big.send({})).text).toBe(internal)
+    expect(reported).toEqual([new Error('non-error thrown: { id: 7n }')])
+  })
+
+  it('says which members of an error JSON cannot write; its client gets the rest', async () => {
+    const { send } = await throwing(new Conflict('In use', { members: { by: 7n } }))
+    expect((await send({})).text).toBe('{"detail":"In use","status":409}')
+    expect(reported).toMatchObject([{ message: 'Do not know how to serialize a BigInt' }])
   })
 
   it('[I14] is not emitted without a listener, which would throw', () => {

@@ -132,7 +132,9 @@ describe('the settings of versions and assets', () => {
     }
     vi.stubEnv(variable, undefined)
     expect(setting(name)).toBeUndefined()
-    for (const value of [7, {}, []]) expect(() => configure({ [name]: value })).toThrow(ConfigurationError)
+    const circle: { of?: unknown } = {}
+    circle.of = circle
+    for (const value of [7, 7n, {}, circle, []]) expect(() => configure({ [name]: value })).toThrow(ConfigurationError)
   })
 
   it('an empty variable counts as not set, but for secrets', () => {
