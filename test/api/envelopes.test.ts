@@ -106,6 +106,20 @@ describe('an envelope', () => {
     expect((await get('/data/1?fields=name')).json).toEqual({ data: { name: 'One' } })
   })
 
+  it('leaves out what a paginator has no value for', async () => {
+    class Sparse extends PageNumberPagination {
+      override async paginate(...[source, request]: Parameters<PageNumberPagination['paginate']>) {
+        return { ...(await super.paginate(source, request)), more: undefined }
+      }
+    }
+    class Beside extends DataViewSet {
+      static override envelope = { list: 'data' }
+      static override paginationClass = new Sparse({ pageSize: 2 })
+    }
+    const { get } = await serveViews({ beside: Beside })
+    expect((await get('/beside')).json).toMatchObject({ count: 3, next: '/beside?page=2', previous: null })
+  })
+
   it('is asked of bodies, whose errors keep their shape, with pointers into the whole body', async () => {
     const { send, port } = await serveViews({ data: DataViewSet })
     const missing = await send('POST', '/data', { name: 'New' })

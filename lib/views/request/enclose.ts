@@ -40,10 +40,13 @@ function encloseList({ list, meta }: EnvelopeNames, data: unknown): unknown {
   return around(list, results, meta === undefined ? rest : { [meta]: rest })
 }
 
-/** What is written already stays so. */
+/** What is written already stays so. Members that JSON has no form for are left out, as `JSON.stringify` does. */
 function around(name: string, data: unknown, beside: Readonly<Record<string, unknown>> = {}): unknown {
   if (!(data instanceof JsonText)) return { [name]: data, ...beside }
-  const members = Object.entries(beside).map(([key, value]) => `,${JSON.stringify(key)}:${writeJson(value)}`)
+  const members = Object.entries(beside).flatMap(([key, value]) => {
+    const json = writeJson(value)
+    return json === undefined ? [] : `,${JSON.stringify(key)}:${json}`
+  })
   return new JsonText(`{${JSON.stringify(name)}:`, ...data.pieces, ...members, '}')
 }
 
