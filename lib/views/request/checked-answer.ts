@@ -3,7 +3,6 @@ import type { Context } from '../../http/context.js'
 import { oneLine } from '../../kernel/quote.js'
 import { askSchema, type SchemaIssue, type StandardSchema } from '../../kernel/standard-schema.js'
 import { isTurnOver, nextTurn } from '../../kernel/turns.js'
-import { JsonText } from '../../renderers/json-renderers.js'
 import type { AnswerSchema } from '../action-options.js'
 import type { View } from '../view.js'
 
@@ -18,11 +17,10 @@ const MOST_PLACES = 5
 export async function checkedAnswer(view: View, answer: AnswerSchema, data: unknown): Promise<unknown> {
   if (!isOfSchema(view.ctx, data)) return data
   const where = `${view.constructor.name}.${view.plan.action}()`
-  const value = plain(data)
-  if (!answer.isList) return ask(where, answer.schema, value, [])
-  if (!Array.isArray(value)) throw mismatch(where, [{ message: 'The output is declared as a list.' }])
+  if (!answer.isList) return ask(where, answer.schema, data, [])
+  if (!Array.isArray(data)) throw mismatch(where, [{ message: 'The output is declared as a list.' }])
   const made: unknown[] = []
-  for (const [index, item] of value.entries()) {
+  for (const [index, item] of data.entries()) {
     made.push(await ask(where, answer.schema, item, [index]))
     if (isTurnOver()) await nextTurn()
   }
@@ -32,13 +30,6 @@ export async function checkedAnswer(view: View, answer: AnswerSchema, data: unkn
 function isOfSchema(ctx: Context, data: unknown): boolean {
   if (ctx.respond === false || ctx.res.headersSent || ctx.res.statusCode >= 300) return false
   return data !== undefined || ctx.body === undefined || ctx.body === null
-}
-
-/** Rows that are JSON already, as the values that they spell. */
-function plain(data: unknown): unknown {
-  if (data instanceof JsonText) return JSON.parse(data.text)
-  const { results } = (data ?? {}) as { readonly results?: unknown }
-  return results instanceof JsonText ? { ...(data as object), results: JSON.parse(results.text) as unknown } : data
 }
 
 async function ask(where: string, schema: StandardSchema, value: unknown, path: readonly number[]): Promise<unknown> {
