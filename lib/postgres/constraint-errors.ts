@@ -82,10 +82,10 @@ export const reference: Answer = (cause, subject) =>
  */
 function isStillReferenced({ detail, table, constraint }: NativeError, subject: ConstraintSubject): boolean {
   if (typeof detail !== 'string' || typeof table !== 'string') return false
-  // a value of the key may hold anything
-  const isNamed = mentionsOf(detail, table).some((at) => {
-    return !detail.slice(0, at).includes('(') || !detail.slice(at + table.length).includes(')')
-  })
+  // between the brackets are values of the key, which may hold anything
+  const open = detail.indexOf('(')
+  const close = detail.lastIndexOf(')')
+  const isNamed = mentionsOf(detail, table).some((at) => open === -1 || at <= open || at + table.length > close)
   if (!isNamed) return false
   // of a table that refers to itself; who may not read it is not told the key, and a hand-written route knows no columns
   if (/^Key (?:\(.*\) )?is not present in table "[^"]*"\.$/s.test(detail)) return false
