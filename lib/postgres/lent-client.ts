@@ -36,9 +36,9 @@ export function lentClient(trx: object | undefined): PgClient | undefined {
 
 /** How a library begins and ends a transaction, and what that is within another one. */
 const BOUNDS: readonly (readonly [RegExp, step: -1 | 1, sql: string])[] = [
-  [/^\s*(?:begin|start\s+transaction)\b/i, 1, 'savepoint lent'],
-  [/^\s*(?:commit|end)\b/i, -1, 'release savepoint lent'],
-  [/^\s*(?:rollback|abort)\b(?!\s+(?:work\s+|transaction\s+)?to\b)/i, -1, 'rollback to savepoint lent'],
+  [/^\s*(?:begin|start\s+transaction)\b/i, 1, 'savepoint'],
+  [/^\s*(?:commit|end)\b/i, -1, 'release savepoint'],
+  [/^\s*(?:rollback|abort)\b(?!\s+(?:work\s+|transaction\s+)?to\b)/i, -1, 'rollback to savepoint'],
 ]
 
 /** The client, with which nobody ends the transaction: one that a library begins is a savepoint. */
@@ -49,8 +49,10 @@ function lend(client: PgConnection): PgClient {
     if (step === undefined || sql === undefined) return text
     if (step === 1 && /\bisolation\b/i.test(text)) throw refusal('has an isolation level of its own')
     if (depth + step < 0) throw refusal('is not theirs to end')
+    // one within another is a savepoint of another name
+    const name = `lent_${Math.max(depth, depth + step)}`
     depth += step
-    return sql
+    return `${sql} ${name}`
   }
   const query = (given: string | { readonly text?: string }, ...others: readonly unknown[]): unknown => {
     const own = client as unknown as { query(...all: readonly unknown[]): unknown }

@@ -38,6 +38,8 @@ const OTHERS: Readonly<Record<string, (client: PgClient) => Promise<unknown>>> =
     const failing = db.transaction(async (tx) => {
       await tx.insert(audits).values({ note: 'undone' })
       await tx.transaction((inner) => inner.insert(audits).values({ note: 'undone, too' }))
+      // a function that begins one by itself
+      await db.transaction((other) => other.rollback()).catch(() => undefined)
       throw new Error('theirs')
     })
     await failing.catch(() => undefined)
