@@ -1,4 +1,5 @@
 /** Downloads of stored files by those who may read their rows. */
+
 import type { Model } from 'objection'
 import { mediaTypeOf } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
@@ -7,6 +8,7 @@ import { sendFile } from '../http/send-file.js'
 import { ConfigurationError, NotFound } from '../kernel/errors.js'
 import { snakeCase } from '../kernel/naming.js'
 import { isRecord } from '../kernel/records.js'
+import { escaped } from '../models/table-reference.js'
 import { attachment } from '../renderers/csv-renderer.js'
 import { FileRenderer } from '../renderers/file-renderer.js'
 import { showsOf } from '../serializers/plan.js'
@@ -80,7 +82,7 @@ async function download(view: GenericViewSet, column: string, storage: UploadSto
 /** @throws NotFound no row that the caller sees has the key */
 async function findByFile(view: GenericViewSet, property: string, key: string): Promise<Model> {
   const { column, type, sqlType } = view.resource.model.columns.get(property) ?? { column: property }
-  const sql = type === 'array' ? `?? @> array[?]::${sqlType}` : '?? = ?'
+  const sql = type === 'array' ? `?? @> array[?]::${escaped(sqlType ?? '')}` : '?? = ?'
   const query = visibleQuery(view)
   addWhere(query, ({ table }) => ({ sql, bindings: [`${table}.${column}`, key] }))
   const [found] = await lookedUp(Promise.resolve(query.limit(1)) as unknown as Promise<readonly Model[]>)

@@ -4,6 +4,7 @@ import { elementOf } from '../fields/field-for-column.js'
 import { IntegerField } from '../fields/integer-fields.js'
 import { ValidationError } from '../kernel/errors.js'
 import type { Column } from '../models/model-description.js'
+import { escaped } from '../models/table-reference.js'
 import { LOOKUPS, type Lookup, MOST_VALUES, Operand, RANGES, readList } from './lookups.js'
 
 const TYPES: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz'])
@@ -104,7 +105,7 @@ function asRange(text: string, type: string): string {
 }
 
 function castTo({ sqlType }: Column): string {
-  return sqlType === undefined ? '' : `::${sqlType.replaceAll('?', '\\?')}`
+  return sqlType === undefined ? '' : `::${escaped(sqlType)}`
 }
 
 /** All lookups of a column but `isnull`, by the name that follows a field. */

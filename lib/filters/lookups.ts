@@ -10,6 +10,7 @@ import type { IDContext } from '../ids/codec.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { ValidationError } from '../kernel/errors.js'
 import { type Column, comparedSql } from '../models/model-description.js'
+import { escaped } from '../models/table-reference.js'
 import { checkedText, escapeLike, matchedSql } from './text-match.js'
 
 /** The most values that a list takes. */
@@ -91,7 +92,7 @@ export class Operand {
   /** SQL for `column = any(list)`; one parameter, however many values (promise R3). */
   anyOf(): string {
     const { sqlType, type } = this.column
-    if (TYPES.has(type) && sqlType !== undefined) return `${this.sql} = any(?::${sqlType.replaceAll('?', '\\?')}[])`
+    if (TYPES.has(type) && sqlType !== undefined) return `${this.sql} = any(?::${escaped(sqlType)}[])`
     return DECLARED.has(type) ? `?? = any(?::${type}[])` : '??::text = any(?::text[])'
   }
 }

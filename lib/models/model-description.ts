@@ -1,9 +1,11 @@
 /** Types of what is known of a model: its columns, keys and relations. */
+
 import type { Model, QueryContext } from 'objection'
 import type { PropertySchema } from '../kernel/json-schema.js'
 import type { CatalogueColumn, CatalogueTarget, TableTraits } from './catalogue.js'
 import type { Checked } from './check-constraint.js'
 import type { ModelClass, RelationKind } from './objection.js'
+import { escaped } from './table-reference.js'
 
 /** What of a column is the catalogue's own. */
 type StoredColumn = Omit<
@@ -129,7 +131,7 @@ export interface ModelDescription extends TableTraits {
 
 /** SQL with `??` for the column's name where values are compared: PostgreSQL compares an enum, and no domain over one. */
 export function comparedSql({ type, isDomain, sqlType }: Pick<Column, 'type' | 'isDomain' | 'sqlType'>): string {
-  return type === 'enum' && isDomain && sqlType !== undefined ? `??::${sqlType.replaceAll('?', '\\?')}` : '??'
+  return type === 'enum' && isDomain && sqlType !== undefined ? `??::${escaped(sqlType)}` : '??'
 }
 
 /** SQL behind a column's name that asks for no value, or for one: a row of a composite type `is null` where all its members are. */

@@ -26,7 +26,7 @@ export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** SQL in which knex finds no place of a value. */
+/** SQL for `raw()` of knex, which takes a question mark for the place of a value. */
 export function escaped(sql: string): string {
   return sql.replaceAll('?', '\\?')
 }

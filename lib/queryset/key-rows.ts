@@ -3,6 +3,7 @@
 import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { escaped } from '../models/table-reference.js'
 import type { SqlPart } from './sql-part.js'
 import { arrayCast, ONE_BY_ONE } from './where-keys.js'
 
@@ -26,9 +27,7 @@ export function keyRows(keys: KeysToWrite): SqlPart {
   const { sql, bindings } = plainRows(keys)
   // lists of values have lost the collation of their column
   if (!columns.some((column) => column?.collation)) return { sql, bindings }
-  const own = columns.map((column) =>
-    column?.collation ? `?? collate ${column.collation.replaceAll('?', '\\?')} as ??` : '??',
-  )
+  const own = columns.map((column) => (column?.collation ? `?? collate ${escaped(column.collation)} as ??` : '??'))
   const selected = columns.flatMap((column, index) =>
     column?.collation ? [names[index], names[index]] : [names[index]],
   )
@@ -47,7 +46,7 @@ function plainRows({ columns, values, table, names, typed }: KeysToWrite): SqlPa
     const places = (columns as readonly Column[]).map(arrayCast).join(', ')
     return { sql: `unnest(${places}) with ordinality as ${marks}`, bindings: [...lists, ...named] }
   }
-  const casts = columns.map((column) => (isTyped ? `?::${column?.sqlType?.replaceAll('?', '\\?')}` : '?')).join(', ')
+  const casts = columns.map((column) => (isTyped ? `?::${escaped(column?.sqlType ?? '')}` : '?')).join(', ')
   const rows = values.map((_, index) => `select ${casts}, ${index + 1}`)
   // a select of nothing gives the values behind it their types
   const empty = isTyped || !typed ? [] : [typed()]

@@ -3,6 +3,7 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import { type Column, comparedSql, type ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { escaped } from '../models/table-reference.js'
 import { POSITION_TAGS, type PositionTag } from './position-tags.js'
 import { joinSql, type SqlPart } from './sql-part.js'
 import type { OrderTerm, RelatedTerm } from './total-order.js'
@@ -81,7 +82,7 @@ function compared(column: Column, { sql, bindings }: SqlPart): SqlPart {
 function bound(column: Column): string {
   if (column.type === 'timestamptz') return "(?::timestamp at time zone 'UTC')"
   // before the catalogue was read the type is a guess, and the wider one takes both
-  return `?::${column.sqlType ?? (column.type === 'int4' ? 'int8' : column.type)}`
+  return `?::${escaped(column.sqlType ?? (column.type === 'int4' ? 'int8' : column.type))}`
 }
 
 /**

@@ -61,7 +61,7 @@ export function shownRows(
   for (const { writtenName, sqlType } of columns) {
     const known = sources.get(writtenName)
     // NULL by itself is a text to PostgreSQL
-    const absent = { sql: sqlType === undefined ? 'null' : `null::${sqlType}`, bindings: [] }
+    const absent = { sql: sqlType === undefined ? 'null' : `null::${escaped(sqlType)}`, bindings: [] }
     if (known ? NULL.test(known.sql) : !isWhole) sources.set(writtenName, absent)
     else if (!known) sources.set(writtenName, columnOf(query, writtenName))
   }

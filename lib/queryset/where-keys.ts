@@ -5,6 +5,7 @@ import { describeModel } from '../models/describe-model.js'
 import { exactValues } from '../models/exact-types.js'
 import { type Column, keyColumns } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { escaped } from '../models/table-reference.js'
 import type { SqlPart } from './sql-part.js'
 
 /** Adds the condition that the columns of one row have these values. */
@@ -54,7 +55,7 @@ export function isOneOf(
 
 /** The place of a list of values of the column's type. */
 export function arrayCast({ sqlType }: Column): string {
-  return sqlType === undefined ? '?' : `?::${sqlType.replaceAll('?', '\\?')}[]`
+  return sqlType === undefined ? '?' : `?::${escaped(sqlType)}[]`
 }
 
 /** Adds the condition that the row is one of these, by its primary key of one column or several. */

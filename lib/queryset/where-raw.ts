@@ -1,5 +1,7 @@
 /** Conditions in the application's own SQL (promise C14). */
+
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { escaped } from '../models/table-reference.js'
 
 const PLACEHOLDER = '{idx}'
 
@@ -22,7 +24,7 @@ export function whereRaw<Query extends { whereRaw: AnyQueryBuilder['whereRaw'] }
     )
   }
   // `?` is an operator of PostgreSQL's and a placeholder of knex's
-  const text = parts.map((part) => part.replaceAll('?', '\\?')).join('?')
+  const text = parts.map(escaped).join('?')
   query.whereRaw(`(${text})`, [...params] as never)
   return query
 }

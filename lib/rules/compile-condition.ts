@@ -13,7 +13,7 @@ import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
 import { type ModelDescription, nullTest } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import { bareName } from '../models/table-reference.js'
+import { bareName, escaped } from '../models/table-reference.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { RowCondition } from '../queryset/visible-rows.js'
 import { CallerSetting, NotSaid } from './caller-setting.js'
@@ -116,7 +116,7 @@ function compileRaw(raw: RawCondition, { where, model, isRowAlone }: ConditionSc
 }
 
 function textOf({ strings }: RawCondition): string {
-  return strings.map((part) => part.replaceAll('?', '\\?')).join('?')
+  return strings.map(escaped).join('?')
 }
 
 /** The same of a row that no query can find. */

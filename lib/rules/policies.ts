@@ -6,7 +6,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import { bareName } from '../models/table-reference.js'
+import { bareName, escaped } from '../models/table-reference.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { alongRelation } from '../queryset/visible-fields.js'
 import type { RowCondition } from '../queryset/visible-rows.js'
@@ -306,7 +306,7 @@ function part(sql: string, { tableName }: ModelClass): SqlPart {
 function sqlOf(model: ModelClass, { sql, bindings }: SqlPart): string {
   const knex = model.knex()
   const inlined = (value: unknown): unknown => {
-    if (value instanceof SettingSql) return knex.raw(value.sql.replaceAll('?', '\\?'))
+    if (value instanceof SettingSql) return knex.raw(escaped(value.sql))
     if (value instanceof Date) return value.toISOString()
     // as they are bound: PostgreSQL finds the type
     if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value)

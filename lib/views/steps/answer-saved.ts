@@ -4,7 +4,7 @@ import { waitingFor } from '../../kernel/begun-work.js'
 import { objectsIn } from '../../kernel/records.js'
 import { exactValues } from '../../models/exact-types.js'
 import { isRowOf } from '../../models/objection.js'
-import { quoteIdentifier, toReference } from '../../models/table-reference.js'
+import { escaped, quoteIdentifier, toReference } from '../../models/table-reference.js'
 import { readingError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { spelling } from '../../queryset/key-rows.js'
@@ -91,8 +91,7 @@ async function runDeferred({ trx, knex }: GenericView, deferred: readonly Deferr
     return own.map((name) => [...schema, quoteIdentifier(name)].join('.'))
   })
   for (const when of ['immediate', 'deferred']) {
-    // knex takes a question mark for the place of a value
-    await transaction.raw(`set constraints ${names.join(', ').replaceAll('?', '\\?')} ${when}`)
+    await transaction.raw(`set constraints ${escaped(names.join(', '))} ${when}`)
   }
 }
 
