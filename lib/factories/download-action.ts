@@ -73,7 +73,7 @@ async function download(view: GenericViewSet, column: string, storage: UploadSto
   if (!file) throw new NotFound()
   const extension = key.split('.').at(-1) ?? ''
   sendFile(view.ctx, file, {
-    tag: `"${key}"`,
+    tag: `"${encodeURIComponent(key)}"`,
     mediaType: mediaTypeOf(extension),
     disposition: attachment(column, extension),
   })

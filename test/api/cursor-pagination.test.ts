@@ -693,6 +693,18 @@ describe('a traversal', () => {
     expect(seen).toEqual(expected)
   })
 
+  it('goes on behind a value of a type whose name has a question mark', async () => {
+    await database.knex.raw('truncate rows')
+    await database
+      .knex('rows')
+      .insert(['ok', 'sad', 'sad'].map((m, id) => ({ id, m, stable: true, big: 0, name: '', at: '2026-03-28', x: 0 })))
+    const router = routerOf({ model: Row, ordering: ['m', 'id'], fields: ['id'], pageSize: 1 })
+    await router.prepare()
+    const client = await serveApp(router.routes())
+    const { json } = await client.get('/api/list')
+    expect(idsOf((await client.get(json.next)).json.results)).toEqual([2])
+  })
+
   it('[D9] takes 1,000 rows 150 microseconds apart', async () => {
     await database.knex.raw(`truncate rows`)
     await database.knex.raw(

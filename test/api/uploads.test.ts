@@ -34,6 +34,7 @@ import {
   type Parsers,
   type StorableFile,
   type UploadedFile,
+  type UploadStorage,
   type ViewSerializer,
 } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/index.js'
@@ -767,6 +768,31 @@ describe('files that only who is shown their URL may have', () => {
       .where({ title: 'a' })
       .patch({ papers: keys.slice(1) })
     expect((await get(json[0].papers[0], user(7))).status).toBe(404)
+  })
+
+  it('have keys that an own storage chooses, of any letters', async () => {
+    const key = 'договор "7" ü.pdf'
+    const storage: UploadStorage = {
+      save: async () => key,
+      delete: async () => {},
+      url: (one) => `/albums/cover/${encodeURIComponent(one)}`,
+      open: async () => ({ size: 10, modified: new Date(0), stream: () => Readable.from([CONTENT]) }),
+    }
+    class CoverSerializer extends modelSerializer(Album, {
+      fields: ['id'],
+      declaredFields: { cover: new FileUploadField({ storage }) },
+    }) {}
+    const albums = modelViewSet(Album, {
+      serializerClass: CoverSerializer,
+      actions: { cover: downloadAction('cover', storage) },
+    })
+    const { get, close } = await serving(new APIRouter().register('albums', albums).routes())
+    onTestFinished(() => close())
+    const id = await albumOf(1)
+    await database.knex('albums').where({ id }).update({ cover: key })
+    const { status, headers } = await get(storage.url(key))
+    expect([status, headers.etag]).toEqual([200, '"%D0%B4%D0%BE%D0%B3%D0%BE%D0%B2%D0%BE%D1%80%20%227%22%20%C3%BC.pdf"'])
+    expect((await get(storage.url(key), { 'If-None-Match': String(headers.etag) })).status).toBe(304)
   })
 
   it('stand in the document, and are no tool', async () => {
