@@ -43,9 +43,10 @@ export async function addDeliveries(
        select n.id, n.endpoint_id, n.change_id, n.object, n.event, b.body,
          case when n.body is null then 'postponed' else 'pending' end,
          row_number() over (partition by n.endpoint_id, n.object order by n.change_id) > 1 or (
-           -- not by exists: PostgreSQL would read all that is open, once, where it takes it for little
+           -- not by exists, and in the order of an index: where few objects have much that is open, PostgreSQL would read all of it
            select true from ${TABLES.deliveries} as o
-           where o.endpoint_id = n.endpoint_id and o.object = n.object and o.ended_at is null limit 1) is not null
+           where o.endpoint_id = n.endpoint_id and o.object = n.object and o.ended_at is null
+           order by o.change_id limit 1) is not null
        from unnest(?::text[], ?::uuid[], ?::bigint[], ?::text[], ?::text[], ?::int[])
          as n(id, endpoint_id, change_id, object, event, body)
        left join unnest(?::text[]) with ordinality as b(body, place) on b.place = n.body
@@ -114,9 +115,11 @@ export async function promoteNext(knex: Knex, queues: readonly ObjectQueue[]): P
 /** The same for all objects, after processes that were killed in between. */
 export async function promoteAll(knex: Knex): Promise<void> {
   await knex.raw(
-    `update ${TABLES.deliveries} as d set waits = false where d.waits and d.ended_at is null and not exists (
-       select from ${TABLES.deliveries} as o where o.endpoint_id = d.endpoint_id and o.object = d.object
-         and o.ended_at is null and o.change_id < d.change_id)`,
+    `update ${TABLES.deliveries} as d set waits = false from (
+       select distinct on (endpoint_id, object) id, waits from ${TABLES.deliveries}
+       where ended_at is null order by endpoint_id, object, change_id
+     ) as first
+     where d.id = first.id and first.waits and d.waits`,
   )
 }
 

@@ -1,6 +1,7 @@
 /** The queue of deliveries. */
+import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
-import { addDeliveries, type NewDelivery } from '../../../lib/webhooks/delivery-table.js'
+import { addDeliveries, type NewDelivery, promoteAll } from '../../../lib/webhooks/delivery-table.js'
 import { ensureWebhookTables } from '../../../lib/webhooks/index.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -68,4 +69,44 @@ it('is sent large bodies by several statements, and each delivery by one', async
   expect(large.map((body, index) => [`a${index}`, `c${index}`].map((id) => bodyOf.get(id) === body))).toEqual(
     large.map(() => [true, true]),
   )
+})
+
+it('is read by its index where nearly all that is open is of one object', async () => {
+  const { knex } = database
+  await knex.raw(
+    `insert into koa_viewsets_webhook_deliveries (id, endpoint_id, change_id, object, event, body, waits)
+     select 'a' || n, '00000000-0000-0000-0000-000000000001', n, '0', 'book.updated', '{}', n > 1 from generate_series(1, 3000) as n`,
+  )
+  await knex.raw('analyze koa_viewsets_webhook_deliveries')
+  const others = Array.from({ length: 50 }, (_, index) => newDelivery(`b${10_000 + index}`, 1, '{}'))
+  const read = await knex.transaction(async (trx) => {
+    const before = await readBySeqScans(trx)
+    await addDeliveries(trx, others)
+    return (await readBySeqScans(trx)) - before
+  })
+  expect(read).toBe(0)
+})
+
+/** The rows that a transaction has read of the queue without an index. */
+async function readBySeqScans(trx: Knex): Promise<number> {
+  const { rows } = await trx.raw<{ rows: { read: number }[] }>(
+    "select seq_tup_read::int as read from pg_stat_xact_user_tables where relid = 'koa_viewsets_webhook_deliveries'::regclass",
+  )
+  return rows[0]?.read ?? Number.NaN
+}
+
+it('lets the first that is open of each object go on', async () => {
+  const { knex } = database
+  const deliveries = ['a', 'b', 'c', 'd'].map((letter, index) => ({
+    ...newDelivery(`${letter}${index}`, index < 3 ? 1 : 2, '{}'),
+    object: 'x',
+  }))
+  await knex.transaction((trx) => addDeliveries(trx, deliveries))
+  const waiting = async () => {
+    await promoteAll(knex)
+    return knex('koa_viewsets_webhook_deliveries').where('waits', true).orderBy('id').pluck('id')
+  }
+  expect(await waiting()).toEqual(['b1', 'c2'])
+  await knex('koa_viewsets_webhook_deliveries').where('id', 'a0').update({ ended_at: knex.fn.now() })
+  expect(await waiting()).toEqual(['c2'])
 })
