@@ -179,9 +179,19 @@ export async function isWithin(knex: Queryable, { last, next }: Position, most: 
   return isKnown && Number(count) <= most
 }
 
+/**
+ * The next change of an object after a change `w`. By the bounds of an index and not by equality: where few objects have most of
+ * the changes, PostgreSQL would look for it in the order of all of them.
+ */
+const nextOf = (table: string, key: string) => `select n.was::text, n.id from ${table} as n
+      where (n.model, n.key, n.id) > (w.model, ${key}, w.id) and (n.model, n.key) <= (w.model, ${key})
+      and n.was is not null order by n.model, n.key, n.id limit 1`
+
 /** What the object of a change `w` was like before its next one. @param isListed `w.key` is an array of keys, as text */
-export const nextState = (table: string, isListed: boolean) => `select n.was::text from ${table} as n
-      where n.model = w.model and n.key = ${isListed ? 'any(w.key::text[])' : 'w.key'} and n.id > w.id and n.was is not null order by n.id limit 1`
+export const nextState = (table: string, isListed: boolean) =>
+  isListed
+    ? `select s.was from unnest(w.key::text[]) as k(key) cross join lateral (${nextOf(table, 'k.key')}) as s order by s.id limit 1`
+    : `select s.was from (${nextOf(table, 'w.key')}) as s`
 
 /** Of each change what the object was like before its next one; null where there is none yet. */
 export async function laterStates(
