@@ -79,6 +79,7 @@ interface Compiling {
   /** The rows that it begins behind. */
   readonly ranges: readonly SqlPart[] | undefined
   readonly seen?: SeenConditions | undefined
+  readonly bindsLimit: boolean
 }
 
 /** Reads rows of raw text through prepared statements. */
@@ -214,7 +215,7 @@ export class RowList extends DescribedList implements ListSource {
     const key = seen && this.#options.key
     const { limit, offset, after, backwards, positions } = slice
     if (!key) {
-      const { text, values } = this.#compile(slice, { counted, ranges: this.#ranges(slice) })
+      const { text, values } = this.#compile(slice, { counted, ranges: this.#ranges(slice), bindsLimit: true })
       const statement = varied ? { text, name: undefined } : statementOf(text)
       return runStatement(knex, statement, values, client, format)
     }
@@ -226,18 +227,22 @@ export class RowList extends DescribedList implements ListSource {
         if (value !== null) values.push(value)
       }
     }
+    // other pages are cut from rows that were found before
+    const isCut = counted === 'whole' || (counted === 'beside' && this.#options.once === true)
+    const bindsLimit = Number.isFinite(limit) && !isCut && key.values.length + seen.key.values.length > 0
+    if (bindsLimit) values.push(limit)
     if (offset > 0) values.push(offset)
     const starts = counted === 'beside' && !this.#options.once ? [0, values.length] : undefined
     if (starts) values.push(...key.values)
     const text = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${key.text}${seen.key.text}`
     const bound = seen.bind(statements, { key: text, own: values, begun: key.begun, starts }, (marking) =>
-      this.#compile(slice, { counted, ranges: this.#ranges(slice), seen: marking }),
+      this.#compile(slice, { counted, ranges: this.#ranges(slice), seen: marking, bindsLimit }),
     )
     return runStatement(knex, bound.statement, bound.values, client, format)
   }
 
   /** @param seen for the statement to keep, in place of the one to run */
-  #compile(slice: WholeSlice, { counted, ranges, seen }: Compiling): CompiledSql {
+  #compile(slice: WholeSlice, { counted, ranges, seen, bindsLimit }: Compiling): CompiledSql {
     const { plan, native, countSql } = this.#access
     const { query, once } = this.#options
     const isMarked = seen !== undefined
@@ -251,6 +256,7 @@ export class RowList extends DescribedList implements ListSource {
       backwards: slice.backwards,
       positions: this.#positions(slice),
       limit: Number.isFinite(slice.limit) ? slice.limit : undefined,
+      bindsLimit,
       offset: slice.offset,
       counting:
         counted === 'not'

@@ -17,8 +17,13 @@ export interface RowSelection extends OrderedPlan {
   readonly backwards: boolean
   /** The terms whose values are also selected, as a position's strings; undefined for none. */
   readonly positions: readonly OrderTerm[] | undefined
-  /** The literal LIMIT: PostgreSQL plans a statement anew each time when the limit is a parameter. */
   readonly limit: number | undefined
+  /**
+   * The LIMIT is a parameter, for conditions with values: PostgreSQL then plans a prepared statement for the values themselves
+   * where one plan for all of them would read many rows (`plan_cache_mode`). With a literal LIMIT it takes that plan for cheap, which
+   * reads a whole table in its order where few rows have a value. Without such conditions it would plan each time for nothing.
+   */
+  readonly bindsLimit?: boolean
   readonly offset: number
   /** How the list is counted, where that is asked for. */
   readonly counting: Counting | undefined
@@ -218,11 +223,11 @@ export function compileQuery(query: AnyQueryBuilder): CompiledSql {
 
 /** The page of the list itself: its own columns, under plain names when something is put around it. */
 function selectPage(query: AnyQueryBuilder, selection: RowSelection, wrapped: boolean): unknown {
-  const { model, order, backwards, limit, offset } = selection
+  const { model, order, backwards, limit, bindsLimit = false, offset } = selection
   const page = selectColumns(query, selection, wrapped)
   orderBy(page, model, order, backwards)
   const built = page.toKnexQuery() as KnexQuery
-  if (limit !== undefined) built.limit(limit, { skipBinding: true })
+  if (limit !== undefined) built.limit(limit, { skipBinding: !bindsLimit })
   if (offset > 0) built.offset(offset)
   return built
 }

@@ -17,7 +17,7 @@ export function direction({ descending }: OrderTerm, backwards: boolean): string
 
 /** Knex's own builder, as far as we use it. */
 export interface KnexQuery {
-  limit(value: number, options: { skipBinding: true }): KnexQuery
+  limit(value: number, options: { skipBinding: boolean }): KnexQuery
   offset(value: number): KnexQuery
 }
 
