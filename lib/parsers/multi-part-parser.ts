@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { ignoreRejection } from '../kernel/realms.js'
 import { isRecord } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { acceptFields, FormFields, stepsOf } from './form-parser.js'
@@ -133,7 +134,12 @@ export class MultiPartParser implements Parser {
     const texts = isRecord(body)
       ? Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(taken, name)))
       : body
-    return parsed(acceptFields([texts ?? {}, taken], this, asked), uploads)
+    try {
+      return parsed(acceptFields([texts ?? {}, taken], this, asked), uploads)
+    } catch (error) {
+      ignoreRejection(uploads.remove())
+      throw error
+    }
   }
 }
 

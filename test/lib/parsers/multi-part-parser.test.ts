@@ -587,6 +587,13 @@ describe('a body that koa-body has read', () => {
     expect(json.files.toSorted()).toEqual(['cover', 'many'])
   })
 
+  it('[F8] leaves no file where it is refused', async () => {
+    before = koaBody({ multipart: true, formidable: { uploadDir: directory } })
+    options = { fields: 1 }
+    const file = { name: 'f', filename: 'a.txt', type: 'text/plain', content: '1' }
+    expect((await post(multipart({ name: 'a', content: 'x' }, file))).status).toBe(413)
+  })
+
   it.each([
     ['not a form', [1]],
     ['a text', 'x'],
