@@ -226,9 +226,14 @@ function isRead({ req }: Context): boolean {
 }
 
 function parserOf(mediaType: MediaType, { method }: Context, parsers: readonly Parser[]): Parser | undefined {
-  const parser = parsers.find(({ mediaTypes }) => mediaTypes.includes(mediaType.type))
-  if (parser?.patch !== undefined && method !== 'PATCH') return undefined
-  return parser?.reads?.(mediaType) === false ? undefined : parser
+  const isFor = (parser: Parser) =>
+    parser.mediaTypes.includes(mediaType.type) && isOf(method, parser) && parser.reads?.(mediaType) !== false
+  return parsers.find(isFor)
+}
+
+/** True for a parser that reads bodies of the method: patch documents are of PATCH. */
+function isOf(method: string, { patch }: Parser): boolean {
+  return patch === undefined || method === 'PATCH'
 }
 
 /** Which header names the media types of a method's bodies (RFC 5789 section 3.1, RFC 10008). */
@@ -241,7 +246,7 @@ function unsupported({ method }: Context, parsers: readonly Parser[]): Unsupport
 
 /** The media types of the bodies that are read for a method. */
 export function mediaTypesFor(method: string, parsers: readonly Parser[]): readonly string[] {
-  return parsers.flatMap(({ mediaTypes, patch }) => (patch !== undefined && method !== 'PATCH' ? [] : mediaTypes))
+  return parsers.flatMap((parser) => (isOf(method, parser) ? parser.mediaTypes : []))
 }
 
 const JSON_TYPE: MediaType = { type: 'application/json', parameters: {} }

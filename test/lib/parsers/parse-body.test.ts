@@ -28,10 +28,13 @@ class LinesParser implements Parser {
   }
 }
 
+const PARSERS: readonly Parser[] = [new JSONParser(), new LinesParser()]
+let parsers = PARSERS
 let server: TestServer | undefined
 let reported: unknown[] = []
 
 afterEach(async () => {
+  parsers = PARSERS
   await server?.close()
   server = undefined
 })
@@ -43,7 +46,7 @@ function makeApp(...before: Koa.Middleware[]): Koa {
   for (const middleware of before) app.use(middleware)
   app.use(async (ctx) => {
     try {
-      ctx.body = await parseBody(ctx, [new JSONParser(), new LinesParser()])
+      ctx.body = await parseBody(ctx, parsers)
     } catch (error) {
       answerError(ctx, error)
     }
@@ -79,6 +82,21 @@ describe('the media type', () => {
     expect(await send({ body: 'x', headers: { 'Content-Type': 'application/x-words' } })).toMatchObject({
       json: { data: 'lines', textual: true },
     })
+  })
+
+  it('[F3] picks a parser that reads bodies of the method', async () => {
+    class Patches extends LinesParser {
+      readonly patch = 'merge'
+      override async parse(ctx: Context) {
+        return { ...(await super.parse(ctx)), patch: this.patch }
+      }
+    }
+    parsers = [new Patches(), new LinesParser()]
+    const { send } = await serving()
+    const headers = { 'Content-Type': 'application/x-lines' }
+    expect((await send({ body: 'x', headers })).json).toEqual({ data: 'lines', textual: true })
+    const patched = await send({ method: 'PATCH', body: 'x', headers })
+    expect(patched.json).toEqual({ data: 'lines', textual: true, patch: 'merge' })
   })
 
   it.each([
