@@ -23,7 +23,7 @@ import { policiesOf } from '../views/policies.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
 import { checkDownloads } from './check-downloads.js'
 import { checkEndpoints, checkNames, checkPaths, checkVersionParameter, defaultBasename } from './check-registration.js'
-import { checkView, closeView } from './check-view.js'
+import { checkView, closeViews } from './check-view.js'
 import { endpointsOf } from './endpoints-of.js'
 import { type LayeredRouter, matchedEndpoint, mountOn } from './mount.js'
 import { prepareFor, prepareViews } from './prepare.js'
@@ -370,7 +370,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     await this.#served.running.end()
     await pendingWorkEnded(this.#options.closeTimeout)
     stopSweeping()
-    await Promise.all(this.#viewClasses().map(closeView))
+    await closeViews(this.#viewClasses())
   }
 
   async #prepare(knex: Knex | undefined): Promise<void> {

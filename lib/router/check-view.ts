@@ -84,11 +84,30 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   )
 }
 
-/** Gives back what a view set holds between requests. */
-export async function closeView(view: typeof APIView): Promise<void> {
-  for (const scheme of policiesOf(view).authentication) await scheme.close?.()
-  if (isGeneric(view)) await resourceOf(view).paginator?.close()
-  await closeStreams(view)
-  const metering = isMetered(view) ? meteringOf(view) : undefined
-  if (metering) await closeMetering(metering.engine)
+/**
+ * Gives back what view sets hold between requests. What fails leaves nothing else open.
+ * @throws the first error, once all is closed
+ */
+export async function closeViews(views: readonly (typeof APIView)[]): Promise<void> {
+  await all(views.map((view) => () => closeView(view)))
+}
+
+async function closeView(view: typeof APIView): Promise<void> {
+  try {
+    await all([
+      ...policiesOf(view).authentication.map((scheme) => () => scheme.close?.()),
+      () => isGeneric(view) && resourceOf(view).paginator?.close(),
+      () => closeStreams(view),
+    ])
+  } finally {
+    const metering = isMetered(view) ? meteringOf(view) : undefined
+    if (metering) await closeMetering(metering.engine)
+  }
+}
+
+/** Runs all at once, and waits for all, also where one fails. @throws the first error */
+async function all(works: readonly (() => unknown)[]): Promise<void> {
+  const ended = await Promise.allSettled(works.map(async (work) => work()))
+  const failed = ended.find(({ status }) => status === 'rejected')
+  if (failed) throw (failed as PromiseRejectedResult).reason
 }

@@ -10,6 +10,7 @@ import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
 import {
   APIRouter,
+  BaseAuthentication,
   configure,
   FullTextSearchFilter,
   ModelSerializer,
@@ -320,6 +321,30 @@ describe('an API that closes', () => {
     onTestFinished(() => void vi.useRealTimers())
     await api.close()
     expect(await answer).toMatch(/^HTTP\/1.1 503 [\s\S]*Connection: close/)
+  })
+
+  it('closes all that it holds, also where some of it fails to close', async () => {
+    const closed: string[] = []
+    class Failing extends BaseAuthentication {
+      override authenticate() {
+        return null
+      }
+      override async close() {
+        throw new Error('stuck')
+      }
+    }
+    class Paged extends PageNumberPagination {
+      override async close() {
+        closed.push('paginator')
+      }
+    }
+    class Closed extends NapViewSet {
+      static override authenticationClasses = [Failing]
+      static override paginationClass = Paged
+    }
+    const api = new APIRouter().register('naps', Closed)
+    await expect(api.close()).rejects.toThrow('stuck')
+    expect(closed).toEqual(['paginator'])
   })
 
   it('leaves nothing on the disk of an upload that has come in part', async () => {
