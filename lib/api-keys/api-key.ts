@@ -1,9 +1,12 @@
 /** API keys: their table, their model, and how they are issued (wire format, section 9). */
+
 import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { Model } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
 import { idText } from '../kernel/id-text.js'
+import type { Kind } from '../kernel/kinds.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { encodeBase64Url } from '../kernel/signing.js'
 import { createTable } from '../postgres/create-table.js'
 
@@ -100,13 +103,23 @@ export async function createApiKeysTable(knex: Knex = boundKnex()): Promise<void
   )
 }
 
+const KINDS = {
+  userId: 'any',
+  name: 'text',
+  scopes: 'names',
+  expiresAt: 'any',
+  prefix: 'text',
+} as const satisfies Record<keyof GenerateApiKeyOptions, Kind>
+
 /**
  * Issues a key and stores its hash. The key is returned here and never again.
  * @param knex where the table is; the one that `APIKey` is bound to by default
+ * @throws {ConfigurationError} an option is unknown, or of another kind
  * @throws TypeError an option is wrong
  * @example const { key } = await generateApiKey({ userId: 7, name: 'Import', scopes: ['read:books'] })
  */
 export async function generateApiKey(options: GenerateApiKeyOptions, knex: Knex = boundKnex()): Promise<IssuedApiKey> {
+  checkKinds('generateApiKey()', options, { kinds: KINDS })
   const { userId, name = '', scopes = [], expiresAt = null, prefix = 'api' } = options
   if (!PREFIX.test(prefix)) {
     throw new TypeError('generateApiKey(): prefix takes 1 to 16 lower-case letters and digits, a letter first')
@@ -117,7 +130,8 @@ export async function generateApiKey(options: GenerateApiKeyOptions, knex: Knex 
   if (!scopes.every((scope) => /^[!-~]+$/.test(scope))) {
     throw new TypeError('generateApiKey(): a scope takes visible ASCII characters, without spaces')
   }
-  if (expiresAt && Number.isNaN(expiresAt.getTime())) throw new TypeError('generateApiKey(): expiresAt is no date')
+  if (expiresAt && !(expiresAt instanceof Date && !Number.isNaN(expiresAt.getTime())))
+    throw new TypeError('generateApiKey(): expiresAt is no date')
   const key = writeKey(prefix, randomBytes(32))
   const keyPrefix = key.slice(0, SHOWN_CHARACTERS)
   const { rows } = await knex.raw<{ rows: { id: string }[] }>(

@@ -3,6 +3,7 @@
 import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { forEachAtOnce } from '../kernel/at-once.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { hashedName } from './asset-name.js'
 import { contentHash } from './content-hash.js'
 import { findSources, isWithin, type Problems, type Sources } from './find-sources.js'
@@ -55,7 +56,11 @@ const CONCURRENCY = 16
  * then as it was
  * @example await collectStatic({ staticDirs: ['public'], staticRoot: 'staticfiles' })
  */
-export async function collectStatic({ staticDirs, staticRoot, onProgress }: CollectOptions): Promise<Collected> {
+export async function collectStatic(options: CollectOptions): Promise<Collected> {
+  checkKinds('collectStatic()', options, {
+    kinds: { staticDirs: 'names', staticRoot: 'name', onProgress: 'function' },
+  })
+  const { staticDirs, staticRoot, onProgress } = options
   const problems: Problems = []
   if (staticDirs.length === 0) problems.push('staticDirs: give at least one folder')
   const sources = await findSources(staticDirs, problems)

@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { BEGINNING, type Position, positionText, readPosition } from './position.js'
 import { currentPosition, type RecordedChange, selectNew } from './select-changes.js'
@@ -49,7 +50,7 @@ export interface ChangesPage {
  * transaction commits later comes later, and no other waits for it. A worker that stores `position` in the transaction in which
  * it deals with the changes does so exactly once.
  * @param knex the database that the changes are in: a pool, or a transaction
- * @throws {ConfigurationError} the position is none, or there is no table (`ensureChangesTable()`)
+ * @throws {ConfigurationError} an option is wrong, or there is no table (`ensureChangesTable()`)
  * @see docs/reference/changes.md
  * @example
  * let position = await load()
@@ -60,13 +61,9 @@ export interface ChangesPage {
  *   if (page.changes.length === 0) await sleep(1_000)
  * }
  */
-export async function readChanges(
-  knex: Knex,
-  { position, limit = 100 }: ReadChangesOptions = {},
-): Promise<ChangesPage> {
-  if (!Number.isSafeInteger(limit) || limit < 1) {
-    throw new ConfigurationError(`readChanges(): limit is ${String(limit)}; give a whole number of at least 1`)
-  }
+export async function readChanges(knex: Knex, options: ReadChangesOptions = {}): Promise<ChangesPage> {
+  checkKinds('readChanges()', options, { kinds: { position: 'text', limit: 'size' } })
+  const { position, limit = 100 } = options
   if (position === 'now') return { changes: [], position: positionText(await currentPosition(knex)) }
   const from = position === undefined ? BEGINNING : parsed(position)
   const rest = await selectNew(knex, from, limit)

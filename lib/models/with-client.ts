@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import { Model } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { isError } from '../kernel/realms.js'
 import { noteClient, type PgClient } from '../postgres/lent-client.js'
 import { nativeError } from '../postgres/native-error.js'
@@ -20,7 +21,7 @@ export interface WithClientOptions {
  * what ends the transaction is the caller's affair. `afterCommit()` waits for the caller's COMMIT.
  * @param client pg's client, in a transaction
  * @param work gets the transaction for queries, and for serializers as `context: { knex: trx }`; a view set works in it by `getKnex()`
- * @throws {ConfigurationError} there is no knex, or the client is in no transaction
+ * @throws {ConfigurationError} an option is unknown, there is no knex, or the client is in no transaction
  * @example
  * await db.transaction(async (tx) => {
  *   await tx.insert(audits).values({ text: 'one more book' })
@@ -36,6 +37,7 @@ export async function withClient<Result>(
   work: (trx: Knex.Transaction) => Promise<Result>,
   options: WithClientOptions = {},
 ): Promise<Result> {
+  checkKinds('withClient()', options, { kinds: { knex: 'any' } })
   const base = options.knex ?? Model.knex()
   if (!isKnex(base) || clientOf(base).driverName !== 'pg') {
     throw new ConfigurationError(

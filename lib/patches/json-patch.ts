@@ -2,6 +2,7 @@
 
 import { ApiError, ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { finished, isEqual, isJsonObject, setMember, sizeOf, workingCopy } from './json-values.js'
 import { childAt, indexIn, type Operation, type Pointer, readOperations, valueAt } from './read-operations.js'
 
@@ -23,10 +24,10 @@ export const DEFAULT_MAX_COPIED = 1024 * 1024
  * @example applyPatch({ a: [1] }, [{ op: 'add', path: '/a/-', value: 2 }]) // { a: [1, 2] }
  */
 export function applyPatch(target: unknown, operations: unknown, options: ApplyPatchOptions = {}): unknown {
+  checkKinds('applyPatch()', options, { kinds: { maxOperations: 'number', maxCopied: 'number' } })
   const { maxOperations, maxCopied = DEFAULT_MAX_COPIED } = options
-  for (const [name, value] of Object.entries({ maxOperations, maxCopied })) {
-    if (value === undefined || (typeof value === 'number' && value >= 0)) continue
-    throw new ConfigurationError(`applyPatch(): ${name} must be a number of at least 0`)
+  if (Math.min(maxOperations ?? 0, maxCopied) < 0) {
+    throw new ConfigurationError('applyPatch(): maxOperations and maxCopied are numbers of at least 0')
   }
   return finished(applyOperations(workingCopy(target), readOperations(operations, maxOperations), { maxCopied }))
 }

@@ -2,7 +2,9 @@
 
 import { Gate } from '../kernel/at-once.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import type { Kind } from '../kernel/kinds.js'
 import { getOrInsert } from '../kernel/maps.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import { escapeControls, oneLine, quote } from '../kernel/quote.js'
 import { within } from '../kernel/within.js'
 import { BoundedMap } from './bounded-map.js'
@@ -22,6 +24,12 @@ export interface SharedStoreOptions extends ThrottleBackendOptions {
   readonly now?: () => number
 }
 
+const KINDS = {
+  timeout: 'milliseconds',
+  retryAfter: 'count',
+  now: 'function',
+} as const satisfies Record<keyof SharedStoreOptions, Kind>
+
 /** A caller who was refused is refused from memory for so many milliseconds, then the store is asked again. */
 const REMEMBERED = 1000
 /** Refused callers remembered for each budget. */
@@ -40,12 +48,10 @@ export abstract class SharedStore implements ThrottleStore {
   readonly memory: MemoryStore
   readonly #limiters = new Map<string, ThrottleLimiter>()
 
-  /** @param places how many statements run at once */
-  constructor(
-    name: string,
-    places: number,
-    { timeout = 1000, retryAfter = 1000, now = () => performance.now() }: SharedStoreOptions,
-  ) {
+  /** @param places how many statements run at once @throws {ConfigurationError} an option is wrong */
+  constructor(name: string, places: number, options: SharedStoreOptions) {
+    checkKinds('setBackend()', options, { kinds: KINDS })
+    const { timeout = 1000, retryAfter = 1000, now = () => performance.now() } = options
     this.options = { timeout, retryAfter, now }
     this.gate = new Gate(places)
     this.outage = new Outage({ store: name, retryAfter, now })

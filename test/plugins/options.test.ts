@@ -1,11 +1,15 @@
 /** Options of middleware: one that is unknown or of another kind is refused when it is called, and not ignored. */
+import knex from 'knex'
 import { describe, expect, it } from 'vitest'
-import { APIRouter, FormParser, HeaderVersioning, JSONParser, MultiPartParser } from '../../lib/index.js'
+import { generateApiKey } from '../../lib/api-keys/index.js'
+import { collectStatic } from '../../lib/assets/index.js'
+import { readChanges } from '../../lib/changes/index.js'
+import { APIRouter, FormParser, HeaderVersioning, JSONParser, MultiPartParser, withClient } from '../../lib/index.js'
 import { ConfigurationError } from '../../lib/kernel/errors.js'
 import { InMemoryMeteringEngine, setMeteringEngine } from '../../lib/metering/index.js'
-import { JsonPatchParser } from '../../lib/patches/index.js'
+import { applyPatch, JsonPatchParser } from '../../lib/patches/index.js'
 import { FileSystemStorage, FlydriveStorage } from '../../lib/storage/index.js'
-import { MemoryStore } from '../../lib/throttling/index.js'
+import { DatabaseThrottle, MemoryStore } from '../../lib/throttling/index.js'
 import * as plugins from '../../plugins/index.js'
 
 /** As JavaScript calls them. */
@@ -13,6 +17,8 @@ const called = plugins as unknown as Record<keyof typeof plugins, (...given: unk
 const { appVersion, cacheBust, contentNegotiation, docs, etag, metering } = called
 const { staticAssets, versionEndpoint, versionRouter } = called
 const api = new APIRouter({ prefix: '/api' })
+// opens no connection
+const base = knex({ client: 'pg' })
 const disk = { putStream: async () => {}, delete: async () => {} }
 
 describe('options of middleware, parsers and stores', () => {
@@ -61,5 +67,34 @@ describe('options of middleware, parsers and stores', () => {
   ])('[I23] are refused where nobody would read them: %s', (make, message) => {
     expect(make).toThrow(ConfigurationError)
     expect(make).toThrow(message)
+  })
+
+  it.each<[() => unknown, string]>([
+    [
+      () => DatabaseThrottle.setBackend(base, { timeOut: 9 } as never),
+      'has no option "timeOut"; did you mean "timeout"?',
+    ],
+    // a timer of so long fires at once
+    [
+      () => DatabaseThrottle.setBackend(base, { timeout: Number.POSITIVE_INFINITY }),
+      'setBackend(): timeout is Infinity',
+    ],
+    [
+      () => generateApiKey({ userId: 1, expires: new Date() } as never, base),
+      'generateApiKey(): has no option "expires"',
+    ],
+    [() => generateApiKey({ userId: 1, scopes: 'read' } as never, base), 'scopes is "read"; give a list of names'],
+    [() => generateApiKey({ userId: 1, expiresAt: '2030-01-01' } as never, base), 'expiresAt is no date'],
+    [() => readChanges(base, { postion: '1' } as never), 'readChanges(): has no option "postion"'],
+    [() => readChanges(base, { position: null } as never), 'readChanges(): position is null; give a text'],
+    [() => withClient({} as never, async () => {}, { base } as never), 'withClient(): has no option "base"'],
+    [() => applyPatch({}, [], { maxOperation: 9 } as never), 'applyPatch(): has no option "maxOperation"'],
+    [
+      () => applyPatch({}, [], { maxOperations: -1 }),
+      'applyPatch(): maxOperations and maxCopied are numbers of at least 0',
+    ],
+    [() => collectStatic({ dirs: ['public'], staticRoot: 'x' } as never), 'collectStatic(): has no option "dirs"'],
+  ])('of functions are, too: %s', async (call, message) => {
+    await expect(async () => call()).rejects.toThrow(message)
   })
 })
