@@ -78,7 +78,7 @@ export function checkJson(root: unknown): Promise<void> | undefined {
   return isContainer(root) ? checkLevels({ root, level: [root], at: 0, depth: 1, next: [] }) : undefined
 }
 
-/** How far the look into a value has come, which goes level by level. */
+/** The state of a walk through a value, level by level. */
 interface Progress {
   readonly root: object
   level: readonly object[]

@@ -20,8 +20,8 @@ export function callerOf(ctx: Context): Caller {
 }
 
 /**
- * What tells a logged-in user from all others: the `id` of `ctx.state.user`, with whose ids those are, as customer 1 is not
- * employee 1. Undefined for anybody else.
+ * A key that is unique for a logged-in user: the `id` of `ctx.state.user`, with the kind of user where a scheme says one
+ * (`userKind`), as customer 1 is not employee 1. Undefined for anybody else.
  */
 export function userKey(ctx: Context, user: unknown = ctx.state['user']): string | undefined {
   const text = idText(user)
@@ -46,7 +46,7 @@ function idText(user: unknown): string | undefined {
 }
 
 /**
- * What an application tells a caller by, as a text; undefined for what is none.
+ * The id of a caller as a text; undefined for an empty one.
  * @throws {ConfigurationError} others may have the same text; `what` names it
  */
 export function tellingText(id: unknown, what: string): string | undefined {

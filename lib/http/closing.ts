@@ -6,7 +6,7 @@ import { track } from '../postgres/pending-work.js'
 import { type Context, RequestSlot } from './context.js'
 import { disposeBody } from './dispose-body.js'
 
-/** Whether an API ends, for those of its requests that wait for their clients. */
+/** The shutdown of an API, as seen by requests that wait for their clients. */
 export class Closing {
   #isClosing = false
   readonly #refusals = new Set<() => void>()
@@ -64,5 +64,5 @@ export class Closing {
   }
 }
 
-/** What tells a request that its API ends. */
+/** The shutdown of the API that a request belongs to. */
 export const CLOSING = new RequestSlot<Closing>('the end of the API')

@@ -88,7 +88,7 @@ export function describingContext(asked: DescribedRequest): Context {
   return ctx
 }
 
-/** The same of a user, for what is read on his behalf while he asks for nothing. */
+/** A request that nobody has sent, in the name of a user: for reads on his behalf. */
 export function contextOf(user: unknown, asked: DescribedRequest): Context {
   const ctx = madeContext(asked)
   ctx.state['user'] = user
@@ -107,7 +107,7 @@ function madeContext({ method, path = '/', params = {}, version }: DescribedRequ
 
 const DESCRIBING = new WeakSet<object>()
 
-/** True for a request that nobody has sent: what only callers decide on is open. */
+/** True for a request of `describingContext()`, in whose answer all is open that depends on callers. */
 export function isDescribing(ctx: Context): boolean {
   return DESCRIBING.has(ctx)
 }

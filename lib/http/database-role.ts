@@ -112,7 +112,7 @@ export async function knexInScope(ctx: Context, knex: Knex, scope: DatabaseScope
   return scopedKnex(knex, await settingsOfRequest(ctx, scope))
 }
 
-/** What the statements of a request run with. */
+/** The role and settings of a request's statements. @throws AuthenticationFailed, PermissionDenied the caller has none */
 async function settingsOfRequest(ctx: Context, { role, settings }: DatabaseScope): Promise<LocalSettings> {
   const given = typeof role === 'function' ? await role(ctx) : (role ?? undefined)
   if (role !== null && (given === undefined || given === null)) throw refusal(ctx)

@@ -1,8 +1,8 @@
-/** The end of what a parser has left on disk. */
+/** Removal of the files that a parser has left on disk. */
 import { reportError } from './answer-error.js'
 import type { Context } from './context.js'
 
-/** Removes it, once nobody needs it. Where that fails it is reported: what was done for the request is done. */
+/** Removes the files of a body. A failure is reported, not thrown: the request itself has been worked on by then. */
 export async function disposeBody(ctx: Context, body: { dispose?(): Promise<void> }): Promise<void> {
   try {
     await body.dispose?.()

@@ -38,9 +38,9 @@ export class EventStream {
   /** The body of the answer. */
   readonly body = `retry: ${RETRY}\n\n`
   readonly #ctx: Context
-  /** What is sent behind the body; undefined once the answer is on its way. */
+  /** Events to be sent after the body; undefined once the answer is on its way. */
   #waiting: (string | Buffer)[] | undefined = []
-  /** How much that is, in bytes or characters. */
+  /** The bytes or characters of those events. */
   #length = 0
   #isEnded = false
 

@@ -12,7 +12,7 @@ export const PROBLEM_TYPE = 'application/problem+json'
 /** The member of the body that holds what messages are about. */
 export const BODY_MEMBER = new RequestSlot<string>('the member of the body that holds the object')
 
-/** What a problem tells of an error. */
+/** The parts of an error that a problem is made of. */
 export interface ProblemAnswer {
   readonly status: number
   readonly detail: string

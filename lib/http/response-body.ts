@@ -12,12 +12,12 @@ export function isStreamed(body: unknown): boolean {
   return typeof pipe === 'function' || (tag !== undefined && READ_ONCE.has(tag))
 }
 
-/** Told by their names, which costs less than to look for their classes: Node loads some of these when they are first named. */
+/** Tags of classes: comparing them is cheaper than `instanceof`, as Node loads some of the classes when they are first named. */
 const READ_ONCE: ReadonlySet<unknown> = new Set(['Blob', 'File', 'ReadableStream', 'Response'])
 
 export type BodyPieces = AsyncIterable<Uint8Array | string>
 
-/** What a body that is read as it is sent consists of; undefined for any other. */
+/** The chunks of a body that is read as it is sent; undefined for any other body. */
 export function piecesOf(body: unknown): BodyPieces | undefined {
   if (body instanceof Readable) return body
   if (body instanceof Response) return piecesOf(body.body)
@@ -49,7 +49,7 @@ export function mayFail(body: unknown): void {
   if (body instanceof Stream) body.on('error', () => {})
 }
 
-/** The same of the body of an answer that is not sent at once. */
+/** Calls `mayFail()` with the body of an answer that is not sent at once. */
 export function mayFailUnsent({ body }: Context): void {
   mayFail(body)
 }

@@ -43,7 +43,7 @@ export function whenResponseEnds({ req, res }: Context, listener: Listener): Lis
   return stop
 }
 
-/** The same, at once where the answer has ended already: nobody would tell of that. */
+/** Like `whenResponseEnds()`, but calls the listener at once where the answer has ended already. */
 export function atResponseEnd(ctx: Context, listener: Listener): void {
   if (isGone(ctx)) listener()
   else whenResponseEnds(ctx, listener)

@@ -22,7 +22,7 @@ export interface ShowingOptions {
   readonly report: (error: unknown) => void
 }
 
-/** What is shown of messages. */
+/** The messages of an error, and their codes, as the client gets them. */
 export function shownErrors(ctx: Context, errors: ErrorMessages, { withCodes, report }: ShowingOptions): ShownErrors {
   const messages = setting('messages')
   const codes = withCodes || setting('errorCodes') ? mapped(errors, codesOf) : undefined
@@ -30,7 +30,7 @@ export function shownErrors(ctx: Context, errors: ErrorMessages, { withCodes, re
   return { errors: mapped(errors, (list) => replaced(ctx, list, messages, report)), codes }
 }
 
-/** What an error says. */
+/** The parts of an error that its `detail` and `code` are made of. */
 export interface ToldDetail {
   readonly status: number
   readonly detail: string
@@ -45,7 +45,7 @@ export interface ShownDetail {
   readonly code: string | undefined
 }
 
-/** What is shown of a `detail`: what has a code of the application's is its own sentence. */
+/** The `detail` and `code` that the client gets. A `detail` with a code of the application's is its own sentence, and stays. */
 export function shownDetail(ctx: Context, error: ToldDetail, options: ShowingOptions): ShownDetail {
   const { status, detail, code, errors } = error
   const messages = setting('messages')
@@ -67,7 +67,7 @@ function mapped(errors: ErrorMessages, each: (messages: readonly string[]) => st
   return Object.fromEntries(entries) as ErrorMessages
 }
 
-/** What has a code of the application's is its own sentence. */
+/** Messages with the application's texts in place of the package's. One with a code of the application's stays as it is. */
 function replaced(
   ctx: Context,
   list: readonly string[],
@@ -87,7 +87,7 @@ function codeOfInput(status: number): string {
 
 type Known = KnownMessage<MessageCode | DetailCode>
 
-/** A sentence of the package, or what the application says in its place. */
+/** The application's text in place of a sentence of the package; that sentence where there is none, or its function fails. */
 function told(
   ctx: Context,
   text: string,

@@ -65,10 +65,10 @@ export const DETAILS = {
 /** The code of a `detail` of the package. */
 export type DetailCode = keyof typeof DETAILS
 
-/** What the package means by a `detail`; undefined for one that is none of its sentences. */
+/** The code and parameters of a `detail`; undefined for one that is none of the package's sentences. */
 export const knownDetail = sentencesOf<DetailCode>(DETAILS)
 
-/** What a status is called where its reason would be another name: as Django REST framework does, or RFC 9110. */
+/** Codes of statuses that differ from their reason phrase: those of Django REST framework, or of RFC 9110. */
 const BY_STATUS: Readonly<Record<number, string>> = {
   401: 'authentication_failed',
   403: 'permission_denied',

@@ -23,17 +23,17 @@ export function countMessages(messages: readonly string[] | ErrorMessages): numb
 const MOST_TOLD = 500
 const MOST_CHARACTERS = 65_536
 
-/** The first of all messages, as many as an answer tells: bounds of single lists multiply. */
+/** The errors, cut behind the most messages and characters of an answer: the bounds of lists within lists multiply. */
 export function boundedErrors(errors: ErrorMessages): ErrorMessages {
   return fits(errors, new Room()) ? errors : firstOf(errors, new Room())
 }
 
-/** What may still be told. */
+/** How many messages and characters an answer still has room for. */
 class Room {
   #messages = MOST_TOLD
   #characters = MOST_CHARACTERS
 
-  /** True where there is room for a name, which stands before messages, or for a message. */
+  /** Takes a message, or a name that messages stand under, off the room. @returns false where it does not fit */
   takes(text: string, isMessage: boolean): boolean {
     if (isMessage) this.#messages--
     this.#characters -= String(text).length
@@ -125,7 +125,7 @@ export class ValidationError extends ApiError {
     super(400, options.detail ?? 'Validation failed', { errors: map, cause: options.cause })
   }
 
-  /** What stands under a field when the field's own validation threw this: a list, or the map of a nested object. */
+  /** The errors of a field whose validation threw this: a list of messages, or a map of them for a nested object. */
   get messages(): string[] | ErrorMessages {
     const keys = Object.keys(this.errors)
     const own = this.errors['non_field_errors']
@@ -245,7 +245,7 @@ function isMessageList(errors: readonly string[] | object): errors is readonly s
   return Array.isArray(errors)
 }
 
-/** What is wrong, as it is answered: a list of messages, or a map of such lists. */
+/** Errors in the shape of an answer: a list of messages, or a map of such lists. */
 function toMessages(errors: GivenErrors): string[] | ErrorMessages {
   if (typeof errors === 'string') return [errors]
   if (isMessageList(errors)) return joined(errors)

@@ -1,11 +1,11 @@
-/** What comes while something is done is done together, next. */
+/** Batches: items that come while a batch is worked on make the next batch. */
 
 interface Batch<Item> {
   readonly items: Item[]
   readonly done: Promise<void>
 }
 
-/** Does one thing at a time, with all that has come meanwhile: nothing waits for more to come. */
+/** Works on one batch at a time; the next one has all items that have come meanwhile. A first item does not wait for others. */
 export class Gathered<Item> {
   readonly #work: (items: readonly Item[]) => Promise<void>
   #next: Batch<Item> | undefined
@@ -15,7 +15,7 @@ export class Gathered<Item> {
     this.#work = work
   }
 
-  /** @returns once it is done, with others; its errors are those of all of them */
+  /** Adds an item to the next batch. Resolves once that is done. @throws what the work throws, for all items of the batch */
   add(item: Item): Promise<void> {
     this.#next ??= this.#open()
     this.#next.items.push(item)

@@ -11,7 +11,7 @@ export function withCode(messages: readonly string[], code: string): string[] {
   return list
 }
 
-/** All messages of these lists, in a list of its own; each keeps its code. */
+/** A new list of all messages of these lists, with their codes. */
 export function joined(...lists: readonly (readonly string[])[]): string[] {
   const all = lists.flat()
   if (lists.some((list) => given.has(list))) {
@@ -23,7 +23,7 @@ export function joined(...lists: readonly (readonly string[])[]): string[] {
   return all
 }
 
-/** The messages before the first one that there is no room for; with their codes. */
+/** The messages before the first that `takes` refuses, with their codes. */
 export function firstFew(list: string[], takes: (message: string) => boolean): string[] {
   const end = list.findIndex((message) => !takes(message))
   if (end === -1) return list
@@ -38,7 +38,7 @@ export function givenCode(messages: readonly string[], index: number): string | 
   return given.get(messages)?.[index]
 }
 
-/** The codes of messages, in their order: those given, else those of the package's sentences, else `invalid`. */
+/** The code of each message: the application's, else that of the package's sentence, else `invalid`. */
 export function codesOf(messages: readonly string[]): string[] {
   return messages.map((text, index) => givenCode(messages, index) ?? knownMessage(text)?.code ?? 'invalid')
 }

@@ -70,7 +70,7 @@ const TESTS = {
   record: { is: isRecord, wanted: 'an object' },
 } satisfies Record<string, Test>
 
-/** True for a generator function: who calls it gets something that has done nothing yet, and passes for a user or a value. */
+/** True for a generator function. Calling it runs none of its code, and returns an object that would pass for a user or a value. */
 export function isGenerator(value: unknown): boolean {
   return typeof value === 'function' && Object.prototype.toString.call(value).endsWith('GeneratorFunction]')
 }

@@ -1,4 +1,4 @@
-/** Maps of what is made once, and of what belongs together. */
+/** Maps: values that are made when they are first needed, and groups. */
 
 /** A map, or one of limited size. */
 interface Kept<K, V> {
@@ -6,7 +6,7 @@ interface Kept<K, V> {
   set(key: K, value: V): unknown
 }
 
-/** What a map holds for a key; where it holds nothing, what `make` makes, which is kept. */
+/** The map's value for a key; a missing one is made by `make`, and kept. */
 export function getOrInsert<K, V extends {} | null>(map: Kept<K, V>, key: K, make: () => V): V {
   const known = map.get(key)
   if (known !== undefined) return known

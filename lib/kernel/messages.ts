@@ -163,7 +163,7 @@ export function sentencesOf<Code extends string>(
   }
 }
 
-/** What the package means by a message; undefined for a text that is none of its sentences. */
+/** The code and parameters of a message; undefined for a text that is none of the package's sentences. */
 export const knownMessage = sentencesOf<MessageCode>(MESSAGES)
 
 function paramsOf(groups: Readonly<Record<string, string>>): MessageParams {

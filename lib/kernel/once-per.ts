@@ -34,7 +34,7 @@ export function decided<T>(object: object, name: string, value: T): T {
   return value
 }
 
-/** A function that gives true when it is first asked about an object, and false from then on. */
+/** Makes a function that returns true at its first call with an object, and false at later ones with the same. */
 export function firstTime(): (key: object) => boolean {
   const known = new WeakSet()
   return (key) => {

@@ -63,7 +63,7 @@ export function checkKinds(
   }
 }
 
-/** What a constructor calls with its options. @throws {ConfigurationError} */
+/** Checks the options of a constructor, which calls it with them. @throws {ConfigurationError} */
 export function takeOptions(made: object, options: unknown): void {
   checkOptions(made.constructor.name, made.constructor, options)
 }

@@ -11,7 +11,7 @@ export function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** What JSON makes a value of, though it is an object without members. */
+/** Tags of objects that JSON writes as values even if they have no members. */
 const BOXED: ReadonlySet<string> = new Set(['Object', 'String', 'Number', 'Boolean'])
 
 /** True for an object with something in it and no members, such as a map, a form, bytes or what a generator gives: JSON of it is `{}`. */
@@ -20,30 +20,30 @@ export function isOpaque(value: object): boolean {
   return Symbol.iterator in value || Symbol.asyncIterator in value || !BOXED.has(tagOf(value))
 }
 
-/** What an object calls itself, such as `Map`. */
+/** The tag of an object (`Symbol.toStringTag`, or its built-in class), such as `Map`. */
 export function tagOf(value: object): string {
   return Object.prototype.toString.call(value).slice(8, -1)
 }
 
 const repeated = new WeakSet<object>()
 
-/** Notes of a list that it has the values of a name which stands in a form several times, without brackets. */
+/** Marks a list as the values of one name that a form has several times, without brackets. */
 export function asRepeated<List extends object>(values: List): List {
   repeated.add(values)
   return values
 }
 
-/** True for such a list: where a field is no list, the last of its values counts. */
+/** True for a list that `asRepeated()` has marked: a field that takes no lists reads the last of its values. */
 export function isRepeated(values: object): boolean {
   return repeated.has(values)
 }
 
-/** The objects that a value is, or a list of them; none in what is no object. */
+/** The value itself where it is an object, or the objects of a list; else none. */
 export function objectsIn(value: unknown): readonly object[] {
   return [value].flat().filter((one): one is object => typeof one === 'object' && one !== null)
 }
 
-/** Those of some members that are there. */
+/** The named members of a record whose values are not undefined. */
 export function presentOf<T extends object, Name extends keyof T>(
   record: T,
   names: readonly Name[],

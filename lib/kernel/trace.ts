@@ -106,10 +106,10 @@ export function runAs<Result>(trace: Trace, work: () => Result): Result {
   return storage.run(trace, work)
 }
 
-/** What a step works with. */
+/** A step of a request. */
 export interface Step<Result> {
   readonly phase: Phase
-  /** Those that it asks, in order. */
+  /** The policies that it asks, in order. */
   readonly policies?: readonly object[] | undefined
   readonly work: () => Result | Promise<Result>
 }
@@ -197,7 +197,7 @@ export function publishAround<Event extends TraceEvent, Result>(
   }) as Promise<Result>
 }
 
-/** The work, whose end is told: by promises and not by `await`, since each of those costs the more the more are listened to. */
+/** Runs the work, then calls `end`. By promises: each `await` costs more while async hooks listen. */
 function follow<Result>(
   work: () => Result | Promise<Result>,
   end: ((error?: unknown) => void) | undefined,

@@ -41,12 +41,12 @@ export class UnknownNames {
     this.#kind = kind
   }
 
-  /** No more are told. */
+  /** True once the answer has as many unknown names as it may have. */
   get isFull(): boolean {
     return this.#told >= MOST_NAMES
   }
 
-  /** Puts what is told of the name under its place. */
+  /** Adds the message about a name to the errors, under the name itself where that may be shown. */
   note(name: string, known: () => Iterable<string>, errors: ErrorMessages): void {
     if (this.isFull) return
     const value = [this.message(name, known)]
@@ -55,7 +55,7 @@ export class UnknownNames {
     if (!Object.hasOwn(errors, place)) Object.defineProperty(errors, place, { ...MEMBER, value })
   }
 
-  /** What is told of the name, wherever it stands: the one that was meant, or else all there are, once. */
+  /** The message about an unknown name: with the known name nearest to it, or else, once, with a list of all. */
   message(name: string, known: () => Iterable<string>, mayList = true): string {
     const { noun, list } = KINDS[this.#kind]
     const told = `Unknown ${noun}`
@@ -77,14 +77,14 @@ export class UnknownNames {
 const firstPart = (name: string): string => name.split('__', 1)[0] as string
 const namesOf = (part: string, names: readonly string[]) => names.filter((one) => firstPart(one) === part)
 
-/** What is told of the first of several names that is unknown; undefined where all are known. */
+/** The message about the first unknown name; undefined where all are known. */
 export function unknownAmong(names: Iterable<string>, known: Iterable<string>): string | undefined {
   const all = new Set(known)
   for (const name of names) if (!all.has(name)) return new UnknownNames('name').message(name, () => all)
   return undefined
 }
 
-/** Where what is wrong with a name of a query stands. */
+/** The key of errors about a parameter of a query: its name, or `non_field_errors` for one that is not plain. */
 export function shownName(name: string): string {
   return PLAIN.test(name) ? name : 'non_field_errors'
 }

@@ -2,7 +2,7 @@
 
 import { atTurnsEnd } from './turns.js'
 
-/** Why nobody waits any longer. */
+/** The error of work that took longer than its time limit. */
 export class TooLate extends Error {
   constructor(milliseconds: number) {
     super(`no answer within ${Math.ceil(milliseconds)} ms`)
@@ -10,7 +10,7 @@ export class TooLate extends Error {
   }
 }
 
-/** What the work gives, where it does so in time. The work itself goes on. @throws TooLate */
+/** The result of the work, within a time limit in milliseconds; the work itself is not stopped. @throws TooLate */
 export async function within<Value>(milliseconds: number, work: PromiseLike<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

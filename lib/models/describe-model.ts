@@ -22,7 +22,7 @@ export interface ColumnSources
   composite: boolean
 }
 
-/** What a serializer needs to know of a column. */
+/** Describes a column for serializers. */
 function describeColumn(from: ColumnSources): Column {
   const { stored, schema } = from
   const types = typesOf(schema)
@@ -115,7 +115,7 @@ function smaller(a: number | undefined, b: number | undefined): number | undefin
   return a === undefined ? b : b === undefined ? a : Math.min(a, b)
 }
 
-/** What is known of a model. */
+/** The cached description of a model. */
 interface Known {
   /** Its table in the catalogue; undefined until that was read. */
   readonly table: CatalogueTable | undefined
@@ -328,7 +328,7 @@ export function boundKnex(model: ModelClass): Queryable {
 
 const NO_EVENT = { insert: false, update: false, delete: false }
 
-/** What is assumed of a table before the catalogue was read. */
+/** The table that is assumed until the catalogue is read. */
 const UNREAD: Omit<CatalogueTable, 'table' | 'nativeName'> = {
   secured: false,
   isView: false,

@@ -95,7 +95,7 @@ interface Mapping {
   readonly join?: { readonly from?: unknown; readonly to?: unknown; readonly through?: Mapping }
 }
 
-/** What a model says of one of its relations. */
+/** The mapping of a relation, as the model declares it. */
 export function mappingOf(model: ModelClass, name: string): Mapping {
   const mappings: unknown = model.relationMappings
   const all: unknown = typeof mappings === 'function' ? mappings.call(model) : mappings

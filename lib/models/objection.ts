@@ -30,7 +30,7 @@ export function isRowOf(model: ModelClass, object: object): boolean {
   return isModelClass(own) && own.tableName === model.tableName
 }
 
-/** What messages call a model: its class, or its table where the class has no name. */
+/** The name of a model in messages: its class, or its table where the class has no name. */
 export function modelName({ name, tableName }: { readonly name: string; readonly tableName: string }): string {
   return name || `the model of "${tableName}"`
 }

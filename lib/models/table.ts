@@ -114,7 +114,7 @@ export function table(tableName: string, options: TableOptions = {}): TableModel
   return made
 }
 
-/** What is known of the foreign keys of a table. */
+/** The relations of a table by its foreign keys, once the database has been read. */
 export interface Reflection {
   /** The class that `table()` made: an application may have made others below it. */
   readonly made: ModelClass
@@ -124,7 +124,7 @@ export interface Reflection {
   isKnown: boolean
 }
 
-/** By what gives a class its mappings: one that has its own has no others. */
+/** Reflections by the function that returns a class's mappings: a class with mappings of its own has none. */
 const reflections = new WeakMap<object, Reflection>()
 
 /** @internal What is known of the foreign keys that make a model's relations; undefined for one that says them itself. */

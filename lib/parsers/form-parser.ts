@@ -35,7 +35,7 @@ const STEPPED = new RegExp(`^([^.[\\]]+)((?:${STEP.source})+)$`)
 /** The same, where a name before brackets may have dots. */
 const BRACKETS = new RegExp(`^([^[\\]]+)(\\[[^[\\]]*\\](?:${STEP.source})*)$`)
 
-/** What stands at one step of the names of a form. */
+/** The values and inner names at one step of the names of a form. */
 class Place {
   readonly values: unknown[] = []
   readonly inner = new Map<string, Place>()

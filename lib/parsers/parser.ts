@@ -17,7 +17,7 @@ export interface MediaType {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** What a view asks of forms: files, and objects in them. */
+/** The fields of a view by which forms are read: those that take files, and those that are objects. */
 export interface AskedForm {
   /** The names of its nested fields, into which a dot leads; `all` where the serializer depends on the request. */
   readonly objects: ReadonlySet<string> | 'all'

@@ -56,7 +56,7 @@ export function jsonList<Row, Scope>(
   return atOnce(jsonListSteps(rows, write, scope))
 }
 
-/** The same piece by piece: rows may have long lists. */
+/** Steps of `jsonList()`, a piece each: rows may have long lists. */
 export function* jsonListSteps<Row, Scope>(
   rows: readonly Row[],
   write: (row: Row, scope: Scope) => string,

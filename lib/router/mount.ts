@@ -14,7 +14,7 @@ export interface LayeredRouter {
   register(path: string, methods: string[], middleware: never, options?: object): object
 }
 
-/** What is mounted. */
+/** An endpoint as it is mounted: its view, its actions, and the handler of its requests. */
 export interface Mounted extends Routable {
   readonly view: typeof APIView
   readonly actions: Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** Whether a serializer is of the model whose objects it is given, as those of a relation. */
+/** Checks that a nested serializer is of the model that its relation leads to. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'

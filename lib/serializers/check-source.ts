@@ -1,4 +1,4 @@
-/** Whether the source of a field leads somewhere, as far as the models on its way say. */
+/** Checks that the `source` of a field names columns, relations or attributes of the models on its path. */
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'

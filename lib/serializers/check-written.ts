@@ -95,7 +95,7 @@ export async function checkRelated(
   if ((await findSame(model, objects, { found, knex })).includes(undefined)) throw new PermissionDenied()
 }
 
-/** The same of rows that are known by columns. */
+/** Like `allowsRows()`, for rows that are given by the values of columns. */
 export async function allowsNamed(
   context: SerializerContext,
   rows: NamedRows,

@@ -1,4 +1,4 @@
-/** What the parts of this chapter know of each other: a serializer, its class, and the plan compiled from it. */
+/** The types that serializer modules share: a serializer, its class, and the plan compiled from it. */
 import type { CompositeKey } from '../fields/composite-key.js'
 import type { SerializerContext, SerializerField, Validator } from '../fields/field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
@@ -75,7 +75,7 @@ export interface AnySerializer {
   child(field: BoundField, serializerClass: SerializerClass): AnySerializer
 }
 
-/** What a serializer class says of itself before its plan is compiled. */
+/** The declarations of a serializer class that its plan is compiled from. */
 export interface FieldsDescription {
   /** The fields in their order. */
   readonly fields: ReadonlyMap<string, SerializerField>

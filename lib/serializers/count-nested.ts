@@ -10,7 +10,7 @@ import { serializerPlan } from './plan.js'
 /** How many nested objects and keys in lists one request may hold, where the view says nothing else. */
 export const DEFAULT_NESTED_OBJECTS = 1_000
 
-/** What is left of the budget, in which all objects of the request are counted together. */
+/** How many more nested objects and keys a request may hold, all of its objects together. */
 interface Budget {
   left: number
   readonly serializer: AnySerializer

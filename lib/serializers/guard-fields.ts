@@ -16,7 +16,7 @@ import { isAsShown, leaveOut } from './unchanged.js'
 import { loadLinks } from './validate-related.js'
 import { convert, type Forced, type Item, isForced, isGiven, LIMITED } from './validated-item.js'
 
-/** What is to be asked of the items; undefined for nothing. */
+/** The guard of the items; undefined where rules restrict no field of theirs. */
 export function guardOf(serializer: AnySerializer, forced: Forced | undefined): Guard | undefined {
   const { guarded, model } = serializer.plan
   const visible = forced && visibleFieldsIn(serializer)
@@ -32,7 +32,7 @@ export function guardOf(serializer: AnySerializer, forced: Forced | undefined): 
   return fields.length + kept.length > 0 ? { fields, kept } : undefined
 }
 
-/** What rules do not let a caller set, or of some rows only. */
+/** The fields that rules keep the caller from setting, in all rows or in some. */
 interface Guard {
   readonly fields: readonly BoundField[]
   /** Properties that the surrounding object, or the path, decides of new objects. */

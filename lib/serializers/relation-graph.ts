@@ -25,7 +25,7 @@ export function graphOf(
   return graph
 }
 
-/** What an object has where a field's related objects stand: an object, a list of them, null, or undefined for what was not loaded. */
+/** The related objects of a field: an object, a list, null, or undefined where they were not loaded. */
 export function relatedAt(object: object, { relation, name }: Pick<BoundField, 'relation' | 'name'>): unknown {
   return (object as Readonly<Record<string, unknown>>)[relation?.name ?? name]
 }

@@ -62,7 +62,7 @@ function representValue(
   return bound.passesThrough ? value : field.toRepresentation(value, context)
 }
 
-/** What a nested field shows of an object: the relation, or the part of it that was loaded for the field. */
+/** The related objects that a nested field shows: the relation's, or the part of them that was loaded for the field. */
 function readRelated(object: object, { list, relation, name }: BoundField): unknown {
   if (list && isPart(list)) {
     const part = loadedBeside(object, listKey(list))

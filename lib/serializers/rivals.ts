@@ -85,7 +85,7 @@ function isUnchanged({ input, value, unchanged, errors }: Item, { name }: BoundF
   return changesNothing(value[name]) && Object.keys(input[name] as object).length > 0
 }
 
-/** What two fields say, in keys of one column. */
+/** The values that two fields give one column, as keys. */
 interface Claimed {
   readonly column: Column
   readonly one: readonly unknown[]

@@ -38,7 +38,7 @@ export interface ValidityOptions {
 /** A view whose caller may not see all fields. */
 type SeesFields = { readonly seenClass?: (serializer: SerializerClass) => SerializerClass } | undefined
 
-/** What validation came to. */
+/** The outcome of a validation. */
 export interface Validity {
   readonly valid: boolean
   readonly value: unknown

@@ -74,7 +74,7 @@ function wholeOf(serializer: AnySerializer, current: object): object {
   }
 }
 
-/** What the object's own row has for a field. */
+/** The value of a field in the object's own row. */
 function storedAt({ current }: Updated, bound: Stored): unknown {
   return (current as Row)[storedProperty(bound)]
 }

@@ -277,7 +277,7 @@ async function runObjectValidators(serializer: AnySerializer, item: Item): Promi
   }
 }
 
-/** What a client would send of the columns that it leaves as they are. */
+/** The values of the columns that the client leaves unchanged, in the form in which it would send them. */
 function shownValues({ plan, context }: AnySerializer, { value }: Item, current: object): Record<string, unknown> {
   // they are the application's, and see what rules keep from its caller
   const columns = plan.fields.filter(

@@ -12,7 +12,7 @@ import { DIALECTS } from './query-dialects.js'
 import { deletedParameters } from './request/ask-deleted.js'
 import type { Resource } from './resource.js'
 
-/** Those of a generic view with a model; none of an action that reads no list. */
+/** The query parameters of a list, or of figures of it, for a view with a model; none for an action that reads no list. */
 export function listParameters(resource: Resource, action: string): readonly ParameterDescription[] {
   const { view, filterSettings } = resource
   const isList = action === 'list'
@@ -26,7 +26,7 @@ export function listParameters(resource: Resource, action: string): readonly Par
     : [...filtering.filter(isNoOrder), ...ownParameters(resource, action), ...paging, ...deleted]
 }
 
-/** What an action's options name of the query, as fields that are checked or as descriptions; else what the class describes. */
+/** The query parameters that an action declares, checked ones by their fields; without any, those of the class. */
 export function declaredParameters(
   view: ActionClass & { readonly queryParameters: readonly ParameterDescription[] },
   action: string,
@@ -49,7 +49,7 @@ function describeField(bound: BoundField): ParameterDescription {
   }
 }
 
-/** Those of the pages of what an action lists. */
+/** The parameters of the paginator, for an action that answers in pages. */
 export function pagingParameters(resource: Resource, action: string): readonly ParameterDescription[] {
   if (action !== 'aggregate') return action === 'list' ? (resource.paginator?.parameters() ?? []) : []
   if (!isAggregating(resource.view)) return []
@@ -57,14 +57,14 @@ export function pagingParameters(resource: Resource, action: string): readonly P
   return plan.groups.size > 0 ? (paginator?.parameters() ?? []) : []
 }
 
-/** What aggregates or facets read besides filters and pages; none of another action. */
+/** The parameters of `aggregate` or `facets` besides filters and pages; none for other actions. */
 export function ownParameters(resource: Resource, action: string): readonly ParameterDescription[] {
   if (!(showsFigures(action) && isAggregating(resource.view))) return []
   const { plan } = aggregatesOf(resource)
   return action === 'facets' ? facetParameters(plan) : figureParameters(plan)
 }
 
-/** What objects are ordered by says nothing of groups. */
+/** True for any parameter but the order of objects, which means nothing for groups. */
 export function isNoOrder({ name }: ParameterDescription): boolean {
   return name !== ORDERING
 }

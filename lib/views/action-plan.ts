@@ -47,10 +47,10 @@ export interface ActionRoute {
   readonly rules?: RuleSet | undefined
 }
 
-/** How a step is done, and why not in the fastest way; null where it is. */
+/** The way in which a step is done, and why it is not the fastest one. */
 export interface Way<Name extends string> {
   readonly way: Name
-  /** A sentence, as `explain()` prints it. */
+  /** A sentence, as `explain()` prints it; null for the fastest way. */
   readonly because: string | null
 }
 
@@ -153,7 +153,7 @@ export class ActionPlan {
     return decided(this, 'parent', plan as GenericPlan)
   }
 
-  /** The same action, of which only the permissions are asked that look at objects. */
+  /** A plan of the same action with only those permissions that look at objects. */
   get objectGuard(): ActionPlan {
     const asked = this.policies.permissions.filter((permission) => permission.guardsObjects())
     return decided(this, 'objectGuard', makePlan(this.#route, asked))

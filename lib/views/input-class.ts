@@ -15,7 +15,7 @@ export function knownInputClass(view: GenericView): SerializerClass | undefined 
   return viewClass.serializerClass || resource.overrides.has('getSerializerClass') ? inputClassOf(view) : undefined
 }
 
-/** The same, as far as the class says. */
+/** The serializer class of bodies by the statics of a class alone; null where only a request says it. */
 export function declaredInput({
   inputSerializerClass,
   serializerClass,

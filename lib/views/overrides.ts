@@ -1,17 +1,17 @@
-/** What of a view the application does in its own way: asked of each class once, never by a request. */
+/** The methods of a view class that an application overrides: looked up once for each class, never by a request. */
 import { ACTIONS, actionNamed } from './actions.js'
 import { builtInMethods } from './built-in.js'
 
-/** What chooses objects, and who may have them. */
+/** Methods that choose objects, and decide who may have them. */
 export const CHOOSING = ['getQueryset', 'filterQueryset', 'getObject', 'checkObjectPermissions', 'getSerializerClass']
 
 const SHOWING = ['getSerializer', 'loadRelated'] as const
 export const INPUT = ['getInputSerializer', 'getSerializerClass'] as const
 
 export type InsertAction = 'create' | 'bulkCreate'
-/** What answers with the objects that it has written. */
+/** Actions that answer with the objects they have written. */
 export type WritingAction = InsertAction | 'update' | 'bulkUpdate'
-/** What is answered with rows. A stream is a list that is written row by row. */
+/** Answers that are made of rows. A stream is a list that is written row by row. */
 export type RowAnswer = WritingAction | 'partialUpdate' | 'list' | 'stream' | 'retrieve'
 
 /** The methods that have a say in an answer of rows. */
@@ -53,7 +53,7 @@ export class Overrides {
     return methods.find((method) => this.has(method))
   }
 
-  /** That the application has overridden one of these methods, as a sentence; null where it has not. */
+  /** A sentence that names the first of these methods that is overridden; null where none is. */
   why(methods: readonly string[]): string | null {
     const method = this.first(methods)
     return method === undefined ? null : `${this.#name} overrides ${method}()`

@@ -12,7 +12,7 @@ export type QueryDialect = 'simple-rest' | 'json-server'
 
 /** The names that the view set has for what is asked. */
 export interface OwnNames {
-  /** Those of filter backends. */
+  /** The parameters of filter backends. */
   readonly filters: ReadonlySet<string>
   readonly search: string
   readonly paginator: Pick<LimitOffsetPagination, 'limitQueryParam' | 'offsetQueryParam' | 'maxLimit'>

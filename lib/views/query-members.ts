@@ -1,4 +1,4 @@
-/** What the body of a QUERY (RFC 10008) may say, by the parameters of the GET that would ask the same: docs/reference/query-method.md. */
+/** Members of the body of a QUERY (RFC 10008), by the parameters of the GET that they stand for: docs/reference/query-method.md. */
 
 import { FieldFilter } from '../filters/field-filter.js'
 import type { ParameterDescription } from '../filters/filter.js'
@@ -13,7 +13,7 @@ import { resourceOf } from './resource.js'
 /** The member that names an order. */
 const ORDER = 'order'
 
-/** What a body may say. */
+/** The members that a body may have. */
 export interface QueryMembers {
   /** Parameters of `FieldFilter`, by name: they stand in `filter`. */
   readonly filters: ReadonlyMap<string, ParameterDescription>
@@ -25,7 +25,7 @@ export interface QueryMembers {
   readonly paging: ReadonlySet<string>
 }
 
-/** What a body may say of an action of a class, the same for as long as the catalogue is. */
+/** The members that the body of a class's action may have; found once for each catalogue. */
 export function queryMembers(view: GenericViewClass, action: string): QueryMembers {
   return getOrInsert(membersOf(view), action, () => findMembers(view, action))
 }

@@ -37,7 +37,7 @@ import { type Deletion, deletionFor } from './soft-delete.js'
  */
 export class Resource {
   readonly view: GenericViewClass
-  /** What the caller may do with fields; undefined for what holds of all callers. */
+  /** The fields that the caller may read and write; undefined in the resource of all callers. */
   readonly fields: VisibleFields | undefined
   /** Cuts lists into pages; undefined where they are answered whole. */
   readonly paginator: BasePagination | undefined
@@ -51,7 +51,7 @@ export class Resource {
     totalOrder(this.model, terms, { positions: this.paginator?.ordering !== undefined }),
   )
 
-  /** The same for callers who may not read all fields: what they cannot read they cannot ask about. */
+  /** The resource for callers who may not read all fields: filters, orders and searches of the others are left out. */
   readonly seenBy = oncePer((fields: VisibleFields) => new Resource(this.view, fields))
 
   /** @throws {ConfigurationError} a paginator or filter backend is none */

@@ -112,7 +112,7 @@ function keyOf({ plan: { viewClass, parent } }: GenericView): ParentKey | undefi
 }
 
 /**
- * What the path alone says of that key: a constraint says that there is a parent. Undefined where one is to be looked at.
+ * The parent's key by the path alone, where a constraint guarantees that there is a parent. Undefined where one is to be looked at.
  * Writes and querysets of one request ask for it, each several times, and the parent's view is opened for it.
  */
 const parentKeyOnPath = oncePer((view: GenericView): readonly unknown[] | undefined => {

@@ -260,7 +260,7 @@ interface ReplicaRequest {
   readonly steps: { call(view: View): unknown }
 }
 
-/** What the action returns. A view whose database is another than the replicas' is left where it is, and so are server cursors. */
+/** Runs the action on a replica; on the view's own database where that is another than the replicas', or keeps server cursors. */
 function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequest): unknown {
   const { database, resource } = view.plan
   if (asked !== replicas.primary || resource?.keepsConnections === true) return steps.call(view)
@@ -272,7 +272,7 @@ function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequ
   })
 }
 
-/** What an attempt before this one has left. */
+/** Resets what an earlier attempt, on another replica, has left in the view. */
 function begin(view: View, knex: Knex): void {
   view.knex = knex
   if (view.plan.database) view.trx = knex as Knex.Transaction

@@ -19,7 +19,7 @@ export function counterOf(view: GenericView, parent: AnyQueryBuilder): Counter {
   }
 }
 
-/** The same as SQL, for rows that are read with their numbers. */
+/** Like `counterOf()`, as SQL within the statement that reads the rows. */
 export function countSqlOf(view: GenericView): CountSql {
   return ({ model, relation, path, owner }, parent) => {
     const knex = parent.knex() as Queryable

@@ -46,7 +46,7 @@ import { loadShown, represent } from './represent.js'
 import { answerClass, ownClass, selectionOf } from './selection.js'
 import { listQuery } from './visible-query.js'
 
-/** What the steps of one list ask again and again. */
+/** Values that the steps of one list share. */
 interface Listing {
   readonly view: GenericView
   readonly viewClass: GenericViewClass
@@ -177,7 +177,7 @@ export async function cutPage(
   throw new ConfigurationError(`${paginator.constructor.name}: paginate() returned ${String(page)}; return the page`)
 }
 
-/** What paginators know that read on in later requests. */
+/** Additional facts for paginators that keep a connection for later requests. */
 function readOn(view: GenericView, { model }: ListSource): Pick<PageRequest, 'resultsOnly' | 'reads'> {
   const { resultsOnly } = rendererOf(view)
   return { resultsOnly, reads: view.plan.rules?.of(view.ctx).reading(model.model) }

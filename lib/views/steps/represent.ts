@@ -88,7 +88,7 @@ export async function representFound(view: GenericView, object: object): Promise
   return represent(view, object)
 }
 
-/** What is known of objects that were saved. */
+/** Options of showing objects that were saved. */
 interface Saved {
   /** Something may have changed the rows since they were returned. @default false */
   readonly isStale?: boolean

@@ -55,7 +55,7 @@ export function querysetOf(view: GenericView): AnyQueryBuilder {
   return seenBy(readFor(query, isSafeMethod(ctx.method) ? ctx.req.socket : undefined), visibleRows)
 }
 
-/** What of a list's conditions is known already. */
+/** Options of a list's query. */
 interface ListConditions {
   /** Filter backends may have a say in it. @default true */
   readonly asks?: boolean
