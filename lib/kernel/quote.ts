@@ -5,7 +5,9 @@ import { isError } from './realms.js'
 /** The value as JSON text of at most 64 characters, quotes included; as Node writes it where JSON has no text for it. */
 export function quote(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(cut(value, 62))
-  return cut((typeof value === 'number' ? undefined : jsonOf(value)) ?? String(value), 64)
+  const text = (typeof value === 'number' ? undefined : jsonOf(value)) ?? String(value)
+  // the source of a function has lines
+  return cut(text.replaceAll(/\n\s*/g, ' '), 64)
 }
 
 function jsonOf(value: unknown): string | undefined {

@@ -134,7 +134,14 @@ describe('the settings of versions and assets', () => {
     expect(setting(name)).toBeUndefined()
     const circle: { of?: unknown } = {}
     circle.of = circle
-    for (const value of [7, 7n, {}, circle, []]) expect(() => configure({ [name]: value })).toThrow(ConfigurationError)
+    const code = () => {
+      return value
+    }
+    let value: unknown
+    for (value of [7, 7n, {}, circle, [], code]) {
+      expect(() => configure({ [name]: value })).toThrow(ConfigurationError)
+      expect(() => configure({ [name]: value })).toThrow(/^.*$/)
+    }
   })
 
   it('an empty variable counts as not set, but for secrets', () => {
