@@ -12,15 +12,15 @@ import { serverTiming as durations, sendServerTiming } from '../lib/timing/serve
  * @throws {ConfigurationError} `when` is no function
  * @example app.use(serverTiming((ctx) => ctx.state.user?.is_staff === true))
  */
-export function serverTiming(when: (ctx: Context) => boolean): Middleware {
+export function serverTiming(when: (ctx: Context) => boolean | Promise<boolean>): Middleware {
   if (typeof when !== 'function') {
     throw new ConfigurationError(
       'serverTiming(): give a function that says of a ctx whether its caller may see durations',
     )
   }
   return async function sendDurations(ctx, next) {
-    await measureRequest(ctx, next, ({ timings, total }, failure) => {
-      if (failure === undefined && when(ctx) === true) sendServerTiming(ctx, durations(timings, total))
+    await measureRequest(ctx, next, async ({ timings, total }, failure) => {
+      if (failure === undefined && (await when(ctx)) === true) sendServerTiming(ctx, durations(timings, total))
     })
   }
 }

@@ -16,12 +16,12 @@ export interface Measured {
 
 /**
  * Runs what comes after a middleware, and tells `done` what it took, also where it throws. Several measure one request together.
- * @throws what comes after it throws
+ * @throws what comes after it, or `done`, throws
  */
 export async function measureRequest(
   ctx: Context,
   next: () => Promise<unknown>,
-  done: (measured: Measured, failure?: unknown) => void,
+  done: (measured: Measured, failure?: unknown) => void | Promise<void>,
 ): Promise<void> {
   const begin = performance.now()
   const trace = traceOf(ctx)
@@ -31,8 +31,8 @@ export async function measureRequest(
   try {
     await runAs(trace, next)
   } catch (error) {
-    done(measured(), error)
+    await done(measured(), error)
     throw error
   }
-  done(measured())
+  await done(measured())
 }

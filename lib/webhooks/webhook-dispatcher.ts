@@ -60,7 +60,7 @@ export interface WebhookDispatcherOptions {
    */
   readonly enqueue?: Enqueue
   /** Takes errors of the database and of the application's code, after which work goes on. @default a warning of the process */
-  readonly onError?: (error: unknown) => void
+  readonly onError?: (error: unknown) => unknown
 }
 
 const KINDS = {
@@ -277,13 +277,9 @@ class Running {
   }
 
   #report(error: unknown): void {
-    const { onError } = this.#options
-    try {
-      if (onError) onError(error)
-      else warn(error)
-    } catch (failure) {
-      warn(failure)
-    }
+    const { onError = warn } = this.#options
+    // what keeps errors in the same database fails with it
+    void (async () => onError(error))().catch(warn)
   }
 }
 

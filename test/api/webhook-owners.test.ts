@@ -486,7 +486,15 @@ describe('a dispatcher', () => {
     await one.receive(2)
   })
 
-  it('goes on where onError() throws', async () => {
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('onError fails')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('onError fails'))],
+  ])('goes on where onError() %s', async (_, onError) => {
     const warnings: Error[] = []
     const listen = (warning: Error) => void warnings.push(warning)
     process.on('warning', listen)
@@ -495,11 +503,7 @@ describe('a dispatcher', () => {
     await subscribe(bad.url, { user: '6' })
     await subscribe(one.url)
     trouble = { queryset: true }
-    await dispatch({
-      onError: () => {
-        throw new Error('onError fails')
-      },
-    })
+    await dispatch({ onError })
     await post()
     await one.receive(1)
     await vi.waitFor(() => expect(warnings.map(({ message }) => message).join()).toContain('onError fails'), PATIENT)

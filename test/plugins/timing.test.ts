@@ -140,6 +140,12 @@ describe('serverTiming()', () => {
     expect(text).not.toMatch(/server-timing/i)
   })
 
+  it('waits for a function that asks somebody else', async () => {
+    const client = await booksAfter(serverTiming(async (ctx) => isStaff(ctx)))
+    expect((await client.get('/api/books', staff)).headers['server-timing']).toContain('total')
+    expect((await client.get('/api/books')).headers).not.toHaveProperty('server-timing')
+  })
+
   it('fails as a middleware does where its function throws', async () => {
     const client = await booksAfter(
       errors(),
