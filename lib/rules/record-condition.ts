@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { quote } from '../kernel/quote.js'
-import { isPromise } from '../kernel/realms.js'
+import { ignoreRejection, isPromise } from '../kernel/realms.js'
 import { CallerSetting, NotSaid } from './caller-setting.js'
 import { type Condition, RawCondition } from './conditions.js'
 import type { RuleCaller } from './rule.js'
@@ -142,7 +142,10 @@ function mapCondition(part: unknown, map: (value: unknown) => unknown): unknown 
   if (made !== part || typeof made !== 'object' || made === null) return made
   if (made instanceof CallerSetting || Buffer.isBuffer(made)) return made
   if (made instanceof Date) throw new NotSaid('makes a moment of its own')
-  if (isPromise(made)) throw new NotSaid('is async')
+  if (isPromise(made)) {
+    ignoreRejection(made)
+    throw new NotSaid('is async')
+  }
   if (made instanceof RawCondition) {
     return new RawCondition(
       [...made.strings],

@@ -803,6 +803,14 @@ describe('a key, or a version, that the caller may not read', () => {
     expect((await send('PATCH', '/badges/7,1', { title: 'y' }, { ...OTHERS, 'If-Match': tag })).status).toBe(412)
   })
 
+  it('has no condition and no mask that is asynchronous; where one rejects, no process ends', async () => {
+    const late = () => Promise.reject(new Error('late'))
+    await expect(servedBy({ title: { read: late } })).rejects.toThrow('fields.title.read is async')
+    const { get, reported } = await servedBy({ title: { read: isHr, mask: late } })
+    expect((await get('/badges/7,1', OTHERS)).status).toBe(500)
+    expect(String(reported)).toContain('rules: a mask is async')
+  })
+
   it('is made with a secret, without which neither a router nor a route of its own starts', async () => {
     class Whole extends Badges {
       static override paginationClass = null as never
