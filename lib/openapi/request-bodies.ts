@@ -82,7 +82,7 @@ export function linkParameters(view: GenericAPIView): readonly Parameter[] {
 
 /** All that a QUERY of the list may ask. */
 function queryBody(view: GenericAPIView, serializer: SerializerClass | undefined): RequestBody {
-  const { filters, group, others } = queryMembers(view.viewClass, view.action)
+  const { filters, group, others } = queryMembers(view.asked, view.action)
   const selecting = selectionParameters(view, serializer).map((one): [string, ParameterDescription] => [one.name, one])
   const conditions: Record<string, Schema> = propertiesOf(filters)
   if (group !== undefined) {

@@ -6,9 +6,9 @@ import { getOrInsert } from '../kernel/maps.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { isNoOrder, ownParameters, pagingParameters } from './action-parameters.js'
 import { showsFigures } from './actions.js'
-import { type GenericViewClass, hasModel } from './generic-view-class.js'
+import { hasModel } from './generic-view-class.js'
 import { deletedParameters } from './request/ask-deleted.js'
-import { resourceOf } from './resource.js'
+import type { Resource } from './resource.js'
 
 /** The member that names an order. */
 const ORDER = 'order'
@@ -25,30 +25,31 @@ export interface QueryMembers {
   readonly paging: ReadonlySet<string>
 }
 
-/** The members that the body of a class's action may have; found once for each catalogue. */
-export function queryMembers(view: GenericViewClass, action: string): QueryMembers {
-  return getOrInsert(membersOf(view), action, () => findMembers(view, action))
+/** The members that the body of an action may have, of a view class as a caller may ask it; found once for each catalogue. */
+export function queryMembers(resource: Resource, action: string): QueryMembers {
+  return getOrInsert(membersOf(resource), action, () => findMembers(resource, action))
 }
 
-const membersOf: (view: GenericViewClass) => Map<string, QueryMembers> = oncePerCatalogue(() => new Map())
+const membersOf: (resource: Resource) => Map<string, QueryMembers> = oncePerCatalogue(() => new Map())
 
-function findMembers(view: GenericViewClass, action: string): QueryMembers {
+function findMembers(resource: Resource, action: string): QueryMembers {
+  const { view } = resource
   const figures = showsFigures(action)
   const own = new Map<string, ParameterDescription>()
   const others = new Map<string, ParameterDescription>()
   let group: string | undefined
-  for (const backend of hasModel(view) ? resourceOf(view).filters : []) {
+  for (const backend of hasModel(view) ? resource.filters : []) {
     const isFields = backend instanceof FieldFilter
-    for (const parameter of backend.parameters(resourceOf(view).filterSettings)) {
+    for (const parameter of backend.parameters(resource.filterSettings)) {
       if (figures && !isNoOrder(parameter)) continue
       if (!isFields) others.set(memberOf(parameter), parameter)
       else if (parameter.name === backend.groupParam) group ??= parameter.name
       else own.set(parameter.name, parameter)
     }
   }
-  const paging = pagingParameters(resourceOf(view), action)
+  const paging = pagingParameters(resource, action)
   const besides = [...deletedParameters(view, action), ...view.queryParameters]
-  for (const parameter of [...ownParameters(resourceOf(view), action), ...paging, ...besides]) {
+  for (const parameter of [...ownParameters(resource, action), ...paging, ...besides]) {
     if (!own.has(parameter.name)) others.set(memberOf(parameter), parameter)
   }
   return { filters: own, group, others, paging: new Set(paging.map(({ name }) => name)) }

@@ -213,6 +213,9 @@ class EmployeeViewSet extends AggregateMixin(StreamMixin(StaffViewSet)) {
   static override groupBy = ['name', 'salary', 'hired_on__year', 'born_on__year']
   static override facets = ['salary', 'name', 'hired_on__month', 'born_on__month']
 }
+class AskedViewSet extends EmployeeViewSet {
+  static override queryMethod = true
+}
 class TeamViewSet extends NestedViewSetMixin(StaffViewSet) {
   static override model = Employee
   static override serializerClass = serializerOf(Employee, ['id', 'name', 'email'])
@@ -313,6 +316,7 @@ beforeAll(async () => {
   api.register('computed', ComputedViewSet, 'computed')
   api.register('slugs', SlugViewSet, 'slugs')
   api.register('names', NameViewSet, 'names')
+  api.register('asked', AskedViewSet, 'asked')
   await api.prepare()
   client = await serving(api.routes())
 })
@@ -461,6 +465,15 @@ describe('a field that may not be read', () => {
     expect(await get('/departments?filter=any(employees,salary__gt=350)', 'hr')).toMatchObject([{ id: 2 }])
     expect(await get('/departments?employees__salary=400')).toHaveLength(2)
     expect(await get('/departments?employees__salary=400', 'hr')).toHaveLength(1)
+  })
+
+  it('is unknown to a QUERY, of whose filters none names it', async () => {
+    for (const name of ['salary', 'salry', 'department__budget']) {
+      const { status, json } = await send('QUERY', '/asked', { filter: { [name]: 300 } })
+      expect([status, Object.keys(json.errors)]).toEqual([400, [name]])
+      expect(JSON.stringify(Object.values(json.errors))).not.toMatch(/salary|budget/)
+    }
+    expect((await send('QUERY', '/asked', { filter: { salary: 300 } }, 'hr')).json).toMatchObject([{ id: 1 }])
   })
 
   it('is not searched', async () => {

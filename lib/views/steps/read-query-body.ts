@@ -29,13 +29,13 @@ export function asksByBody(view: View): view is GenericView {
  */
 export async function readQueryBody(view: GenericView): Promise<void> {
   const { ctx } = view
-  const { policies, viewClass, action } = view.plan
+  const { policies, action } = view.plan
   const { data } = await parseBody(ctx, queryParsers(policies))
   if (typeof data !== 'object' || data === null || Array.isArray(data)) throw new BadRequest('Expected an object')
   // a body without a type is none that can be understood (RFC 10008 section 2)
   if (ctx.req.headers['content-type'] === undefined) throw new BadRequest('Expected a body of JSON')
   const errors: ErrorMessages = {}
-  const members = queryMembers(viewClass, action)
+  const members = queryMembers(view.asked, action)
   const asked = parametersOf(data as Body, { members, selecting: () => selectingNames(view) }, errors)
   const query = queryOf(ctx)
   for (const name of Object.keys(query)) {
