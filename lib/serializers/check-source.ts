@@ -71,7 +71,7 @@ function wrongStep(
   return new ConfigurationError(
     isMethod
       ? `${serializer.name}: field "${name}" has no source: "${step}" is a method of ${owner}; make it a getter, list it in static virtualAttributes, or declare a SerializerMethodField`
-      : `${serializer.name}: field "${name}" has no source: ${owner} has no column, relation or attribute "${step}"${didYouMean(step, namesIn(model)) || '; correct the name'}, set option source, or list in its static virtualAttributes what the queryset selects`,
+      : `${serializer.name}: field "${name}" has no source: ${owner} has no column, relation or attribute "${step}"${didYouMean(step, namesIn(model)) || '; correct the name'}, set option source, list in its static virtualAttributes what the queryset selects, or set writeOnly: true and take it in create() and update()`,
   )
 }
 

@@ -150,6 +150,12 @@ function checkRelated(serializer: SerializerClass, { name, field, relation }: Bo
   checkExtras(where, relation, shown)
 }
 
+/** Checks a class that writes in its own way elsewhere, as where `create()` is overridden and `update()` is not. @throws {ConfigurationError} */
+export function checkWrittenFields(serializer: SerializerClass): void {
+  const { model, writable } = serializerPlan(serializer)
+  if (model) for (const field of writable) checkWritable(serializer, field, model, true)
+}
+
 /** What a client may write must have somewhere to go, unless the class writes in its own way. */
 function checkWritable(
   serializer: SerializerClass,

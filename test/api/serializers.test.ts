@@ -699,7 +699,7 @@ describe('[I23] a mistake of the programmer is a ConfigurationError with class, 
     [
       'no source',
       broken({ declaredFields: { x: new StringField() } }),
-      'field "x" has no source: Book has no column, relation or attribute "x"; correct the name, set option source, or list in its static virtualAttributes what the queryset selects',
+      'field "x" has no source: Book has no column, relation or attribute "x"; correct the name, set option source, list in its static virtualAttributes what the queryset selects, or set writeOnly: true and take it in create() and update()',
     ],
     [
       'a method that is not there',
@@ -801,6 +801,28 @@ describe('over HTTP', () => {
   afterAll(() => server.close())
   const send = (method: string, path: string, body: unknown) =>
     server.send({ method, path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
+
+  it('is refused where it may change what only its create() takes', async () => {
+    class Confirmed extends BookSerializer {
+      static override fields = ['title']
+      static override declaredFields = { again: new StringField({ writeOnly: true, required: false }) }
+      override create({ again, ...data }: Record<string, unknown>) {
+        return super.create(data)
+      }
+    }
+    class Confirming extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = Confirmed
+    }
+    class Creating extends Confirming {
+      static override withoutActions = ['update', 'partialUpdate'] as const
+    }
+    const preparing = (view: typeof Confirming) => new APIRouter().register('books', view).prepare()
+    await expect(preparing(Confirming)).rejects.toThrow(
+      'Confirmed: field "again" is no column of Book, so it cannot be written; set readOnly: true, or override create() and update()',
+    )
+    await preparing(Creating)
+  })
 
   it('[A7 A8 A9] hold in one request', async () => {
     expect((await send('PATCH', '/api/books/1', { author: { id: 2, name: 'pwn' } })).json).toEqual({

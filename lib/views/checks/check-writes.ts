@@ -6,7 +6,7 @@ import { describeModel } from '../../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
 import { overrideOf } from '../../serializers/model-serializer.js'
-import { serializerPlan } from '../../serializers/plan.js'
+import { checkWrittenFields, serializerPlan } from '../../serializers/plan.js'
 import { type Action, actionNamed } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -34,6 +34,9 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
     if (!model.takes[marks ? 'update' : writing.writes]) throw takesNone(view, model, action)
     if (writing.writes !== 'insert') checkKey(view, model, action)
     if (writing.writes === 'delete' && !marks) checkDelete(view, model, action)
+    const taking = writing.serializerMethod && declaredInput(view)
+    if (taking && taking.validators.length === 0 && overrideOf(taking, ['save', 'validate']) === null)
+      checkWrittenFields(taking)
   }
   warnOfSharedKey(view, model, actions)
 }
