@@ -136,6 +136,22 @@ describe('an envelope', () => {
     expect(errors[0]?.pointer).toBe('#/data/name')
   })
 
+  it('has nothing beside its member where unknown names are refused', async () => {
+    class Strict extends DataViewSet {
+      static override strictBody = true
+    }
+    const { send } = await serveViews({ data: DataViewSet, strict: Strict })
+    const body = { data: { name: 'New' }, dat: {} }
+    const errors = { dat: ['Unknown field; did you mean "data"?'] }
+    expect((await send('POST', '/data', body)).status).toBe(201)
+    expect((await send('POST', '/strict', body)).json).toMatchObject({ status: 400, errors })
+    expect((await send('POST', '/data', body, { prefer: 'handling=strict' })).json).toMatchObject({
+      status: 400,
+      errors,
+    })
+    expect((await send('POST', '/strict', { data: { name: 'New' } })).status).toBe(201)
+  })
+
   it('has versions and tags like any answer', async () => {
     class Tagged extends DataViewSet {
       static override concurrency = 'deleted_at'

@@ -1,13 +1,15 @@
 /** Puts answers into the envelope of their view, and takes bodies out of it. */
 
 import { BODY_MEMBER } from '../../http/problem.js'
-import { ValidationError } from '../../kernel/errors.js'
+import { type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { writeJson } from '../../kernel/json-numerals.js'
 import { isRecord } from '../../kernel/records.js'
+import { UnknownNames } from '../../kernel/unknown-names.js'
 import { JsonText } from '../../renderers/json-renderers.js'
 import { actionNamed, takesMany } from '../actions.js'
 import type { EnvelopeNames } from '../envelope-names.js'
 import type { GenericView } from '../generic-view.js'
+import { refusesUnknown } from './heeded-preferences.js'
 import { rendererOf } from './respond.js'
 
 /** What an action's answer shows, as far as an envelope goes by it. */
@@ -62,7 +64,7 @@ export function memberOfBody({ plan: { action, resource } }: GenericView): strin
 
 /**
  * Takes the body of an action out of its envelope. Forms and lists of operations have none.
- * @throws ValidationError the body has no such member
+ * @throws ValidationError the body has no such member, or others beside it where unknown names are refused
  */
 export function openBody(view: GenericView): void {
   const { body } = view
@@ -71,6 +73,15 @@ export function openBody(view: GenericView): void {
   const { data } = body
   const isObject = isRecord(data)
   if (!(isObject && Object.hasOwn(data, name))) throw new ValidationError({ [name]: ['This field is required.'] })
+  if (refusesUnknown(view)) refuseBeside(name, data)
   view.body = { ...body, data: data[name] }
   BODY_MEMBER.set(view.ctx, name)
+}
+
+/** @throws ValidationError the body has other names beside the member of the envelope */
+function refuseBeside(member: string, body: Readonly<Record<string, unknown>>): void {
+  const unknown = new UnknownNames('body')
+  const errors: ErrorMessages = {}
+  for (const name of Object.keys(body)) if (name !== member) unknown.note(name, () => [member], errors)
+  if (Object.keys(errors).length > 0) throw new ValidationError(errors)
 }

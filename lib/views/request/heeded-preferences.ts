@@ -2,6 +2,7 @@
 
 import { type Preferences, preferencesOf } from '../../http/prefer.js'
 import { actionNamed, showsWritten } from '../actions.js'
+import type { GenericView } from '../generic-view.js'
 import { hasModel } from '../generic-view-class.js'
 import type { View } from '../view.js'
 
@@ -16,4 +17,9 @@ export function heededPreferences(view: View): Preferences | undefined {
   if (heeded === undefined && !strict) return undefined
   view.ctx.vary('Prefer')
   return { returns: heeded, strict }
+}
+
+/** True where the class refuses unknown names in bodies, or the client prefers that. */
+export function refusesUnknown(view: GenericView): boolean {
+  return view.plan.viewClass.strictBody !== false || heededPreferences(view)?.strict === true
 }

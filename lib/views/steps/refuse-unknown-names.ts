@@ -10,7 +10,7 @@ import { schemaOf } from '../../serializers/schema-serializer.js'
 import { actionNamed, changesMany, takesMany } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
-import { heededPreferences } from '../request/heeded-preferences.js'
+import { refusesUnknown } from '../request/heeded-preferences.js'
 import { keyNames } from './bulk-objects.js'
 
 /**
@@ -20,7 +20,7 @@ import { keyNames } from './bulk-objects.js'
 export function refuseUnknownNames(view: GenericView): void {
   const { action, inputSerializer, viewClass } = view.plan
   const { strictBody } = viewClass
-  if (!strictBody && !heededPreferences(view)?.strict) return
+  if (!refusesUnknown(view)) return
   const { writes } = actionNamed(action) ?? {}
   if (!inputSerializer && (writes === undefined || writes === 'delete')) return
   const keys = changesMany(action) ? keyNames(view).map(({ name }) => name) : []
