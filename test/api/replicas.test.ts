@@ -41,6 +41,7 @@ class Items extends modelViewSet(Item, {
   paginationClass: PageNumberPagination,
   actions: {
     touch: listAction({ methods: ['GET'] }, async function () {
+      this.ctx.append('Server-Timing', 'touch')
       await this.knex?.raw("insert into visits values ('touched')")
       return { touched: true }
     }),
@@ -464,7 +465,9 @@ describe('a replica that', () => {
   // under a role what reads cannot write, on the primary neither
   it.skipIf(runsAsRole())('cannot do what an action does is not asked to: it is done on the primary', async () => {
     const server = await serveItems()
-    expect((await server.send({ path: '/items/touch' })).json).toEqual({ touched: true })
+    const { json, headers } = await server.send({ path: '/items/touch' })
+    // of the attempt on the replica nothing is left
+    expect([json, headers['server-timing']]).toEqual([{ touched: true }, 'touch'])
     expect(server.reported).toEqual([])
     expect(await isStandby(server)).toBe(true)
   })

@@ -1,8 +1,9 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
-import { FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
+import { type Context, FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
 import { knexInScope } from '../../http/database-role.js'
 import { disposeBody } from '../../http/dispose-body.js'
 import type { Preferences } from '../../http/prefer.js'
@@ -264,9 +265,13 @@ interface ReplicaRequest {
 function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequest): unknown {
   const { database, resource } = view.plan
   if (asked !== replicas.primary || resource?.keepsConnections === true) return steps.call(view)
+  const headers = view.ctx.res.getHeaders()
+  let isAgain = false
   return replicas.read(view.ctx, async (knex) => {
     // that the tables are there was asked of the primary, of which this is a copy
     const own = database ? await knexInScope(view.ctx, knex, database) : knex
+    if (isAgain) restoreHeaders(view.ctx, headers)
+    isAgain = true
     begin(view, own)
     return steps.call(view)
   })
@@ -279,4 +284,12 @@ function begin(view: View, knex: Knex): void {
   view.parentKey = undefined
   view.afterAction?.splice(0)
   view.ctx.status = 200
+}
+
+function restoreHeaders({ res }: Context, headers: OutgoingHttpHeaders): void {
+  for (const name of res.getHeaderNames()) {
+    const value = headers[name]
+    if (value === undefined) res.removeHeader(name)
+    else res.setHeader(name, value)
+  }
 }
