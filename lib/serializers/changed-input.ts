@@ -2,6 +2,7 @@
 
 import { RelatedField } from '../fields/related-field.js'
 import { ValidationError } from '../kernel/errors.js'
+import { groupBy } from '../kernel/maps.js'
 import { objectsIn, ownMember } from '../kernel/records.js'
 import { refusal } from '../patches/json-patch.js'
 import { isEqual, isJsonObject, type JsonObject, setMember } from '../patches/json-values.js'
@@ -89,11 +90,11 @@ async function changedList(
   { name, before, after, keys, objects }: ListChange,
   serializer: AnySerializer,
 ): Promise<unknown[]> {
-  const known = new Map(before.map((element, position) => [keyOf(element, keys), position]))
+  // objects without a key may be equal
+  const known = groupBy(before.keys(), (position) => keyOf(before[position], keys))
   const input: unknown[] = []
   for (const [position, element] of after.entries()) {
-    const key = keyOf(element, keys)
-    const found = known.get(key)
+    const found = known.get(keyOf(element, keys))?.shift()
     if (found === undefined) input.push(element)
     else if (keys.length > 0) {
       const change = { before: before[found], after: element }
@@ -104,9 +105,9 @@ async function changedList(
         ...((await prefixErrors([name, position], () => changedInput(change, merging))) as JsonObject),
       })
     }
-    known.delete(key)
   }
-  if (known.size > 0) throw new ValidationError({ [name]: ['An object of this list cannot be removed.'] })
+  if ([...known.values()].some((left) => left.length > 0))
+    throw new ValidationError({ [name]: ['An object of this list cannot be removed.'] })
   return input
 }
 

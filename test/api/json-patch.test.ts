@@ -7,6 +7,7 @@ import {
   configure,
   JSONParser,
   ModelSerializer,
+  NestedSerializer,
   type Parsers,
   type SerializerContext,
   SerializerMethodField,
@@ -18,6 +19,7 @@ import {
   type Item,
   ItemSerializer,
   ItemViewSet,
+  PartSerializer,
   storedItem,
   storeItem,
   useItems,
@@ -351,6 +353,28 @@ describe('nested objects', () => {
       400,
       { parts: { 1: { label: ['This field may not be null.'] } }, place: { name: ['This field may not be null.'] } },
     ])
+  })
+
+  it('may be equal where a list shows no key of them', async () => {
+    class LabelSerializer extends PartSerializer {
+      static override schemaName = 'Label'
+      static override fields = ['label']
+    }
+    class LabelledItemSerializer extends ItemSerializer {
+      static override schemaName = 'LabelledItem'
+      static override fields = ['id', 'writes', 'parts']
+      static override declaredFields = { parts: new NestedSerializer(LabelSerializer, { many: true, required: false }) }
+    }
+    const view = Object.assign(class extends Items {}, { serializerClass: LabelledItemSerializer })
+    const client = await serveViews({ items: view })
+    const path = await storeItem({})
+    await database.knex('parts').insert([1, 2].map(() => ({ item_id: 1, label: 'x' })))
+    expect(await refusalOf(client, path, [{ op: 'remove', path: '/parts/0' }])).toEqual([
+      400,
+      { parts: ['An object of this list cannot be removed.'] },
+    ])
+    const { json } = await patched(client, path, [{ op: 'add', path: '/parts/-', value: { label: 'y' } }])
+    expect(json.parts).toEqual(['x', 'x', 'y'].map((label) => ({ label })))
   })
 
   it('are read anew once they are held', async () => {
