@@ -3,10 +3,9 @@
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
 import { described, insteadOf } from '../kernel/declarations.js'
-import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isShared, ownCopy } from '../kernel/own-copy.js'
-import { ignoreRejection, isPromise } from '../kernel/realms.js'
+import { settled } from '../kernel/settled.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { OutputColumn } from '../renderers/renderer.js'
@@ -197,19 +196,12 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
 }
 
 function defaultOf(given: unknown): (context: SerializerContext) => unknown {
-  if (typeof given === 'function') return () => atOnce((given as () => unknown)())
-  if (isContextDefault(given)) return (context) => atOnce(given.resolve(context))
+  if (typeof given === 'function') return () => settled((given as () => unknown)(), PROMISED)
+  if (isContextDefault(given)) return (context) => settled(given.resolve(context), PROMISED)
   return isShared(given) ? () => ownCopy(given) : () => given
 }
 
-/** @throws {ConfigurationError} the default is a promise, which would be stored as `{}` */
-function atOnce(value: unknown): unknown {
-  if (!isPromise(value)) return value
-  ignoreRejection(value)
-  throw new ConfigurationError(
-    'a default is a promise; give what is there at once, or set the value in performCreate()',
-  )
-}
+const PROMISED = 'a default is a promise; give what is there at once, or set the value in performCreate()'
 
 function isContextDefault(given: unknown): given is ContextDefault {
   return typeof (given as { resolve?: unknown } | null | undefined)?.resolve === 'function'

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
+import { settled } from '../kernel/settled.js'
 import { cleanFilename, UploadedFile } from '../parsers/uploads.js'
 import { ArrayField } from './array-field.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
@@ -159,7 +160,8 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
 
   override toRepresentation(value: unknown): unknown {
     const { storage } = this.options
-    return storage && typeof value === 'string' && value !== '' ? storage.url(value) : value
+    if (!storage || typeof value !== 'string' || value === '') return value
+    return settled(storage.url(value), 'url() of a storage has returned a promise; give the URL at once')
   }
 
   /** @internal True for the URL of a stored file, or a list of them. A storage may sign it anew each time that it is shown. */

@@ -5,7 +5,7 @@ import { type ExternalIds, externalIds, externalKey } from '../ids/external-ids.
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
-import { ignoreRejection, isPromise } from '../kernel/realms.js'
+import { settled } from '../kernel/settled.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type Column, comparedSql } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
@@ -205,14 +205,11 @@ function tried(column: Column, given: unknown, read?: (field: SerializerField, g
   const short = isPlain ? given : shortKey(column, given)
   try {
     const value = field.toInternalValue(read ? read(field, short) : short, {})
-    if (!isPromise(value)) return value
-    // a rejection that nobody waits for would end the process
-    ignoreRejection(value)
+    return settled(value, `objects cannot be named by "${column.property}", whose values are lists`)
   } catch (error) {
     if (error instanceof ValidationError) return undefined
     throw error
   }
-  throw new ConfigurationError(`objects cannot be named by "${column.property}", whose values are lists`)
 }
 
 /** A text that spellings of a value have in common: what a client gives, and what the column holds. What SQL calls equal may have others: `namesOfKeys()`. */

@@ -3,9 +3,9 @@
 import { type Context, type QueryParameters, queryOf } from '../http/context.js'
 import type { IDContext } from '../ids/codec.js'
 import { described, insteadOf } from '../kernel/declarations.js'
-import { type ApiError, ConfigurationError } from '../kernel/errors.js'
+import type { ApiError } from '../kernel/errors.js'
 import { emptyListOf } from '../kernel/once-per.js'
-import { ignoreRejection, isPromise } from '../kernel/realms.js'
+import { settled } from '../kernel/settled.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -179,10 +179,8 @@ export function lastValueOf(query: QueryParameters, name: string): string | unde
 
 /** @throws {ConfigurationError} the condition is a promise, which would narrow nothing */
 function conditionOf(backend: BaseFilter, ...asked: Parameters<BaseFilter['read']>): FilterCondition | null {
-  const condition: unknown = backend.read(...asked)
-  if (!isPromise(condition)) return condition as FilterCondition | null
-  ignoreRejection(condition)
-  throw new ConfigurationError(`${backend.constructor.name}: read() returned a promise; return the condition, at once`)
+  const problem = `${backend.constructor.name}: read() returned a promise; return the condition, at once`
+  return settled(backend.read(...asked), problem)
 }
 
 /**

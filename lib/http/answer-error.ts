@@ -5,6 +5,7 @@ import { ApiError, boundedErrors, ClientGone, NotFound, ServiceUnavailable } fro
 import { escapeControls, quote } from '../kernel/quote.js'
 import { isError } from '../kernel/realms.js'
 import { setting } from '../kernel/settings.js'
+import { settled } from '../kernel/settled.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { isValidationGap, toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
@@ -229,7 +230,7 @@ function shapedError(ctx: Context, body: Readonly<Record<string, unknown>>, repo
   const shape = setting('errorShape')
   if (!shape) return body
   try {
-    const shaped = shape.body(body as never, ctx)
+    const shaped = settled(shape.body(body as never, ctx), 'configure({ errorShape }): body() has returned a promise')
     if (typeof shaped === 'object' && shaped !== null && JSON.stringify(shaped) !== undefined) return shaped
     report(new Error('configure({ errorShape }): body() has returned no object'))
   } catch (error) {

@@ -7,7 +7,7 @@ import { getOrInsert } from '../kernel/maps.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
-import { ignoreRejection, isPromise } from '../kernel/realms.js'
+import { settled } from '../kernel/settled.js'
 import { describeModel } from '../models/describe-model.js'
 import { isModelQuery, type ModelClass, modelName } from '../models/objection.js'
 import type { Extent, FieldAccess, Mask, VisibleFields } from '../queryset/visible-fields.js'
@@ -91,15 +91,10 @@ class TableFields implements VisibleFields {
 function maskOf({ mask }: FieldRule): Mask | undefined {
   if (mask === undefined) return undefined
   if (typeof mask !== 'function') return () => mask
-  return (value) => (value === null ? null : atOnce(mask(value), 'rules: a mask'))
+  return (value) => (value === null ? null : settled(mask(value), `rules: a mask ${ASYNC}`))
 }
 
-/** @throws {ConfigurationError} the value is a promise, which nobody waits for */
-function atOnce<Value>(value: Value, where: string): Value {
-  if (!isPromise(value)) return value
-  ignoreRejection(value)
-  throw new ConfigurationError(`${where} is async; read what it needs before, into ctx.state`)
-}
+const ASYNC = 'is async; read what it needs before, into ctx.state'
 
 /** The rules of an API: a list, or an object that also says what holds of models without one. */
 export type Rules = readonly ModelRule[] | RulesOptions
@@ -340,7 +335,7 @@ export class RequestRules {
   }
 
   #made(condition: RuleCondition, where: string): Condition {
-    return atOnce(typeof condition === 'function' ? condition(this.#caller) : condition, where) ?? false
+    return settled(typeof condition === 'function' ? condition(this.#caller) : condition, `${where} ${ASYNC}`) ?? false
   }
 
   #compile(condition: RuleCondition, where: string, model: ModelClass): RowCondition | undefined {

@@ -68,6 +68,8 @@ describe('FileUploadField', () => {
     expect(new FileUploadField({ storage }).toRepresentation('a.png')).toBe('https://files.test/a.png')
     expect(new FileUploadField({ storage }).toRepresentation('')).toBe('')
     expect(new FileUploadField().toRepresentation('a.png')).toBe('a.png')
+    const signing = { ...storage, url: () => Promise.reject(new Error('late')) as never }
+    expect(() => new FileUploadField({ storage: signing }).toRepresentation('a.png')).toThrow('returned a promise')
   })
 
   it('describes itself', () => {

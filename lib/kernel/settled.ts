@@ -1,0 +1,15 @@
+/** Values of functions that nobody waits for. */
+
+import { ConfigurationError } from './errors.js'
+import { ignoreRejection, isPromise } from './realms.js'
+
+/**
+ * The value, unless it is a promise: that would be shown as `{}`, pass for true, and end the process where it rejects.
+ * @param problem what the error says
+ * @throws {ConfigurationError} it is a promise
+ */
+export function settled<Value>(value: Value, problem: string): Value {
+  if (!isPromise(value)) return value
+  ignoreRejection(value)
+  throw new ConfigurationError(problem)
+}
