@@ -1,6 +1,8 @@
 /** The script that reports a new version to a page, and how it gets into the page (wire format, section 8). */
+
 import type { Context } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
+import { ignoreRejection } from '../kernel/realms.js'
 import { type MismatchAction, readMismatchAction, setting } from '../kernel/settings.js'
 import { sha256 } from './content-hash.js'
 
@@ -81,6 +83,7 @@ export class VersionScript {
     if (this.#action === 'ignore' || !takesScript(ctx)) return
     const nonce = this.#nonce(ctx)
     if (nonce !== undefined && !(typeof nonce === 'string' && NONCE.test(nonce))) {
+      ignoreRejection(nonce)
       this.#report(ctx)
       return
     }

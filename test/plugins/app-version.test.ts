@@ -358,10 +358,11 @@ describe('the nonce', () => {
     expect((await send({})).text).toContain('<script>window.__serviceAppVersion=')
   })
 
-  it.each(['', 'a b', '"><script>', 'a"', "'", 'a===', 'é', 'a\n', 7])(
+  it.each(['', 'a b', '"><script>', 'a"', "'", 'a===', 'é', 'a\n', 7, 'a promise'])(
     '[G6] %j is none: nothing is injected, one error is reported',
     async (nonce) => {
-      const send = await serving(page(PAGE, { ETag: '"abc"' }), { nonce: () => nonce as string })
+      const given = () => (nonce === 'a promise' ? Promise.reject(new Error('late')) : nonce)
+      const send = await serving(page(PAGE, { ETag: '"abc"' }), { nonce: given as () => string })
       for (let repeat = 0; repeat < 3; repeat++) {
         expect(await send({})).toMatchObject({ status: 200, text: PAGE, headers: { etag: '"abc"' } })
       }
