@@ -100,8 +100,8 @@ function unescapeCss(text: string): string {
   })
 }
 
-/** The line of a position, from 1. */
-export function queueOf(sheet: string, position: number): number {
+/** The line number of a position, from 1. */
+export function lineOf(sheet: string, position: number): number {
   let line = 1
   for (let at = sheet.indexOf('\n'); at !== -1 && at < position; at = sheet.indexOf('\n', at + 1)) line++
   return line

@@ -2,7 +2,7 @@
 import { frame } from '../kernel/signing.js'
 import { hashedName } from './asset-name.js'
 import { contentHash } from './content-hash.js'
-import { findReferences, queueOf, type Reference, replaceReferences } from './css-references.js'
+import { findReferences, lineOf, type Reference, replaceReferences } from './css-references.js'
 import type { Problems } from './find-sources.js'
 
 /** A style sheet as it was read. */
@@ -34,7 +34,7 @@ export function readSheet(
   for (const { start, text: written, target } of references) {
     if (target !== undefined && has(target)) continue
     const reason = target === undefined ? 'leads out of the collected files' : `names no file (${target})`
-    problems.push(`${path}:${queueOf(text, start)}: ${JSON.stringify(written)} ${reason}`)
+    problems.push(`${path}:${lineOf(text, start)}: ${JSON.stringify(written)} ${reason}`)
   }
   return { name, text, references }
 }

@@ -97,7 +97,7 @@ const ONLY_ONCE = new RequestSlot<true>('the next answer to the request will be 
  * Says that the next answer to the same request will be another one, such as the next page of a cursor of the database: it
  * is stored nowhere, has no tag, and is never left out with 304.
  */
-export function answerOnce(ctx: Context): void {
+export function preventCaching(ctx: Context): void {
   ONLY_ONCE.set(ctx, true)
   ctx.set('Cache-Control', 'no-store')
 }

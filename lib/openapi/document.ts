@@ -133,7 +133,7 @@ function tagsOf(endpoints: readonly Endpoint[]): readonly Tag[] {
   return [...tags].map(([name, description]) => ({ name, description }))
 }
 
-/** What the views' `expandable` adds to their serializers. */
+/** The rules of the router that the endpoints belong to. */
 function rulesIn(endpoints: readonly Endpoint[]): RuleSet | undefined {
   for (const { operations } of endpoints) {
     for (const { route } of operations.values()) if (route.rules) return route.rules
@@ -141,6 +141,7 @@ function rulesIn(endpoints: readonly Endpoint[]): RuleSet | undefined {
   return undefined
 }
 
+/** Fields that `expandable` of the views adds to their serializers. */
 function expansionsIn(endpoints: readonly Endpoint[]): Expansions {
   const found = new Map<SerializerClass, Map<string, Map<Expansion, string>>>()
   for (const { view } of endpoints) {

@@ -1,7 +1,7 @@
 /** Answers a list: filters, order, and the page that the paginator cuts. */
 
 import type { Model } from 'objection'
-import { answerOnce } from '../../caching/cache-response.js'
+import { preventCaching } from '../../caching/cache-response.js'
 import { PathStart, type Where } from '../../filters/field-path.js'
 import {
   addPart,
@@ -78,7 +78,7 @@ export async function readList(view: GenericView): Promise<unknown> {
   const listing = listingOf(view)
   const { keepsConnections } = listing.resource
   // all pages of a cursor have one URL
-  if (keepsConnections) answerOnce(listing.ctx)
+  if (keepsConnections) preventCaching(listing.ctx)
   const conditions = askedConditions(listing)
   const bounds = keepsConnections ? undefined : boundsOf(listing, conditions)
   if (!bounds) return readPage(listing, conditions)
