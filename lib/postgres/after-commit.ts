@@ -5,13 +5,13 @@ import { track } from './pending-work.js'
 import type { Queryable } from './pg-types.js'
 import { isTransaction, whenEnded } from './transaction-end.js'
 
-/** What is done after COMMIT. It takes nothing, and what it returns is awaited and dropped. */
+/** Callback to run after COMMIT. Its result is awaited and dropped. */
 export type AfterCommitWork = () => unknown
 
 /** Takes an error of work that was done after COMMIT. */
 export type ReportError = (error: unknown) => void
 
-/** What takes errors, by transaction. A property more is one too many for knex's function: V8 then copies all 170 of it. */
+/** Error handlers by transaction. A property more is one too many for knex's function: V8 then copies all 170 of it. */
 const REPORTS = new WeakMap<object, ReportError>()
 
 /** Says who takes the errors of work that waits for this transaction's COMMIT. */

@@ -14,9 +14,9 @@ interface Waiting {
   readonly resolve: (connection: PgConnection | Promise<PgConnection>) => void
 }
 
-/** How often we look after those who wait, in milliseconds. */
+/** Interval of checks on waiting requests, in milliseconds. */
 const INTERVAL = 10
-/** Who waits longer, in milliseconds, goes on waiting in the pool's own queue, by its rules and its time limit. */
+/** Milliseconds after which a waiting request moves to the pool's own queue, with its rules and its time limit. */
 const LONGEST = 200
 /** After so many hand-overs a connection goes through the pool, which looks at its age and state. */
 const MOST_HANDED = 64
@@ -34,7 +34,7 @@ export class ConnectionQueue {
   #isLooking = false
   /** Connections that statements of ours have. */
   #used = 0
-  /** How many of us are in the pool's queue. */
+  /** Number of our requests in the pool's queue. */
   #asking = 0
   #handed = 0
 
@@ -154,7 +154,7 @@ const RULES: readonly Rule[] = [
 const RETRY_SECONDS = 5
 const QUESTION = `select ${RULES.map(({ name }, index) => `current_setting('${name}') as s${index}`).join(', ')}`
 
-/** What is known of the connection: a promise while it is asked, then true, or why nothing can be read by it. */
+/** State of the connection: a promise while it is checked, then true, or the reason why it cannot be used. */
 const STATE = Symbol('whether its settings fit')
 
 interface CheckedConnection extends PgConnection {
@@ -234,7 +234,7 @@ async function requireTransactions(connection: PgConnection): Promise<void> {
   }
 }
 
-/** What to wait for until a connection's settings are known; undefined where they are. Never rejects. */
+/** Promise of a connection's settings; undefined where they are known. Never rejects. */
 function knownSession(connection: CheckedConnection): Promise<void> | undefined {
   const state = connection[STATE]
   if (state === undefined) return ask(connection)

@@ -58,7 +58,7 @@ const MISSING_TARGET: [OfField, OfNoField] = [
 ]
 const missingTarget = constrained(...MISSING_TARGET)
 const missingTargetErrors = messagesOf(...MISSING_TARGET)
-/** What is said of a foreign key of these columns that leads nowhere, whether or not the database has refused it. */
+/** Error of a foreign key of these columns that leads nowhere, found by the database or before. */
 export function missingReference(table: string, columns: readonly string[], subject: ConstraintSubject): ErrorMessages {
   return missingTargetErrors(fieldsAmong(table, columns, subject), subject)
 }

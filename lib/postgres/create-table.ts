@@ -29,7 +29,7 @@ export function quotedName(name: string): string {
     .join('.')
 }
 
-/** What `ALTER DEFAULT PRIVILEGES` has granted, to roles of callers most of all. */
+/** Revokes the grants of `ALTER DEFAULT PRIVILEGES`, those to roles of callers most of all. */
 export async function revokeAll(trx: Knex.Transaction, name: string): Promise<void> {
   const { rows } = await trx.raw<{ rows: readonly { grantee: string }[] }>(
     `select distinct case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as grantee

@@ -75,10 +75,10 @@ const TYPE_INPUT: ReadonlyMap<unknown, ReadonlySet<unknown>> = new Map([
   ['54000', new Set(['arrayfuncs.c', 'tsquery.c', 'tsvector.c'])],
 ])
 
-/** Where the input of full-text search is parsed. */
+/** Source files of PostgreSQL that parse the input of full-text search. */
 const SEARCH_QUERY_FILES: ReadonlySet<unknown> = new Set(['tsquery.c', 'tsvector_parser.c'])
 
-/** Where `regclass` and its like look up the names they are given. */
+/** Source files of PostgreSQL in which `regclass` and its like look up names. */
 const NAME_INPUT_FILES: ReadonlySet<unknown> = new Set(['regproc.c', 'parse_type.c'])
 
 /** The parser says where in the SQL it has stopped; `postgres.c` refuses several statements at once. */
@@ -204,7 +204,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
 const LOST_CONNECTION =
   /(?:^| - )(?:Connection terminated(?: unexpectedly| due to connection timeout)?|Client [a-z ]+ not queryable|Query read timeout|timeout expired|Unable to acquire a connection)$/
 
-/** The same by a code: of PostgreSQL, a pooler or a socket. */
+/** Codes of lost connections and exhausted pools: of PostgreSQL, a pooler or a socket. */
 const LOST_STATE = /^(?:08|57P0[125]|ECONNRESET$|EPIPE$|ETIMEDOUT$)/
 
 /** True where the connection was lost, and with it what became of the statement that was on its way. */
@@ -253,7 +253,7 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
   return answered ?? (isGiven ? invalid(error, subject) : null)
 }
 
-/** What to throw where the rows of a write could not be read: values that were not given with the statement are stored ones. */
+/** Error to throw where the rows of a write could not be read: values that were not given with the statement are stored ones. */
 export function readingError(error: unknown): unknown {
   const isStored = toApiError(error) === null && toApiError(error, subjectOf('POST')) instanceof ValidationError
   return isStored ? new Error('the rows were found and could not be read', { cause: error }) : error

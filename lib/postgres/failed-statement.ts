@@ -5,9 +5,9 @@ import { ALL_METHODS } from '../kernel/methods.js'
 /** Before the name of a table, the name of the constraint that one of its partitions takes each row. */
 export const PARTITION_OF = 'partition of '
 
-/** What the caller knows of the statement that failed, so that a constraint is reported under the client's field. */
+/** Statement that failed, as its caller knows it: a constraint is reported under the client's field. */
 export interface ConstraintSubject {
-  /** What the statement was meant to do: `write` is an insert or update. */
+  /** Operation of the statement: `write` is an insert or update. */
   readonly operation: 'write' | 'delete' | 'read'
   /** Columns of a named constraint or unique index of a table, from the catalogue. */
   columnsOf(table: string, constraint: string): readonly string[] | undefined
@@ -26,7 +26,7 @@ export interface ConstraintSubject {
    * column or an index of an expression. @default false
    */
   readonly isOfRows?: boolean
-  /** What a trigger says by `RAISE EXCEPTION` is meant for the client. @default false */
+  /** True where messages of `RAISE EXCEPTION` in triggers are for the client. @default false */
   readonly exposesTriggers?: boolean
 }
 

@@ -8,7 +8,7 @@ import type { Queryable } from './pg-types.js'
 import { readsRawRows } from './run-statement.js'
 import { scopedKnex, scopeOf } from './scoped-knex.js'
 
-/** What statements run with. */
+/** Limits and session settings that statements run with. */
 export interface Bounds {
   /** The milliseconds that one of them may take; what the connection is set to counts where that is less. */
   readonly timeout?: number | undefined

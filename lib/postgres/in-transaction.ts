@@ -7,7 +7,7 @@ import { isLent, noteClient } from './lent-client.js'
 import { nativeError } from './native-error.js'
 
 export interface TransactionWork<Result> {
-  /** Who works, for messages. */
+  /** Name of the caller, for messages. */
   readonly name: string
   readonly work: (trx: Knex.Transaction) => Promise<Result>
   /** True when the work has answered with a refusal, though it returned. */

@@ -34,7 +34,7 @@ export function lentClient(trx: object | undefined): PgClient | undefined {
   return lent.lent
 }
 
-/** How a library begins and ends a transaction, and what that is within another one. */
+/** Statements by which a library begins and ends a transaction, and the savepoint statement that takes the place of each. */
 const BOUNDS: readonly (readonly [RegExp, step: -1 | 1, sql: string])[] = [
   [/^\s*(?:begin|start\s+transaction)\b/i, 1, 'savepoint'],
   [/^\s*(?:commit|end)\b/i, -1, 'release savepoint'],

@@ -5,7 +5,7 @@ import { getOrInsert } from '../kernel/maps.js'
 import { RecentMap } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
 
-/** What a transaction begins with: one statement that sets all, each name and value a parameter of it. */
+/** First statement of a transaction: it sets all settings, each name and value a parameter. */
 export interface LocalSettings {
   readonly text: string
   readonly values: readonly string[]
@@ -13,7 +13,7 @@ export interface LocalSettings {
   readonly hasRole: boolean
   /** True where the transaction cannot write. */
   readonly readOnly: boolean
-  /** Where tables are looked for; undefined where the connection says so. */
+  /** The `search_path`; undefined for that of the connection. */
   readonly searchPath?: string | undefined
 }
 
@@ -42,7 +42,7 @@ const KNOWN = [
 const OWN_NAME = /^[a-z_][\w$]*(?:\.[a-z_][\w$]*)+$/i
 const NUL = '\u0000'
 
-/** What one caller has given, and PostgreSQL cannot take: a value that is too long, or holds a NUL. */
+/** Error of a setting whose value PostgreSQL cannot take: it is too long, or holds a NUL. */
 export class UnusableSetting extends Error {}
 
 /**

@@ -35,14 +35,14 @@ export function isOfGiven(error: NativeError): boolean {
   return GIVEN_VALUE.test(String(error['where']))
 }
 
-/** What Objection wrapped, or the error itself. */
+/** The driver's error that Objection wrapped, or the error itself. */
 export function nativeError(error: Error & { nativeError?: unknown }): NativeError {
   return (isError(error.nativeError) ? error.nativeError : error) as NativeError
 }
 
 /** The length itself, and the zero behind the last field (PostgreSQL's documentation, section 55.7, "ErrorResponse"). */
 const FRAME_BYTES = 5
-/** What each field has besides its text: its letter, and a zero. */
+/** Bytes of a field besides its text: its letter, and a zero. */
 const FIELD_BYTES = 2
 /** pg does not keep the severity that is the same in all languages. */
 const SEVERITY = 'ERROR'
@@ -65,7 +65,7 @@ const OTHER_FIELDS = [
   'routine',
 ]
 
-/** What knex puts between the SQL and the message. */
+/** Separator that knex puts between the SQL and the message. */
 const SQL_END = ' - '
 
 /**
@@ -88,7 +88,7 @@ export function nativeMessage(error: NativeError): string {
 const BEFORE = /(?:["„“»«.]|«\s)$/u
 const AFTER = /^(?:["“”«»\s]|\P{ASCII}|$)/u
 
-/** Where a text of PostgreSQL has the name behind a dot or in quotation marks, in whichever language. */
+/** Offsets at which a text of PostgreSQL, in any language, has the name in quotation marks or behind a dot. */
 export function mentionsOf(text: string, name: string): number[] {
   const found: number[] = []
   for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1)) {

@@ -4,11 +4,11 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { within } from '../kernel/within.js'
 import { clientOf, connectionOptionsOf, type Queryable } from './pg-types.js'
 
-/** How long to wait before connecting anew, after the first failure and at most. */
+/** Delays before reconnecting, after the first failure and at most, in milliseconds. */
 const RETRY_MILLISECONDS = { first: 1_000, longest: 30_000 }
-/** How often a connection on which nothing comes is asked whether it is still there. */
+/** Interval of checks that a silent connection is alive, in milliseconds. */
 const HEARTBEAT_MILLISECONDS = 30_000
-/** How long an answer to that, and a connection's beginning and end, may take. */
+/** Timeout of such a check, and of opening and closing a connection, in milliseconds. */
 const ANSWER_MILLISECONDS = 5_000
 
 /** The part of pg's connection that is used here. */
@@ -28,7 +28,7 @@ interface ConnectionSettings {
 /** The part of knex that opens connections beside its pool. */
 interface Client {
   readonly connectionSettings?: ConnectionSettings
-  /** Where the application gives its settings by a function. */
+  /** The application's function that returns connection settings. */
   connectionConfigProvider?(): ConnectionSettings | Promise<ConnectionSettings>
   readonly version?: string
   acquireRawConnection(): Promise<Connection>
@@ -36,7 +36,7 @@ interface Client {
 }
 
 export interface ChannelOptions {
-  /** Who listens, for messages. */
+  /** Name of the listener, for messages. */
   readonly name: string
   /** The channel's name in the database. */
   readonly channel: string
@@ -60,7 +60,7 @@ export class NotificationChannel {
   readonly #options: ChannelOptions
   #connection: Connection | undefined
   #timer: NodeJS.Timeout | undefined
-  /** What changes the connection, one after the other. */
+  /** Queue of the steps that change the connection. */
   #work: Promise<unknown> = Promise.resolve()
   #closed = true
   #isListening = false

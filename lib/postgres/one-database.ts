@@ -1,4 +1,4 @@
-/** Whether two pools reach one database. */
+/** Compares the databases that two pools reach. */
 
 import { clientOf, type Queryable } from './pg-types.js'
 import { runRaw } from './type-parsers.js'

@@ -1,4 +1,4 @@
-/** What we use of knex, of its pool and of pg's connections: all of it is described here. */
+/** Types of all that is used of knex, of its pool and of pg's connections. */
 
 import type { Knex } from 'knex'
 import { getOrInsert } from '../kernel/maps.js'
@@ -50,12 +50,12 @@ export interface KnexPool {
   on(event: 'createSuccess' | 'destroySuccess', listener: (id: number, connection: PgConnection) => void): void
 }
 
-/** What knex gives connections out by. */
+/** Client of knex, which gives out connections. */
 export interface KnexClient {
   readonly driverName?: string
   /** The database that SQL is compiled for. */
   readonly dialect?: string
-  /** What a pool and its transactions have in common. */
+  /** Object that a pool and its transactions share. */
   readonly config: object
   /** Of a pool of the application's own (`connectionPool`) knex has its own description; a transaction has none. */
   readonly pool?: KnexPool | Readonly<Record<string, never>> | undefined
@@ -87,7 +87,7 @@ interface NativePool {
   on(event: 'connect' | 'remove', listener: (connection: PgConnection) => void): void
 }
 
-/** What we read of the settings of connections. */
+/** Connection settings that are read. */
 interface ConnectionOptions {
   readonly types?: TypeParsers
   /** 0: pg waits for ever. */
@@ -108,7 +108,7 @@ function nativePoolOf({ config }: KnexClient): NativePool | undefined {
   return typeof connectionPool?.totalCount === 'number' ? (connectionPool as NativePool) : undefined
 }
 
-/** What knex takes connections of a pool by that is not its own. */
+/** Methods by which knex takes connections of another pool than its own. */
 interface GivenPool {
   acquire(): { readonly promise: Promise<PgConnection> }
   release(connection: PgConnection): boolean
@@ -135,7 +135,7 @@ function adapted(native: NativePool, given: GivenPool): KnexPool {
   }))
 }
 
-/** What connections are made by: pg's own pool has settings that knex does not know. */
+/** Options by which connections are made: pg's own pool has some that knex does not know. */
 export function connectionOptionsOf(client: KnexClient): ConnectionOptions | undefined {
   return nativePoolOf(client)?.options ?? client.connectionSettings
 }

@@ -90,7 +90,7 @@ const WAYS: readonly (readonly [send: Send, row: RawRow])[] = [
   ],
 ]
 
-/** What goes wrong where statements are sent in our ways; undefined for nothing. */
+/** Problem of statements that are sent in our ways; undefined for none. */
 async function failureOf(connection: PgConnection): Promise<unknown> {
   const { name = '' } = preparesStatements() ? statementOf(TEXT) : {}
   try {

@@ -12,7 +12,7 @@ import { clientOf, type Queryable } from './pg-types.js'
 type Names = Map<string, Set<string>>
 
 const namesIn = oncePer((_database: object): Names => new Map())
-/** Those of all databases together, for an error of which nobody has said where it comes from. */
+/** Names of all databases together, for an error of an unknown database. */
 const ofAll: Names = new Map()
 /** The database that an error comes from. */
 const origins = new WeakMap<Error, object>()

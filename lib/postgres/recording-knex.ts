@@ -10,7 +10,7 @@ export interface Recording {
   readonly statements: readonly string[]
 }
 
-/** What knex makes a connection of. */
+/** Client of knex, as far as it is replaced. */
 interface Client {
   config: object
   pool: undefined
@@ -27,7 +27,7 @@ interface Submittable {
   handleReadyForQuery(): void
 }
 
-/** What begins or ends a transaction. */
+/** Statements that begin or end a transaction. */
 const FRAME = /^(?:begin|commit|rollback|savepoint|release|set transaction)\b/i
 
 /** Records what is sent through a copy of the knex. Its listeners hear nothing of it. */
@@ -71,7 +71,7 @@ class RecordingConnection extends EventEmitter {
   }
 }
 
-/** What PostgreSQL calls a statement once it is done. */
+/** Command tag of a finished statement. */
 function commandOf(query: string | object): string {
   const text = typeof query === 'string' ? query : (query as { text: string }).text
   const word = /^\w+/.exec(text)?.[0].toUpperCase() ?? ''

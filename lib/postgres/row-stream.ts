@@ -29,7 +29,7 @@ export interface RowFormat<Row> {
 
 const LENGTH_BYTES = 4
 const COUNT_BYTES = 2
-/** Where cells are longer than this on average, each is read as a string of its own. */
+/** Average length of cells above which each is decoded by itself. */
 const LONG_CELL = 64
 /** As Latin-1 these are no letters, but parts of letters in UTF-8. */
 const NOT_ASCII = /[\u0080-\u00ff]/
@@ -125,7 +125,7 @@ export interface ByteStream {
   [READER]?: RowStream
 }
 
-/** What takes the rows of the query that is running. */
+/** Receiver of the rows of the running query. */
 export interface RowSink {
   /** @param bytes hold the row from `start` to before `end`; they may be kept, nobody writes to them any more */
   addRow(bytes: Buffer, start: number, end: number): void
@@ -260,7 +260,7 @@ function isAnswer(chunk: Buffer): boolean {
   return (chunk[0] === PARSE_COMPLETE || chunk[0] === BIND_COMPLETE) && int32At(chunk, 1) === LENGTH_BYTES
 }
 
-/** What Node reads of a socket at most before it asks for more, up to 32 times in one turn. */
+/** Most bytes that Node reads of a socket at once, up to 32 times in one turn. */
 const FULL = 65_536
 
 interface Stream {

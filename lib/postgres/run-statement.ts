@@ -34,7 +34,7 @@ type Done<Row> = (error: Error | null, result?: Answer<Row>) => void
 /** Values by the names of their columns. */
 type Cells = Record<string, unknown>
 
-/** What pg makes of an answer. */
+/** Result of pg. */
 export interface PgAnswer extends Answer<Cells> {
   readonly fields: readonly AnswerField[]
   readonly rowCount: number | null
@@ -140,7 +140,7 @@ export async function runAsPg(
   return (await send(sender, { text, name: undefined, settings: scope?.settings }, values, types)) as PgAnswer
 }
 
-/** What a statement is sent by: the connection, and where it comes from. */
+/** Connection for a statement, and its source. */
 interface Sender {
   readonly knex: Queryable
   readonly queue: ConnectionQueue
@@ -282,7 +282,7 @@ interface RunningStatement {
   readonly knex: Queryable
   readonly connection: PgConnection
   readonly recipient: StatementClient
-  /** What still stops the connection: nobody else may have it before that is settled. */
+  /** Cancel request that is still on its way: nobody else may have the connection before it is settled. */
   stopping: Promise<void> | undefined
 }
 
@@ -294,7 +294,7 @@ function begin(knex: Queryable, connection: PgConnection, recipient: StatementCl
   return statement
 }
 
-/** What still stops the connection; undefined where nothing does. */
+/** Cancel request that is still on its way; undefined for none. */
 function end(statement: RunningStatement): Promise<void> | undefined {
   running.delete(statement)
   return statement.stopping

@@ -15,7 +15,7 @@ import { clientOf, type PgConnection, type Queryable } from './pg-types.js'
 import { sendsPlainly } from './plain-queries.js'
 import { queryWithSettings } from './scoped-query.js'
 
-/** What a scoped knex is made of. */
+/** Parts of a scoped knex. */
 export interface KnexScope {
   /** The application's own, whose connections are used. */
   readonly base: Knex
@@ -33,14 +33,14 @@ export function scopeOf(knex: Queryable): KnexScope | undefined {
   return (knex as Partial<Scoped>)[SCOPE]
 }
 
-/** What knex gives a builder to run with. */
+/** Client of knex, with which builders run. */
 interface Client {
   readonly driverName?: unknown
   queryBuilder(): Knex.QueryBuilder & { table(table: string, options: unknown): Knex.QueryBuilder }
   _query(connection: object, query: KnexQuery): Promise<KnexQuery>
 }
 
-/** What a knex hands its own methods on to. */
+/** Object that a knex hands its method calls on to. */
 interface Context {
   client: Client
 }
@@ -55,7 +55,7 @@ interface KnexQuery {
 
 type Work = (trx: Knex.Transaction) => unknown
 
-/** What differs from the application's own, for all requests. */
+/** Members that replace those of the application's knex, the same for all requests. */
 const CLIENT = {
   _query(this: Client & Scoped, connection: PgConnection, query: KnexQuery): Promise<KnexQuery> {
     return queryScoped(this[SCOPE], connection, query)
@@ -95,7 +95,7 @@ export function scopedKnex(base: Knex, settings: LocalSettings): Knex {
   return Object.assign(Object.setPrototypeOf(scoped, own) as Knex, scope, { context, $$objection: undefined })
 }
 
-/** What is put in the place of knex's own has to be what knex calls. */
+/** Guard: the members that are replaced must be those that knex calls. */
 function checkClient(client: Client): void {
   const { driverName } = client
   if (driverName === 'pg' && typeof client._query === 'function') return
@@ -137,7 +137,7 @@ export async function applySettings(trx: Knex.Transaction, settings: LocalSettin
 const BEGUN = new WeakMap<object, LocalSettings>()
 
 interface Begun {
-  /** Of a savepoint, what it stands in. */
+  /** The outer transaction of a savepoint. */
   readonly parentTransaction?: Knex.Transaction
 }
 
@@ -153,14 +153,14 @@ export function runsAsRole(knex: Queryable): boolean {
   return settingsOf(knex)?.hasRole === true
 }
 
-/** What decides where a request finds tables; undefined where nothing but the connection does. */
+/** Key of the `search_path` of a request; undefined where only the connection decides it. */
 export interface TablePlace {
   readonly searchPath: string | undefined
   /** `"$user"` of a path is the schema that is called as the role. */
   readonly role: string | undefined
 }
 
-/** Where a request finds tables, in transactions too. */
+/** The `search_path` of a request, in transactions too. */
 export function tablePlaceOf(knex: Queryable): TablePlace | undefined {
   const { searchPath, hasRole = false, values = [] } = settingsOf(knex) ?? {}
   return searchPath === undefined && !hasRole ? undefined : { searchPath, role: hasRole ? values[0] : undefined }

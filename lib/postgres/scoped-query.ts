@@ -8,7 +8,7 @@ import { type Protocol, runMessage, type SentBefore } from './text-query.js'
 /** The settings before one statement: written before it, and answered by one row before its own. */
 export class SettingsPrefix implements SentBefore {
   readonly #settings: LocalSettings
-  /** What they are prepared under; empty for nothing. */
+  /** Name of their prepared statement; empty for none. */
   readonly #name: string
   #connection: Protocol | undefined = undefined
   /** PostgreSQL has set them. */

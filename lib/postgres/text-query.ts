@@ -38,12 +38,12 @@ export function asTexts(values: readonly unknown[]): (string | null)[] | undefin
   return texts
 }
 
-/** What is sent before a statement in the same transaction, and answered by one row before its own. */
+/** A statement to send before another one in the same transaction, answered by one row before its rows. */
 export interface SentBefore {
   /** Sees to it that it is prepared, and returns what runs it. */
   message(connection: Protocol): Uint8Array
   settle(): void
-  /** What an error says that has come before the statement's own answer. */
+  /** Prefix of an error that comes before the statement's own answer. */
   refusal(error: Error, name: string): Error
 }
 

@@ -6,7 +6,7 @@ import { isInDoubt } from './database-errors.js'
 import { track } from './pending-work.js'
 import type { Queryable } from './pg-types.js'
 
-/** What is called when a transaction has ended; neither may throw. Neither is where COMMIT got no answer: nobody knows. */
+/** Callbacks for the end of a transaction; they may not throw. Neither is called where COMMIT got no answer. */
 export interface EndWork {
   /** All is committed, what stood around the transaction included. */
   readonly committed: () => unknown
@@ -53,12 +53,12 @@ export function whenEnded(trx: Knex.Transaction, work: EndWork): void {
   )
 }
 
-/** How a transaction ends, noted from the first call on. */
+/** End of a transaction, watched from the first call on. */
 interface End {
-  /** Of the outermost one: what waits for it. */
+  /** Callbacks that wait for the outermost transaction. */
   readonly waiting: Waiting[]
   isUndone: boolean
-  /** What COMMIT is answered by. */
+  /** Command tag of the answer to COMMIT. */
   answer: Promise<unknown> | undefined
 }
 

@@ -23,7 +23,7 @@ export function ownTypes(knex: Queryable): TypeParsers {
   return connectionOptionsOf(client)?.types ?? (client.driver as { readonly types: TypeParsers }).types
 }
 
-/** What was found of the parser of each type that was asked for last. */
+/** Cache of the parsers of types, as they were when last looked up. */
 const found = new Map<number, { readonly parse: Parse; readonly isOwn: boolean }>()
 
 /** True where the parser of a type is the application's, and not pg's standard one, of which there may be several copies. */

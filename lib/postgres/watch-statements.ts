@@ -21,7 +21,7 @@ interface Submittable {
   readonly handleError?: Done
 }
 
-/** What a connection of pg is asked. */
+/** Query of a pg connection, as far as it is watched. */
 type Query = string | Submittable | { readonly text?: unknown; readonly name?: unknown }
 
 interface Connection {
@@ -52,7 +52,7 @@ export function watchDatabase(knex: Queryable): void {
   watch(clientOf(knex))
 }
 
-/** Whether statements can be told of: a pool that is neither knex's nor pg's tells of no connections. */
+/** True where statements can be watched: a pool that is neither knex's nor pg's reports no connections. */
 export function isWatchable(knex: Queryable): boolean {
   return poolOf(clientOf(knex)) !== undefined
 }
@@ -117,7 +117,7 @@ function endWith(query: Submittable, end: Done): void {
   Object.assign(query, { handleReadyForQuery: ready, handleError: failed })
 }
 
-/** What to call at the end of a statement; undefined where nobody wants to know. */
+/** Callback for the end of a statement; undefined without listeners. */
 function begin(query: Query): Done | undefined {
   const channel = CHANNELS.sql
   const trace = currentTrace()
