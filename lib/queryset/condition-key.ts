@@ -13,7 +13,7 @@ export interface ConditionKey {
 }
 
 const NO_VALUES = emptyListOf<unknown>('')
-/** That of no conditions. */
+/** Cache key of no conditions. */
 export const WHOLE_TABLE: ConditionKey = { text: '', values: NO_VALUES }
 
 /** The key of conditions; undefined where the SQL of one is known only once it is built: it binds a query. */
@@ -51,7 +51,7 @@ export function mapValues({ sql, bindings }: SqlPart, change: (value: unknown) =
 /** Before a question mark that binds neither a name nor a value. */
 const ESCAPE = '\\'
 
-/** Where the next question mark stands that binds a name (`??`) or a value; -1 for none. */
+/** Offset of the next placeholder of a name (`??`) or a value; -1 for none. */
 function nextMark(sql: string, from: number): number {
   let at = sql.indexOf('?', from)
   while (at > 0 && sql[at - 1] === ESCAPE) at = sql.indexOf('?', at + 1)

@@ -14,7 +14,7 @@ import { recipientOf } from './recipient.js'
 
 const SHAPED = /^(groupBy|having|distinct|union|limit|offset|with\w*Recursive|with$)/
 
-/** How to count. `estimated` is the planner's guess, `capped` stops at the limit. */
+/** Way of counting: `estimated` is the planner's guess, `capped` stops at the limit. */
 type Kind = 'exact' | 'estimated' | 'capped' | 'none'
 
 const USUAL_LIMIT = 10_000
@@ -49,7 +49,7 @@ function readsTable(query: AnyQueryBuilder): boolean {
   return !hasContextHooks(query) && !runsAsRole(query.knex() as Queryable)
 }
 
-/** What the planner expects. Without conditions that is the table's size when it was last analysed, scaled to its pages. */
+/** Row estimate of the planner. Without conditions that is the table's size when it was last analysed, scaled to its pages. */
 async function estimateRows(query: AnyQueryBuilder): Promise<number> {
   const explained = unordered(query).toKnexQuery()
   const knex = query.knex() as Queryable

@@ -13,7 +13,7 @@ export interface DatabaseCursorOptions {
   readonly name: string
   /** PostgreSQL ends the transaction by itself after this many milliseconds without a statement. */
   readonly idleMilliseconds: number
-  /** What its statements run with. @default what the connection is set to */
+  /** Limits of its statements. @default those of the connection */
   readonly bounds?: Bounds | undefined
 }
 

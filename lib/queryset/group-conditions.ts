@@ -80,7 +80,7 @@ interface Compared {
   readonly bindings?: unknown
 }
 
-/** What is known of the conditions of a query, once it was built. */
+/** Conditions of a query, once it was built. */
 export interface Conditions {
   /** They compare columns of the row itself with values, and read nothing else. */
   readOwnRow: boolean
@@ -97,7 +97,7 @@ export function watchConditions(query: AnyQueryBuilder): Conditions {
   return conditions
 }
 
-/** What Objection keeps of a hook, as far as we look at it. */
+/** Hook of Objection, as far as it is read. */
 interface Operation {
   readonly name: string
   readonly func?: unknown
@@ -135,9 +135,9 @@ interface Building {
   declared?: readonly Condition[]
   /** Those that the application has added behind ours, and the parentheses in which they stand. */
   later?: { readonly conditions: readonly Condition[]; readonly group: Condition }
-  /** What runs before its SQL is written. */
+  /** Hooks that run before its SQL is written. */
   runs?: Set<BeforeSql>
-  /** What kind of a statement it is, as knex has it. */
+  /** Kind of the statement, as knex names it. */
   method?: string
   /** Those that it had before the hooks of its context add to them. */
   before?: ReadonlySet<Condition>

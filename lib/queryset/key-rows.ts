@@ -11,10 +11,10 @@ import { arrayCast, ONE_BY_ONE } from './where-keys.js'
 export const PLACE = 'koaviewsetsplace'
 
 export interface KeysToWrite {
-  /** What the values are of; undefined where the catalogue was not read. */
+  /** Columns of the values; undefined where the catalogue was not read. */
   readonly columns: readonly (Column | undefined)[]
   readonly values: readonly (readonly unknown[])[]
-  /** What the table and its columns are called. */
+  /** Aliases of the table and its columns. */
   readonly table: string
   readonly names: readonly string[]
   /** A query of these columns, of which types are taken where no catalogue says them. */
@@ -56,7 +56,7 @@ function plainRows({ columns, values, table, names, typed }: KeysToWrite): SqlPa
   }
 }
 
-/** What an object has of some columns, as it is sent to the database. */
+/** Values of some columns of an object, as they are sent to the database. */
 export function valuesOf(object: object, properties: readonly string[]): readonly unknown[] {
   return properties.map((property) => exactAt(object, property) ?? null)
 }

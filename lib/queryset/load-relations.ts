@@ -14,7 +14,7 @@ import { leaveOutDeleted, type VisibleRows } from './visible-rows.js'
 /** Relations to load, by name, and those to load with each. */
 export interface Relations {
   readonly [relation: string]: Relations
-  /** How it is loaded, where it is a list with an order or a part of one. */
+  /** Order and limit of a related list. */
   readonly [LIST]?: RelatedList
   /** The relation whose objects are counted in place of being loaded. */
   readonly [COUNT]?: string

@@ -18,7 +18,7 @@ import { positionColumn } from './keyset.js'
 import { type AskedCondition, answerSql, askedOnChange, forgetAnswers, noteAnswer, noteTold } from './row-answers.js'
 import { joinSql, type SqlPart } from './sql-part.js'
 
-/** How many texts are kept for a model: clients choose which columns change. */
+/** Most SQL texts that are cached for a model: clients choose which columns change. */
 const MOST_TEXTS = 200
 
 /** True for an object whose row `updateOne` and `deleteOne` can name; one that an application has made itself may have no key. */
@@ -28,7 +28,7 @@ export function namesRow(object: Model, model: ModelClass, knex: Queryable): boo
   )
 }
 
-/** How a row is locked: `no key update` leaves it free to be referred to. */
+/** Lock of a row: `no key update` leaves it free to be referred to. */
 export type RowLock = 'no key update' | 'update'
 
 export interface HeldRow {
@@ -82,10 +82,10 @@ export interface HeldKey {
   readonly knex: Queryable
 }
 
-/** What changes in a row, by column name. */
+/** New values of a row by column name. */
 interface RowChange {
   readonly values: ReadonlyMap<string, unknown>
-  /** What is asked of the row as it is then, and noted on the object that is returned. */
+  /** Conditions to evaluate on the changed row, noted on the object that is returned. */
   readonly asked: readonly AskedCondition[]
   readonly knex: Queryable
 }
@@ -152,11 +152,11 @@ export async function deleteOne(object: Model, knex: Queryable): Promise<number>
   return deleted
 }
 
-/** Which row is written, without an object of it. */
+/** Key and conditions of a row to write, without an object of it. */
 export interface NamedRow {
   /** The columns that tell the row apart, with its values of them. */
   readonly named: ReadonlyMap<string, unknown>
-  /** What else holds of it. */
+  /** Further conditions. */
   readonly where: readonly KeyedCondition[]
 }
 
@@ -181,7 +181,7 @@ export function rowOf(names: Iterable<string>, where: readonly SqlPart[] = []): 
   return joinSql([...[...names].map(equal), ...where.map((one) => ({ ...one, sql: `(${one.sql})` }))], ' and ')
 }
 
-/** What the text of that condition is the same for. */
+/** Cache key of that condition's text. */
 export function shapeOf({ named, where }: NamedRow): string {
   return `${[...named.keys()].join()}|${keyTexts(where)}`
 }

@@ -10,13 +10,13 @@ import { copyOf, OwnPlace, queryKey } from './query-key.js'
 import { readsWholeRows } from './reads-whole-rows.js'
 import type { SqlPart } from './sql-part.js'
 
-/** What may add tables to a query. */
+/** Methods that may add tables to a query. */
 const JOINING = /join|^(from|fromRaw|table|into)$/i
 
 /** A condition, where a statement asks it: its key is another than that of none. */
 const EVERY_ROW = 'true'
 
-/** How many conditions are kept of a model. */
+/** Most conditions that are cached for a model. */
 const MOST = 500
 
 /** SQL of conditions by the keys of their queries; null where no statement can ask them. */

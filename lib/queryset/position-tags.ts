@@ -1,6 +1,6 @@
 /** The types of columns that a position in a list can be made of, and what they are called in tokens. */
 
-/** How a position's value is named in a token. */
+/** Tag of a position's value in a cursor token. */
 export type PositionTag = 'int' | 'float' | 'decimal' | 'datetime' | 'date' | 'uuid' | 'bool' | 'str'
 
 /** By the name of PostgreSQL's type. */

@@ -20,7 +20,7 @@ export class OwnPlace {
   }
 }
 
-/** How the arguments of a method are read into a key, and what they are with places in place of values. */
+/** Reads the arguments of a method into a cache key, and replaces their values by placeholders. */
 interface Method {
   /** @returns false where they may be SQL, or anything else */
   read(key: Growing, args: readonly unknown[], query: AnyQueryBuilder): boolean
@@ -83,7 +83,7 @@ interface Growing {
   readonly values: unknown[]
 }
 
-/** What Objection keeps of a call. */
+/** Operation of Objection: one recorded call. */
 interface Operation {
   readonly name: string
   args?: readonly unknown[]
@@ -197,7 +197,7 @@ function readGroup(key: Growing, add: Function, query: AnyQueryBuilder): boolean
   return true
 }
 
-/** What such a function calls, on a builder of the same kind as Objection gives it. */
+/** Calls of such a function, recorded on a builder of the same kind as Objection gives it. */
 function groupOf(add: Function, query: AnyQueryBuilder): Growing | undefined {
   const { constructor: builder } = query as unknown as {
     constructor: { forClass(model: unknown): AnyQueryBuilder & Internals }

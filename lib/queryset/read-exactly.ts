@@ -11,7 +11,7 @@ import { recipientOf } from './recipient.js'
 
 type OnBuild = (this: AnyQueryBuilder, builder: AnyQueryBuilder) => void
 
-/** What knex reports of a query that was answered. */
+/** Response event of knex. */
 interface Answered {
   readonly __knexUid?: string
   readonly response?: { readonly fields?: readonly AnswerField[] }

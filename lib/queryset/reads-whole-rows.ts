@@ -4,7 +4,7 @@ import { hasContextHooks } from './context-hooks.js'
 import { isShaped } from './count-rows.js'
 import { hasOwn } from './group-conditions.js'
 
-/** What a query may do besides its conditions. */
+/** Operations that a query may have besides its conditions. */
 const HOOKED =
   /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|from|timeout|range|page|eager|modifyGraph)$/
 

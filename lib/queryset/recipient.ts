@@ -10,7 +10,7 @@ export function readFor<Query extends AnyQueryBuilder>(query: Query, recipient: 
   return recipient ? query.context({ [RECIPIENT]: recipient }) : query
 }
 
-/** Who waits for the rows of a query. */
+/** Recipient of the rows of a query. */
 export function recipientOf(query: AnyQueryBuilder): StatementClient | undefined {
   return (query.context() as { readonly [RECIPIENT]?: StatementClient })[RECIPIENT]
 }

@@ -9,7 +9,7 @@ import { type OwnerKeys, relatedTo } from './related-rows.js'
 import { type OrderTerm, orderByKey, orderText } from './total-order.js'
 import { leaveOutDeleted, leaveOutUnrelated, visibleRowsOf } from './visible-rows.js'
 
-/** How the objects of a relation to many are shown. */
+/** Related list: the relation, with the modifiers, order and limit of its objects. */
 export interface RelatedList {
   readonly relation: string
   /** Named modifiers of the related model, which leave a part of the list. */
@@ -22,7 +22,7 @@ export interface RelatedList {
   readonly isBeside?: boolean
 }
 
-/** What a graph of relations says of the list that it loads. */
+/** Member of a relation graph with the list to load. */
 export const LIST = Symbol('list')
 
 /** The name of a list among those that are loaded: the relation's own, unless it is a part of it. */
@@ -36,7 +36,7 @@ export function isPart({ modifiers, limit, isBeside = false }: RelatedList): boo
   return modifiers.length > 0 || limit !== undefined || isBeside
 }
 
-/** What a graph of relations says of related objects that are counted, not loaded: the relation. */
+/** Member of a relation graph with the relation whose objects are counted, not loaded. */
 export const COUNT = Symbol('count')
 
 /** The name of the number of objects of a relation among what is loaded. */

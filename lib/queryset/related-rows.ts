@@ -57,7 +57,7 @@ export async function relatedRows(owners: Owners, reading: RelatedReading): Prom
   return places.map((place) => (place === undefined ? [] : (found[place] as Model[])))
 }
 
-/** What the keys are of, as they are compared. */
+/** Columns of the keys, as they are compared. */
 function keyColumns(model: ModelClass, relation: RelationDescription): readonly (Column | undefined)[] {
   const joined = joinedColumns(relation)
   return relation.ownerProperties.map((property, index) => {

@@ -9,7 +9,7 @@ import type { RowCondition } from './visible-rows.js'
 
 const answers = new WeakMap<object, Map<RowCondition, boolean>>()
 
-/** Whether the condition holds of the row; undefined where nobody has asked since the row was written. */
+/** True where the condition holds of the row; undefined where nobody has asked since the row was written. */
 export function answerOf(row: object, condition: RowCondition): boolean | undefined {
   return answers.get(row)?.get(condition)
 }
@@ -28,15 +28,15 @@ export function forgetAnswers(rows: readonly object[]): void {
   }
 }
 
-/** What the statement that changes a row is to tell of it besides. */
+/** Conditions for the statement that changes a row to evaluate besides. */
 export interface ToTell {
   /** Columns, as strings. */
   readonly terms: readonly Column[]
-  /** Whether this holds. */
+  /** Condition to evaluate. */
   readonly condition: KeyedCondition | undefined
 }
 
-/** What the statement that changed a row has told of it. */
+/** Results of the conditions that the statement evaluated. */
 interface Told {
   /** The strings of the columns. */
   readonly texts: RawRow

@@ -8,7 +8,7 @@ import { keyRows, PLACE, spelling } from './key-rows.js'
 /** The values of a key, in the order of its columns. */
 type Key = readonly unknown[]
 
-/** What keys that are the same have in common. */
+/** Canonical value of a key: equal for keys that are the same. */
 export type KeyName = number | string
 
 /**
@@ -29,7 +29,7 @@ export async function namesOfKeys(
   return texts.map((text) => names.get(text) as string)
 }
 
-/** The same for keys of one column. */
+/** Canonical values of keys of one column. */
 export function namesOfValues(
   column: Column | undefined,
   values: readonly unknown[],

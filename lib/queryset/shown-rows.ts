@@ -14,7 +14,7 @@ import { isShaped } from './count-rows.js'
 import type { SqlPart } from './sql-part.js'
 
 export interface ShowingOptions {
-  /** Who declares the query, for messages. */
+  /** Name of the class that declares the query, for messages. */
   readonly name: string
   readonly model: ModelDescription
 }
@@ -69,9 +69,9 @@ export function shownRows(
   return around(query, rows, [...items.keys()])
 }
 
-/** What is done with rows that were found, and with which related objects they come. */
+/** Operations on rows that were found, such as the loading of related objects. */
 const AFTERWARDS = /^(eager|runBefore|runAfter|onError|timeout)$/
-/** What stands around the rows that a query shows. */
+/** Operations that belong around the rows that a query shows. */
 const OUTSIDE = /^(eager|runBefore|runAfter|onError|timeout|orderBy|orderByRaw)$/
 const INSIDE = /^(?!(?:eager|runBefore|runAfter|onError|timeout|orderBy|orderByRaw|withSchema|transacting|context)$)/
 const NULL = /^\(*null\)*$/i
@@ -110,13 +110,13 @@ function replaceSelected(rows: Building, sources: ReadonlyMap<string, SqlPart>):
   rows._statements = [...others, { grouping: 'columns', value, distinct: isDistinct }]
 }
 
-/** What a query selects. */
+/** Selected items of a query. */
 interface Item extends SqlPart {
   /** It is the table's own column of that name. */
   readonly isOwn: boolean
 }
 
-/** What the query selects, by its name; of several under one name the last counts, as it does in rows. */
+/** Selected items of a query by name; of several under one name the last counts, as it does in rows. */
 function selectedItems(rows: Building, query: AnyQueryBuilder, options: ShowingOptions): ReadonlyMap<string, Item> {
   const { name: owner, model } = options
   const list = rows.client.queryBuilder() as Building
@@ -160,7 +160,7 @@ const IDENTIFIERS = new RegExp(IDENTIFIER, 'gi')
 const NAMED = new RegExp(`^([\\s\\S]+?)\\s+as\\s+(${IDENTIFIER})$`, 'i')
 const PATH = new RegExp(`^(?:${IDENTIFIER}\\.)*(?:${IDENTIFIER}|\\*)$`, 'i')
 const FUNCTION = new RegExp(`^(?:${IDENTIFIER}\\.)*(${IDENTIFIER})\\s*\\([\\s\\S]*\\)$`, 'i')
-/** Where a value is bound, and not a question mark that is escaped. */
+/** Placeholder of a value, and no escaped question mark. */
 const PLACE = /(?<!\\)\?/g
 const TOKENS = /'(?:[^']|'')*'|"(?:[^"]|"")*"|[^'"()[\],]+|[\s\S]/g
 
@@ -185,7 +185,7 @@ function isTable(path: readonly string[], table: string): boolean {
   return path.slice(0, -1).map(quoteIdentifier).join('.') === table
 }
 
-/** What PostgreSQL makes of an identifier. */
+/** Identifier as PostgreSQL stores it. */
 function nameOf(identifier: string): string {
   return identifier.startsWith('"') ? identifier.slice(1, -1).replaceAll('""', '"') : identifier.toLowerCase()
 }

@@ -27,7 +27,7 @@ export interface RelatedTerm {
   readonly column: Column
   /** The SQL is known only once it is built. */
   readonly narrowed: boolean
-  /** How many relations are on the way. */
+  /** Number of relations on the path. */
   readonly subQueries: number
   /** SQL for the value that rows of the query have, once `joinOrder()` has joined it. */
   value(query: AnyQueryBuilder): SqlPart
@@ -183,7 +183,7 @@ export function isJoinable(query: AnyQueryBuilder): boolean {
 }
 
 const ORDER = 'order'
-/** What the joined value is called; with a space, so that it is no column of the application's. */
+/** Alias of the joined value; with a space, so that it is no column of the application's. */
 export const VALUE = 'order value'
 
 type Joined = OrderTerm & { readonly related: { readonly join: NonNullable<RelatedTerm['join']> } }

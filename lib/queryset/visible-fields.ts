@@ -4,13 +4,13 @@ import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 
-/** Of which rows: of all, of some, or of none. */
+/** Extent of an access: all rows, some, or none. */
 export type Extent = 'all' | 'some' | 'none'
 
-/** What stands in answers for a value that the caller may not read. @param value as it would be shown */
+/** Mask: replaces a value that the caller may not read. @param value as it would be shown */
 export type Mask = (value: unknown) => unknown
 
-/** What a caller may do with a field. */
+/** Access of a caller to a field. */
 export interface FieldAccess {
   readonly read: Extent
   readonly write: Extent

@@ -16,7 +16,7 @@ export interface Leading {
   readonly owner: ModelClass
   /** The name of the relation. */
   readonly relation: string
-  /** What it leads to. */
+  /** Target of the relation. */
   readonly model: ModelClass
 }
 
@@ -37,10 +37,10 @@ export interface RowSource {
 /** The rows of a table that somebody sees. */
 export type SeenRows = RowCondition | RowSource
 
-/** What is done with a field. */
+/** Use of a field. */
 export type FieldUse = 'read' | 'write'
 
-/** How a row is written. */
+/** Kind of a write. */
 export type RowWrite = 'create' | 'update' | 'delete'
 
 /** @internal What a caller sees and may write; undefined answers stand for all rows. */
@@ -64,12 +64,12 @@ export function seenBy<Query extends AnyQueryBuilder>(query: Query, visible: Vis
   return visible ? query.context({ [VISIBLE]: visible }) : query
 }
 
-/** What the caller sees for whom a query reads. */
+/** Rules of the caller for whom a query reads. */
 export function visibleRowsOf(query: AnyQueryBuilder | undefined): VisibleRows | undefined {
   return query && (query.context() as { readonly [VISIBLE]?: VisibleRows })[VISIBLE]
 }
 
-/** What the caller sees whom a serializer, or a field, works for. */
+/** Rules of the caller for whom a serializer, or a field, works. */
 export function visibleRowsIn({ view }: { readonly view?: unknown }): VisibleRows | undefined {
   return (view as { readonly visibleRows?: VisibleRows } | null | undefined)?.visibleRows
 }
@@ -91,7 +91,7 @@ interface RelationOf {
   readonly relation: RelationDescription
 }
 
-/** What the caller sees of the rows that a relation leads to, and of those of its join table; undefined where these are all. */
+/** Conditions on the rows that a relation leads to, and on those of its join table; undefined where the caller sees all. */
 export function seenRelated(visible: VisibleRows | undefined, { owner, relation }: RelationOf) {
   const { name, model, through } = relation
   const rows = visible?.related({ owner, relation: name, model })
