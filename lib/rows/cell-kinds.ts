@@ -1,4 +1,4 @@
-/** Which cells are written from PostgreSQL's text, and how: by the class of the field and the type of the column. */
+/** Kinds of cells that are written from PostgreSQL's text, by the class of the field and the type of the column. */
 
 import { ArrayField } from '../fields/array-field.js'
 import { BinaryField } from '../fields/binary-field.js'

@@ -1,8 +1,8 @@
-/** What lists of a view say of themselves to paginators. */
+/** Description of a view's lists for paginators. */
 
 import type { ListSource } from '../pagination/list-source.js'
 
-/** What the lists of a view have in common. */
+/** Members that all lists of a view share. */
 export type ListDescription = Pick<ListSource, 'name' | 'parameters' | 'shown' | 'hidesKeys'>
 
 /** The base of lists of a view. */

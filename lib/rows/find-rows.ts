@@ -12,7 +12,7 @@ import type { RowAccess } from './row-access.js'
 import { compileRows } from './row-sql.js'
 import { writerOf } from './row-writer.js'
 
-/** What a path names, or the keys of a list. */
+/** Lookup of one object by a path, or of several by a list of keys. */
 export interface ObjectLookup {
   readonly key: Pick<ObjectKey, 'name' | 'unique' | 'columns'>
   readonly values: KeyValues

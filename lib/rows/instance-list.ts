@@ -32,7 +32,7 @@ export interface InstanceListOptions {
   /** The list with its conditions, without its order. */
   readonly query: AnyQueryBuilder
   readonly order: readonly OrderTerm[]
-  /** What the statements of a cursor run with, where the conditions may be slow. */
+  /** Limits of a cursor's statements, where the conditions may be slow. */
   readonly bounds?: Bounds | undefined
   /** Loads what the output shows of related objects. */
   load(items: readonly Model[], knex?: Queryable): Promise<void>

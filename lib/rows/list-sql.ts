@@ -22,7 +22,7 @@ export interface CountedRows {
   readonly relation: string
   /** The relations from the view's objects to the owners. */
   readonly path: readonly string[]
-  /** What the SQL around calls the owners. */
+  /** Alias of the owners in the outer SQL. */
   readonly owner: string
 }
 
@@ -43,7 +43,7 @@ interface Outside {
   readonly count: CountSql | undefined
 }
 
-/** What stands before a statement, and what is joined to its rows. */
+/** CTEs before a statement, and joins to its rows. */
 export interface ListJoins {
   readonly before: readonly SqlPart[]
   readonly joins: SqlPart

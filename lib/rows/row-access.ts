@@ -32,14 +32,14 @@ export function countKey({ text, values }: ListKey): string {
 
 /** Statements of one output: a new one takes the place of the one that came first. */
 const MOST_STATEMENTS = 500
-/** How many lists are remembered by their length. */
+/** Most lists whose counts are cached. */
 const MOST_COUNTS = 128
 
-/** What is kept of the lists and objects of one output. */
+/** Caches for the lists and objects of one output. */
 export class StatementCache {
-  /** How many rows the lists had that were counted last, by their conditions and values. */
+  /** Last counts of lists, by their conditions and values. */
   readonly counts = new RecentMap<number>(MOST_COUNTS)
-  /** How many rows lists had by their conditions alone, where these are expensive. */
+  /** Last counts of lists by their conditions alone, where these are expensive. */
   readonly lengths = new RecentMap<number>(MOST_COUNTS)
   readonly #statements = new RecentMap<KeptStatement>(MOST_STATEMENTS)
 
@@ -85,7 +85,7 @@ export interface RowAccessOptions {
   readonly native: boolean
   /** Counts related objects, where the plan shows their number. */
   readonly countSql: CountSql | undefined
-  /** What the caller sees of related rows, where that is not all of them. */
+  /** Conditions on related rows, where the caller does not see all. */
   readonly visible: VisibleRows | undefined
   /** Queries of other view sets stand in the place of related tables. */
   readonly readsQueries: boolean
@@ -126,7 +126,7 @@ export class RowAccess implements CellScope {
     this.#context = undefined
   }
 
-  /** What fields know of the request; made when the first of them asks. */
+  /** Serializer context; made when the first field asks. */
   get context(): SerializerContext {
     this.#context ??= this.#makeContext()
     return this.#context
@@ -140,7 +140,7 @@ export class RowAccess implements CellScope {
     return (write === 'insert' ? insertObstacle : updateObstacle) ?? seen
   }
 
-  /** What the caller sees of related rows; undefined where their SQL is known only once it is built. */
+  /** Conditions on related rows; undefined where their SQL is known only once it is built. */
   get seen(): SeenConditions | undefined {
     if (this.plan.varies) return undefined
     if (!this.#visible) return WHOLE_TABLES

@@ -39,11 +39,11 @@ export interface RowListOptions {
   readonly order: readonly OrderTerm[]
   /** The conditions stand in a statement once, for the page and its count. */
   readonly once?: boolean | undefined
-  /** What the statements of a cursor run with, where the conditions may be slow. */
+  /** Limits of a cursor's statements, where the conditions may be slow. */
   readonly bounds?: Bounds | undefined
 }
 
-/** What clients have sent is not kept where it is longer. */
+/** Most characters of client values in a cache key. */
 const LONGEST_KEY = 512
 /**
  * Lists of at most so many rows are read once for their count and their page. More rows would have to be kept by PostgreSQL,
@@ -53,7 +53,7 @@ const SHORT = 1000
 const NO_PLACES: readonly undefined[] = []
 const NO_ROWS: readonly never[] = []
 
-/** How a list is counted: not at all, in the statement that reads its page, or by reading all of it. */
+/** Way of counting a list: not at all, in the statement that reads its page, or by reading all of it. */
 type Counted = 'not' | 'beside' | 'whole'
 
 /** A slice with nothing left out, whatever a paginator has left out. */

@@ -109,7 +109,7 @@ function isMadeInCode(member: RowMember): boolean {
   return 'cell' in member && (member.cell.kind === 'value' || member.cell.kind === 'id')
 }
 
-/** Where an object stands in the plan. */
+/** Place of an object in the plan. */
 interface Place {
   readonly table: number
   readonly graph: RelationGraph
@@ -246,7 +246,7 @@ function innerRows(relation: RelationDescription, table: number, collector: Coll
   return { owner, relation, keys, path: collector.pathTo(table) }
 }
 
-/** How a list is ordered and narrowed. @throws NeedsInstances its query does more than to choose rows and to order them */
+/** Order and conditions of a list. @throws NeedsInstances its query does more than to choose rows and to order them */
 function describeList(
   owner: ModelClass,
   relation: RelationDescription,

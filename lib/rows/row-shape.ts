@@ -1,4 +1,4 @@
-/** What a row plan is made of: tables, columns, cells, and the objects that are written of them. */
+/** Parts of a row plan: tables, columns, cells, and the objects that are written of them. */
 
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
@@ -7,7 +7,7 @@ import type { ModelClass } from '../models/objection.js'
 import type { RelatedList } from '../queryset/related-lists.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 
-/** How the raw text of a cell becomes JSON text. */
+/** Conversion of a cell's raw text to JSON text. */
 export type CellKind =
   | 'number'
   | 'bigint'
@@ -116,9 +116,9 @@ export interface RowPlan {
   readonly object: RowObject
 }
 
-/** What cells of kind `value` need besides their text. */
+/** Scope of cells of kind `value`. */
 export interface CellScope {
   readonly context: SerializerContext
-  /** What pg's standard parser of a type makes of a text. */
+  /** Parses a text by pg's standard parser of its type. */
   parse(oid: number, text: string): unknown
 }

@@ -12,7 +12,7 @@ import { type CountSql, type ListJoins, listJoins } from './list-sql.js'
 import type { RowPlan } from './row-shape.js'
 import { direction, innerColumns, joinedTables, type KnexQuery, LIST, type OrderedPlan } from './sql-parts.js'
 
-/** What to select. A row has the count (if asked for), then the position (if asked for), then the plan's columns. */
+/** Selection of a statement: the count (if asked for), then the position (if asked for), then the plan's columns. */
 export interface RowSelection extends OrderedPlan {
   readonly backwards: boolean
   /** The terms whose values are also selected, as a position's strings; undefined for none. */
@@ -25,7 +25,7 @@ export interface RowSelection extends OrderedPlan {
    */
   readonly bindsLimit?: boolean
   readonly offset: number
-  /** How the list is counted, where that is asked for. */
+  /** Way of counting the list, where that is asked for. */
   readonly counting: Counting | undefined
   /** Counts related objects, where the plan shows their number. */
   readonly countSql?: CountSql | undefined

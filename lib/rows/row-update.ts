@@ -82,7 +82,7 @@ type UpdateValues = ReadonlyMap<string, unknown>
 
 export interface RowUpdate extends NamedRow {
   readonly values: UpdateValues
-  /** What is asked of the row as it is then. */
+  /** Conditions to evaluate on the changed row. */
   readonly asked: RowConditions
 }
 
@@ -117,7 +117,7 @@ export async function updateRow(access: RowAccess, update: RowUpdate): Promise<U
   return { text: new JsonText(writerOf(plan, 0)(row, access)), answers }
 }
 
-/** That the rows to which new values lead are there, as the statement sees them: they are shown with it. */
+/** Condition that the rows exist to which new values lead, as the statement sees them: they are shown with it. */
 function leadingTo({ joins }: RowPlan, owner: ModelDescription, values: UpdateValues): KeyedCondition[] {
   const conditions: KeyedCondition[] = []
   for (const { parent, relation } of joins) {

@@ -17,7 +17,7 @@ export type RowWriter = (row: RawRow, scope: CellScope) => string
 
 type CellWriter = (text: string, scope: CellScope) => string
 
-/** What `JSON.stringify` would have to change in a string. */
+/** Characters that `JSON.stringify` escapes. */
 const ESCAPED = /[\u0000-\u001f"\\\ud800-\udfff]/
 /** Beyond this length `JSON.stringify` is faster than looking first. */
 const LONG = 2048
@@ -210,7 +210,7 @@ interface TextRowsLayout {
   readonly plan: RowPlan
   /** The row's first column that is neither a count nor written: those that were selected for positions begin here. */
   readonly first: number
-  /** Where the plan's columns begin. */
+  /** Index of the plan's first column. */
   readonly offset: number
   /** For each term of the order the plan's column that says its position, or undefined where it was selected by itself. */
   readonly places: readonly (number | undefined)[]

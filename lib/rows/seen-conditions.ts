@@ -34,7 +34,7 @@ type Places = readonly number[]
 
 /** A statement for all callers whose conditions have the same texts. */
 export interface KeptStatement extends Statement {
-  /** Where its values come from; undefined where they are those of its own conditions, in order. */
+  /** Source of its values; undefined where they are those of its own conditions, in order. */
   readonly places: Places | undefined
 }
 
@@ -125,7 +125,7 @@ export class SeenConditions {
   }
 }
 
-/** Those of a caller to whom no related row is hidden. */
+/** Conditions of a caller who sees all related rows. */
 export const WHOLE_TABLES = new SeenConditions(WHOLE_TABLE, new Map())
 
 /** Null where a value of the application's query stands elsewhere than among its own. */

@@ -21,7 +21,7 @@ export interface KnexQuery {
   offset(value: number): KnexQuery
 }
 
-/** What a list is made of, and its order. */
+/** Row plan of a list, with its order. */
 export interface OrderedPlan {
   readonly plan: RowPlan
   readonly model: ModelDescription

@@ -14,7 +14,7 @@ import { innerColumns, joinedTables, LIST } from './sql-parts.js'
 const WRITTEN = 'koa_viewsets_written'
 const STORED = 'koa_viewsets_stored'
 
-/** What is returned of a row that is written. */
+/** RETURNING list of a row that is written. */
 interface WrittenRow {
   readonly plan: RowPlan
   readonly model: ModelDescription
@@ -45,7 +45,7 @@ export interface WrittenTables {
   readonly stored: SqlPart
 }
 
-/** What is asked of a row that is written. */
+/** Conditions to evaluate on a row that is written. */
 export interface RowConditions {
   readonly asked: readonly SqlPart[]
   /** Its SQL may be another for each request: the statement is not kept. */
@@ -54,21 +54,21 @@ export interface RowConditions {
   readonly beside?: StatementBeside | undefined
 }
 
-/** What to insert: values by column name. */
+/** Insert of one row: values by column name. */
 export interface InsertSelection extends WrittenRow {
   readonly values: ReadonlyMap<string, unknown>
 }
 
-/** What to change in one row: values by column name. */
+/** Update of one row: values by column name. */
 export interface UpdateSelection extends Omit<WrittenRow, 'key'> {
   readonly values: ReadonlyMap<string, unknown>
   /** The columns that tell the row apart, with its values of them. */
   readonly named: ReadonlyMap<string, unknown>
-  /** What else holds of it. */
+  /** Further conditions. */
   readonly where: readonly SqlPart[]
 }
 
-/** Which row to delete. */
+/** Delete of one row. */
 export interface RowDelete extends NamedRow {
   /** What goes with the statement. */
   readonly beside: StatementBeside | undefined
@@ -134,7 +134,7 @@ function storedRow(tableName: string, found: SqlPart, { columns }: StatementBesi
 /** What is recorded of the row is what it was when it was written. */
 const isStored: SqlPart = { sql: 'ctid = (select ctid from ??)', bindings: [STORED] }
 
-/** That nobody else holds the row, or has changed it since the statement began: what is joined to it is as it was then. */
+/** Condition that no other transaction has locked or changed the row since the statement began: joined rows are as they were then. */
 function isUnchanged(tableName: string, found: SqlPart): SqlPart {
   return {
     sql: `ctid = (select ctid from ?? where ${found.sql} for no key update skip locked)`,
@@ -207,7 +207,7 @@ function besideSql({ statement }: StatementBeside, columns: number): SqlPart {
   return { sql: `, ?? as (${sql})`, bindings: [BESIDE, ...bindings] }
 }
 
-/** What to insert by one statement: the values of each row by column name. */
+/** Insert of several rows: the values of each by column name. */
 export interface InsertsSelection {
   readonly plan: RowPlan
   readonly model: ModelDescription
@@ -252,7 +252,7 @@ interface InsertParts {
   readonly plan: RowPlan
   readonly model: ModelDescription
   readonly names: readonly string[]
-  /** Where the rows come from, in PostgreSQL's notation. */
+  /** Source of the rows, in PostgreSQL's notation. */
   readonly source: string
 }
 
