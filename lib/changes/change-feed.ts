@@ -16,7 +16,7 @@ export const PAGE = 500
 /** The least time between two readings, so that one has the changes of several transactions; and after one that failed. In milliseconds. */
 const PACE = { usual: 20, failed: 1_000 }
 
-/** Who waits for changes, and for where reading goes on behind them. It must not fail. */
+/** Consumer of changes, and of the position behind them. It must not fail. */
 export type TakeChanges = (found: NewChanges, from: Position) => Promise<void>
 
 const feeds = new WeakMap<object, ChangeFeed>()

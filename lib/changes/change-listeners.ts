@@ -19,11 +19,11 @@ import {
 import { currentSnapshot, type FoundChange, isLast, type NewChanges, selectNew } from './select-changes.js'
 import { VisibleChanges } from './visible-changes.js'
 
-/** How many statements ask at the same time what groups of callers see. */
+/** Most concurrent statements that ask what groups of callers see. */
 const AT_ONCE = 4
 /** The most groups that one statement asks for. */
 const MOST_TOGETHER = 100
-/** How often those who hear of nothing are told how far they came: in milliseconds, and behind how many changes. */
+/** Heartbeat of idle streams: the interval in milliseconds, and the number of changes after which positions are sent. */
 const BEAT = { milliseconds: 15_000, changes: 1_000 }
 
 /** Who listens. */
@@ -31,14 +31,14 @@ export interface Listener {
   readonly visible: VisibleChanges
   /** The table of what it listens to. */
   readonly model: string
-  /** What clients call that. */
+  /** Resource name, as clients know it. */
   readonly resource: string
   /** Bytes where many get the same. */
   send(text: string | Buffer): void
   end(): void
 }
 
-/** Those with the same conditions. */
+/** Group of listeners with the same conditions. */
 type Group = ReadonlySet<Listener>
 
 /** Where somebody is who has missed changes, and what those are told meanwhile who have not. */
@@ -54,7 +54,7 @@ interface Known {
   readonly isTold: boolean
 }
 
-/** What the group of a listener was asked, and answered. */
+/** Callback with a group of listeners and the changes that it sees. */
 type TellGroup = (group: Group, seen: ReadonlySet<FoundChange>) => void
 
 /** The listeners of one database in this process. */
@@ -69,7 +69,7 @@ export class ChangeListeners {
   #beat: NodeJS.Timeout | undefined
   /** Behind what everybody was told. */
   #position: Position | undefined
-  /** How many changes were read since all were told how far they came. */
+  /** Number of changes since the last heartbeat. */
   #unsaid = 0
   readonly #take = (found: NewChanges, from: Position) => this.#tell(found, from)
 
@@ -253,7 +253,7 @@ export class ChangeListeners {
 /** The listeners of a feed. */
 export const listenersOf = oncePer((feed: ChangeFeed) => new ChangeListeners(feed))
 
-/** What is told of a change: an event. */
+/** Change to tell listeners of. */
 interface Bell {
   readonly resource: string
   readonly key: unknown

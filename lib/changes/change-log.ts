@@ -39,11 +39,11 @@ export interface Recorded extends Omit<Shown, 'model'> {
 
 export interface ChangeLogOptions {
   readonly origin: ChangeOrigin
-  /** What fields write by: the request and its caller. */
+  /** Serializer context: the request and its caller. */
   readonly context: SerializerContext
   /** The request deletes: foreign keys of the database may delete what is nested, too. */
   readonly deletes: boolean
-  /** How objects of a model are recorded. @param shownBy the serializer that writes them */
+  /** Recording of a model's objects. @param shownBy the serializer that writes them */
   readonly recorded: (model: ModelClass, shownBy: SerializerClass | undefined) => Recorded | undefined
 }
 
@@ -52,7 +52,7 @@ interface Image {
   readonly row: Model
   /** The spelling of its primary key. */
   readonly key: string
-  /** What clients call it. */
+  /** Key as clients see it. */
   readonly name: string
   readonly text: string
   readonly isDeleted: boolean
@@ -249,7 +249,7 @@ function withKey(row: Model, key: string): Model {
   return Object.assign(other, Object.fromEntries(primaryKey.map((property, index) => [property, values[index]])))
 }
 
-/** What clients call objects of a model; undefined where they have no key, or one that differs from user to user, or from time to time. */
+/** Client key of a model's objects; undefined where they have none, or one that differs between users or expires. */
 export function clientKey(model: ModelClass): ObjectKey | undefined {
   const { primaryKey } = describeModel(model)
   const [only] = primaryKey

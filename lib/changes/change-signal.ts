@@ -8,9 +8,9 @@ import { NotificationChannel, notify } from '../postgres/notification-channel.js
 const CHANNEL = 'koa_viewsets_changes'
 /** The least time between two notifications, in milliseconds. */
 const PACE = 20
-/** How long to wait where others tell of their changes, and where nobody could, in milliseconds. */
+/** Poll intervals, with notifications of other processes and without, in milliseconds. */
 const PATIENCE = { told: 5_000, untold: 200 }
-/** How long to wait before a connection is tried again, in milliseconds. */
+/** Delay before a connection is tried again, in milliseconds. */
 const RETRY = 30_000
 
 /** The signal of one database. */

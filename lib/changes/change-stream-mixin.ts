@@ -17,9 +17,9 @@ import { type Position, positionText, readPosition } from './position.js'
 import { currentPosition, isWithin } from './select-changes.js'
 import { VisibleChanges } from './visible-changes.js'
 
-/** How many changes a client may have missed; where there are more it is told to read its list again. */
+/** Most changes that a client may have missed; where there are more it is told to read its list again. */
 const MOST_MISSED = 5_000
-/** How long somebody waits who listens too often already, in seconds. */
+/** `Retry-After` of a caller with too many streams, in seconds. */
 const TOO_MANY_WAIT = 30
 
 /** How a view set tells of changes. */
@@ -132,7 +132,7 @@ async function listen(view: GenericView, visible: VisibleChanges): Promise<{ str
   return { stream, ended }
 }
 
-/** Where the client has come to; `too far` where it has missed so much that it had better read all again. */
+/** Position of the client; `too far` where it has missed so much that it had better read all again. */
 async function sinceOf(text: string, feed: ChangeFeed): Promise<Position | 'too far' | undefined> {
   if (text === '') return undefined
   const position = readPosition(text)

@@ -44,7 +44,7 @@ export async function requireChangesTable(knex: Queryable): Promise<void> {
 /** The transaction as a number: PostgreSQL has no index by blocks for `xid8`. */
 export const NUMBER = 'transaction::text::bigint'
 
-/** How many models of schemas that requests choose are known by their names. */
+/** Most names of models in schemas that requests choose which are cached. */
 const MOST_NAMES = 10_000
 
 /** Names of models by the configuration of the database, and by where a request finds their tables. */

@@ -13,7 +13,7 @@ export function hearOfChanges(knex: Queryable, tell: () => void): () => void {
   return () => own.delete(tell)
 }
 
-/** What is to be called once changes are committed; undefined where nobody waits for them. */
+/** Callback for committed changes; undefined where nobody waits for them. */
 export function hearerOf(knex: Queryable): (() => void) | undefined {
   const own = hearers(configOf(knex))
   if (own.size === 0) return undefined

@@ -28,7 +28,7 @@ class ChangeSerializer extends Serializer {
   }
 }
 
-/** What the query of a history may say. */
+/** Query parameters of a history. */
 const QUERY = {
   before: new BigIntegerField({ required: false, minValue: 1, helpText: 'Changes before this one, by its id.' }),
   limit: new IntegerField({ required: false, minValue: 1, maxValue: 100, default: 25, helpText: 'The most changes.' }),

@@ -22,7 +22,7 @@ export interface Change {
   readonly was: string | null
 }
 
-/** Who changes, and by which request. */
+/** Origin of a change: caller and request. */
 export interface ChangeOrigin {
   readonly caller: string | null
   readonly requestId: string | null

@@ -9,7 +9,7 @@ export function namesColumn(text: string, tables: readonly string[], column: str
   return false
 }
 
-/** How often SQL reads a table: its name, where no column stands behind it. */
+/** Counts the references of SQL to a whole table: its name, where no column stands behind it. */
 export function timesRead(text: string, table: string): number {
   return [...text.matchAll(pattern(table, '(?!\\s*\\.)'))].length
 }

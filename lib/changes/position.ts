@@ -61,7 +61,7 @@ export function shownBy(snapshot: string): (transaction: string) => boolean {
   }
 }
 
-/** What all of these show. */
+/** Intersection of snapshots: the transactions that all of them have seen. */
 function shownByAll(snapshots: readonly string[]): string {
   const all = snapshots.map(partsOf)
   const end = all.map((one) => one.end).reduce((one, other) => (one < other ? one : other))
@@ -69,7 +69,7 @@ function shownByAll(snapshots: readonly string[]): string {
   return textOf(end, [...running].sort(ascending))
 }
 
-/** What either of two shows. */
+/** Union of two snapshots. */
 export function shownByEither(one: string, other: string): string {
   return one === other
     ? one
@@ -100,7 +100,7 @@ export function missedAt({
   return ({ id, transaction }) => !isShown(transaction) && (next === undefined || Number(id) > Number(next.id))
 }
 
-/** What a reading has seen. */
+/** Snapshot of a reading. */
 export interface Seen {
   readonly snapshot: string
   /** The largest transaction of the changes that are shown; null where there are none. */

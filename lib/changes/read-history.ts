@@ -27,7 +27,7 @@ import { keyTexts } from './change-log.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
 import { type RecordedChange, selectChanges } from './select-changes.js'
 
-/** Which changes of an object. */
+/** Range of an object's changes. */
 export interface HistoryPage {
   /** Before the one with this id. @default the last */
   readonly before?: number | string
@@ -118,7 +118,7 @@ function seenPlan(view: GenericView, model: ModelClass): SerializerPlan | undefi
   return recorded && serializerPlan(view.seenClass(recorded.shown))
 }
 
-/** What of recorded fields is shown. */
+/** Filter of the recorded fields that are shown. */
 interface Showing {
   readonly mayRead: (bound: BoundField) => boolean
   /** What the view shows this caller; undefined where it shows all callers the same. */

@@ -30,7 +30,7 @@ export function keptCell({ type, element = type }: Column, cell: string): string
   return WRITE_OTHER_JSON.has(element) ? `${cell}::text` : cell
 }
 
-/** How rows are shown. */
+/** Serializer of row images, with the columns read beside them. */
 export interface Shown {
   readonly model: ModelClass
   readonly shown: SerializerClass

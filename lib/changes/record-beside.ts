@@ -47,7 +47,7 @@ export function statementObstacle({ action, viewClass, rules, database }: Generi
 /** Actions whose one object one statement writes. */
 const WRITTEN_BESIDE: ReadonlySet<string> = new Set(['create', 'update', 'partialUpdate', 'destroy'])
 
-/** What records a row, as a part of the statement that writes it; undefined where that cannot. */
+/** Part of the writing statement that records the row; undefined where that is not possible. */
 export function recordBeside(view: GenericView, write: RowWrite): StatementBeside | undefined {
   const { ctx, plan, knex } = view
   const { viewClass, rules } = plan
@@ -79,7 +79,7 @@ const statements = oncePer((_recorded: Recorded) => ({
 /** Tells apart what two view sets record of one model. */
 let made = 0
 
-/** What statements are made of. */
+/** Parts of such a statement. */
 interface Parts {
   readonly table: string
   /** What they read of a row, and of one that was there besides. */
@@ -87,9 +87,9 @@ interface Parts {
   readonly deciding: readonly Column[]
   /** The text of the key. */
   readonly key: SqlPart
-  /** What is shown of the row. */
+  /** JSON of the row. */
   readonly json: SqlPart
-  /** What tells who saw the row. */
+  /** Columns that decide who saw the row. */
   readonly was: SqlPart
 }
 

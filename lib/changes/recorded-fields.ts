@@ -16,7 +16,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { schemaNameOf } from '../serializers/schema-name.js'
 import { type Serializer, writesByPlan } from '../serializers/serializer.js'
 
-/** Which fields are recorded. */
+/** Selection of recorded fields. */
 export interface RecordedChoice {
   /** The model whose objects are recorded. @default that of the serializer */
   readonly of?: ModelClass

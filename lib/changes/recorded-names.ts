@@ -10,7 +10,7 @@ import type { ModelClass } from '../models/objection.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 
-/** What a view set records by a name. */
+/** View set that records objects by a name, and what it records. */
 interface Named {
   readonly view: string
   readonly what: string

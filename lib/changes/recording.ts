@@ -48,7 +48,7 @@ export interface RecordingViewClass extends GenericViewClass {
   readonly changes: Changes
 }
 
-/** How a view set records objects of models, under the rules of its router. */
+/** Recording of a view set, under the rules of its router. */
 class Recording {
   readonly #view: RecordingViewClass
   readonly #rules: RuleSet | undefined
@@ -130,7 +130,7 @@ export function recordedColumns(view: RecordingViewClass, rules: RuleSet | undef
   return deciding.map(({ property }) => property)
 }
 
-/** Who changes, and by which request. */
+/** Origin of a change: caller and request. */
 export function originOf(ctx: Context): ChangeOrigin {
   if (isDescribing(ctx)) return { caller: null, requestId: null }
   return { caller: userText(ctx) ?? null, requestId: requestIdOf(ctx) ?? null }

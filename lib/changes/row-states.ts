@@ -20,7 +20,7 @@ export interface AskedChange<Change> {
   readonly later?: string | null
 }
 
-/** Where states of rows are read. */
+/** Tables and columns of row states. */
 export interface StateTables {
   /** Of the key. */
   readonly columns: ObjectKey['columns']

@@ -31,7 +31,7 @@ const firstOf = (rows: string) => `select ${COLUMNS}, ${BESIDE}, c.id as place, 
     from (${rows}) as c
   ) as c where ahead < ${MOST_BYTES}`
 
-/** Which changes. */
+/** Filter of changes. */
 export interface AskedChanges {
   readonly model: string
   /** All that they may be recorded by. */

@@ -39,7 +39,7 @@ import { endsOf, laterStates } from './select-changes.js'
 /** After how many milliseconds a query is built anew. */
 const WRITTEN_ANEW = 1_000
 
-/** What the list of a view's caller shows, to be asked of changes. */
+/** Visibility of changes for the caller of a view's list. */
 export class VisibleChanges {
   readonly #view: GenericView
   readonly #model: ModelClass
@@ -347,7 +347,7 @@ export class VisibleChanges {
   }
 }
 
-/** How states of rows are read. */
+/** Reader of row states. */
 interface StateReading {
   /** What policies of the database say of them. */
   readonly policies: string | null
