@@ -26,7 +26,7 @@ export interface Claiming {
   /** The most that one endpoint has at a time in this process, of those that have proven it; others have one. */
   readonly perEndpoint: number
   readonly proven: readonly string[]
-  /** How many endpoints have now. */
+  /** Deliveries in progress by endpoint. */
   readonly busy: ReadonlyMap<string, number>
   /** Seconds until another worker may take it. */
   readonly lease: number
@@ -95,7 +95,7 @@ export async function claimDelivery(
   return rows[0]
 }
 
-/** What came of an attempt. */
+/** Outcome of an attempt. */
 export interface AttemptEnd extends Pick<ClaimedDelivery, 'id' | 'attempts'> {
   readonly outcome: WebhookOutcome
   readonly status: number | null

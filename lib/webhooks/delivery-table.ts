@@ -10,14 +10,14 @@ import type { ToldEndpoint } from './new-deliveries.js'
 import { IS_AMONG } from './webhook-events.js'
 import { TABLES } from './webhook-tables.js'
 
-/** What is told of one object to one endpoint, in order. */
+/** Queue of one object's deliveries to one endpoint, in order. */
 export interface ObjectQueue {
   readonly endpointId: string
   /** Of a fixed length, whatever model and key are. */
   readonly object: string
 }
 
-/** What an endpoint is to be told of a change. */
+/** Delivery of a change to an endpoint. */
 export interface NewDelivery extends ObjectQueue {
   readonly id: string
   readonly changeId: string

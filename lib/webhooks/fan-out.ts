@@ -33,7 +33,7 @@ export interface FanOutOptions {
 /** The most changes that are read at once. */
 const PAGE = 200
 
-/** What a reading has found. */
+/** Result of a reading. */
 export interface Reading {
   /** False where there may be more. */
   readonly isEnd: boolean
@@ -47,7 +47,7 @@ export class FanOut {
   readonly #options: FanOutOptions
   /** Endpoints for whose owners it is no use to ask again now. */
   readonly #rests = new Rests()
-  /** How far this process knows that it was read. */
+  /** Position up to which this process knows changes to be read. */
   #known: string | undefined
 
   constructor(options: FanOutOptions) {

@@ -34,7 +34,7 @@ export interface Telling {
   readonly questions: OwnerQuestions
 }
 
-/** How many endpoints are asked for at the same time. */
+/** Most endpoints that are read at once. */
 export const AT_ONCE = 4
 
 /** The resources whose objects a change may be of, by its model, which may have a schema of its caller's before it. */

@@ -3,7 +3,7 @@
 import { TooLate, within } from '../kernel/within.js'
 import { Rests } from './rests.js'
 
-/** How long a question may take, in milliseconds. */
+/** Timeout of a question, in milliseconds. */
 const PATIENCE = 5_000
 export class OwnerQuestions {
   readonly report: (error: unknown) => void

@@ -19,7 +19,7 @@ export interface ToldResource {
   readonly operation: Operation
 }
 
-/** What an owner sees of a resource. */
+/** View of a resource for an endpoint's owner. */
 export interface OwnerView {
   readonly visible: VisibleChanges
   /** The fields that he may read of all objects. */

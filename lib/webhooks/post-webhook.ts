@@ -6,7 +6,7 @@ import { addressesOf, type ReceiverOptions, type Resolve, receiverProblem } from
 import { readRetryAfter } from './retry-after.js'
 import { Undeliverable } from './undeliverable.js'
 
-/** What is sent, and where. */
+/** Request of a webhook. */
 export interface WebhookRequest {
   readonly url: string
   /** Those of `signWebhook()`; others may replace `content-type` and `user-agent`. */
@@ -25,14 +25,14 @@ export interface PostOptions extends ReceiverOptions {
   readonly signal?: AbortSignal
 }
 
-/** What came of an attempt: the answer's status, or a short sentence that says why there is none. */
+/** Outcome of an attempt: the answer's status, or a short sentence that says why there is none. */
 export type WebhookAnswer =
   | { readonly status: number; readonly retryAfterSeconds?: number }
   | { readonly status: undefined; readonly problem: string }
 
 /** The bytes of an answer's body that are read, and thrown away; a receiver that is cut off may take its work for undone. */
 const MOST_BODY_BYTES = 16 * 1024
-/** How long one of several addresses is tried before the next, in milliseconds: Node's own 250 are too few for far ones. */
+/** Timeout of one of several addresses before the next is tried, in milliseconds: Node's own 250 are too few for far ones. */
 const ATTEMPT_MILLISECONDS = 3_000
 
 const HEADERS = { 'content-type': 'application/json', 'user-agent': 'koa-viewsets-webhooks' }

@@ -1,6 +1,6 @@
 /** Backoff after failures: who is left alone for a while, longer each time. */
 
-/** How long, the first time and at most, in milliseconds. */
+/** Durations, the first time and at most, in milliseconds. */
 const REST = { first: 1_000, longest: 60_000 }
 
 interface Rest {

@@ -11,7 +11,7 @@ const DELAYS = [0, 5, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14
 const JITTER = 0.2
 
 export interface RetryOptions {
-  /** What the receiver has asked for with its last answer. */
+  /** `Retry-After` of the receiver's last answer, in seconds. */
   readonly retryAfterSeconds?: number | undefined
   /** A number from 0 to 1. @default Math.random */
   readonly random?: () => number

@@ -36,7 +36,7 @@ export interface SenderOptions {
 const LEASE_BESIDE = 30
 /** After which an attempt makes place for another, in milliseconds: who hangs keeps nobody else from being told. */
 const SLOW = 250
-/** How many times as many attempts there are at the most, with those that are slow. */
+/** Most attempts at once, slow ones included, as a multiple of `concurrency`. */
 const MOST_SLOW = 10
 
 /** One that has not ended. */

@@ -28,7 +28,7 @@ function records({ view }: Operation): boolean {
   return isGeneric(view) && recordingClass(view) !== undefined
 }
 
-/** What the events of an API are, for its document. */
+/** Events of an API, for its document. */
 export function describeTold(events: readonly string[], endpoints: readonly Endpoint[]): readonly DescribedWebhook[] {
   return [...toldResources(events, endpoints)].flatMap(([basename, resource]) => {
     if (!resource) return []

@@ -25,7 +25,7 @@ import { WebhookEndpointViewSet } from './webhook-endpoint-view-set.js'
 import { resourceOfEvent } from './webhook-events.js'
 import { checkWebhookTables } from './webhook-tables.js'
 
-/** What the dispatcher asks of an API. */
+/** API of the dispatcher, as far as it is used. */
 export interface ToldAPI {
   readonly endpoints: readonly Endpoint[]
   prepare(): Promise<void>
@@ -80,17 +80,17 @@ const KINDS = {
 /** What a receiver may have at the most is an hour: a worker that was killed has its deliveries for as long. */
 const MOST = { timeoutSeconds: 3_600, retentionDays: 36_500 } as const
 
-/** How long to wait after an error, in milliseconds. */
+/** Delay after an error, in milliseconds. */
 const AFTER_ERROR = 2_000
-/** How often deliveries are looked for that are due by now, in milliseconds: soon after there were some, and then less often. */
+/** Poll interval for due deliveries, in milliseconds: short after there were some, then longer. */
 const POLL = { first: 250, longest: 2_000 }
-/** How often is looked for what killed processes have left, and what was postponed, in milliseconds. */
+/** Poll intervals for deliveries of killed processes, and for postponed ones, in milliseconds. */
 const MEND = { usual: 60_000, postponed: 1_000 }
 /** The longest time that timers take. */
 const MOST_SECONDS = 2_000_000
-/** How often old deliveries are deleted, and how long after the start, in milliseconds. */
+/** Interval of the deletion of old deliveries, and its delay after the start, in milliseconds. */
 const SWEEP = { first: 60_000, usual: 3_600_000 }
-/** How long to leave the reading to another process that is quicker, the first time and at most, in milliseconds. */
+/** Backoff after another process was quicker to read, the first time and at most, in milliseconds. */
 const LEAVE = { first: 50, longest: 2_000 }
 
 /**
@@ -289,7 +289,7 @@ function warn(error: unknown): void {
   })
 }
 
-/** Whose endpoints are told of what. */
+/** Endpoints, and the resources whose events they get. */
 interface Told {
   readonly endpoints: typeof WebhookEndpointViewSet
   readonly resources: ReadonlyMap<string, readonly ToldResource[]>

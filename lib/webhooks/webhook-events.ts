@@ -1,6 +1,6 @@
 /** Names of events: `book.updated`, for what a change of an object is called outside. */
 
-/** What standard actions are called; others keep their names. */
+/** Event names of standard actions; others keep their names. */
 const PAST: Readonly<Record<string, string>> = {
   create: 'created',
   update: 'updated',
