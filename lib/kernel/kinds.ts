@@ -14,6 +14,8 @@ const isText = (value: unknown) => typeof value === 'string'
 const isNumber = (value: unknown) => typeof value === 'number' && !Number.isNaN(value)
 const isWholeFrom = (least: number) => (value: unknown) => Number.isSafeInteger(value) && (value as number) >= least
 const isName = (value: unknown) => typeof value === 'string' && value !== ''
+/** A token of HTTP (RFC 9110 section 5.6.2), as names of headers and cookies are. */
+export const isToken = (value: unknown): boolean => typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
 const isMediaType = (value: unknown) => typeof value === 'string' && /^[^\s;,/A-Z]+\/[^\s;,/A-Z]+$/.test(value)
 const isFunction = (value: unknown) => typeof value === 'function' && !isGenerator(value)
 const isListOf = (is: (item: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(is)
@@ -46,6 +48,10 @@ const TESTS = {
     wanted: 'a path that begins with a slash',
   },
   'name or null': { is: (value) => value === null || isName(value), wanted: 'a name, or null' },
+  'token or null': {
+    is: (value) => value === null || isToken(value),
+    wanted: "a name of letters, digits, '-' and '_', or null",
+  },
   names: { is: isListOf(isName), wanted: 'a list of names' },
   'media types': {
     is: (value) => isListOf(isMediaType)(value) && (value as readonly string[]).length > 0,

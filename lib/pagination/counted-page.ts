@@ -1,6 +1,8 @@
 /** Counts of lists and their pages: exact, estimated, capped, or none. */
+
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { isToken } from '../kernel/kinds.js'
 import { addLinks } from './links.js'
 import type { CountKind, ListSource, Rows } from './list-source.js'
 import { type BasePagination, envelopeSchema, linkSchema, type PageDescription } from './pagination.js'
@@ -38,9 +40,6 @@ export interface CountedPage {
 
 const KINDS: readonly string[] = ['exact', 'estimated', 'capped', 'none'] satisfies CountKind[]
 
-/** What a header may be called (RFC 9110 section 5.1). */
-const HEADER = /^[\w!#$%&'*+.^`|~-]+$/
-
 /** @throws {ConfigurationError} */
 export function checkCount(
   paginator: BasePagination & {
@@ -57,7 +56,7 @@ export function checkCount(
   if (!(Number.isSafeInteger(countLimit) && countLimit >= 1)) {
     throw new ConfigurationError(`${name}: countLimit must be a whole number of at least 1`)
   }
-  if (countHeader !== undefined && !HEADER.test(countHeader)) {
+  if (countHeader !== undefined && !isToken(countHeader)) {
     throw new ConfigurationError(`${name}: countHeader "${countHeader}" is no name of a header; write 'X-Total-Count'`)
   }
 }

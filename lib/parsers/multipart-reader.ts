@@ -9,8 +9,10 @@
  * changed (a header that is cut at its limit, two names, `base64` as it stands, bytes that are not UTF-8), and of 10,000
  * mutated ones 3,995 that this reader refuses. What a client has sent must not be stored in part.
  */
+
 import { isUtf8 } from 'node:buffer'
 import { BadRequest } from '../kernel/errors.js'
+import { isToken } from '../kernel/kinds.js'
 
 /** What stands before a part's content. */
 export interface PartHeader {
@@ -33,7 +35,6 @@ const HEADER_END = Buffer.from('\r\n\r\n')
 const HYPHEN = 0x2d
 /** RFC 2046: 1 to 70 of these, the last of them no space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const PARAMETER = /;[ \t]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+\-.^_`|~0-9A-Za-z]+))[ \t]*/y
 /** These leave the bytes as they are. */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary'])
@@ -127,7 +128,7 @@ function readHeader(bytes: Buffer): PartHeader {
   for (const line of bytes.toString('utf8').split('\r\n')) {
     const colon = line.indexOf(':')
     const name = line.slice(0, Math.max(0, colon)).toLowerCase()
-    if (!TOKEN.test(name) || /[\r\n\0]/.test(line) || headers.has(name)) throw malformed()
+    if (!isToken(name) || /[\r\n\0]/.test(line) || headers.has(name)) throw malformed()
     headers.set(name, line.slice(colon + 1).trim())
   }
   if (!PLAIN_ENCODINGS.has((headers.get('content-transfer-encoding') ?? '8bit').toLowerCase())) throw malformed()

@@ -47,8 +47,8 @@ const KINDS = {
   wait: 'count',
   retryAfter: 'size',
   maxAge: 'size',
-  cookie: 'name or null',
-  header: 'name or null',
+  cookie: 'token or null',
+  header: 'token or null',
   readFrom: 'function',
 } as const satisfies Record<keyof ReplicaSetOptions, Kind>
 

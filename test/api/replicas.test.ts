@@ -139,6 +139,13 @@ async function asked(work: () => Promise<unknown>): Promise<readonly string[]> {
   return names
 }
 
+it.each([
+  [{ header: 'Consistency Token' }, 'ReplicaSet: header is "Consistency Token"; give a name'],
+  [{ cookie: 'token=' }, 'ReplicaSet: cookie is "token="; give a name'],
+])('a set with %o is refused: each write would fail once it is committed', async (options, message) => {
+  await expect(serveItems(options)).rejects.toThrow(message)
+})
+
 describe('who has written nothing', () => {
   it('reads from the replicas in turn, writes to the primary', async () => {
     const server = await serveItems()
