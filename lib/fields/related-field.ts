@@ -4,6 +4,7 @@ import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import { ignoreRejection } from '../kernel/realms.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
@@ -248,7 +249,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const { knex } = context
     if (isModelClass(queryset)) return queryset.query(knex)
     const query = queryset(context)
-    if (!isModelQuery(query)) throw notAQuery(this)
+    if (!isModelQuery(query)) throw notAQuery(this, query)
     const own = query.knex() as Queryable | undefined
     return knex && !own?.isTransaction ? query.transacting(knex as never) : query
   }
@@ -263,7 +264,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     if (isModelClass(queryset)) this.#model = queryset
     else {
       const query = context ? queryset(context) : withoutRequest(queryset)
-      if (query !== undefined && !isModelQuery(query)) throw notAQuery(this)
+      if (query !== undefined && !isModelQuery(query)) throw notAQuery(this, query)
       this.#model = query?.modelClass() as ModelClass | undefined
     }
     return this.#model
@@ -338,7 +339,9 @@ function withoutQueryset(field: object): ConfigurationError {
   return new ConfigurationError(`${field.constructor.name}: set option queryset, or make the field read-only`)
 }
 
-function notAQuery(field: object): ConfigurationError {
+function notAQuery(field: object, returned: unknown): ConfigurationError {
+  // what a promise rejects with would end the process
+  ignoreRejection(returned)
   return new ConfigurationError(
     `${field.constructor.name}: the function of option queryset must return a query; do not make it async`,
   )

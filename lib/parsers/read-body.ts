@@ -102,6 +102,8 @@ export function feed({ req }: Context, decoder: Decoder): () => void {
     if (!decoder.write(bytes)) req.pause()
   }
   const take = (chunk: Buffer) => {
+    // it has failed, and whoever reads it is still at work on a piece from before
+    if (decoder.destroyed) return
     if (waiting.length + chunk.length > SMALL) flush()
     if (chunk.length >= SMALL) {
       if (!decoder.write(chunk)) req.pause()

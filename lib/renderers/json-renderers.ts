@@ -172,7 +172,7 @@ export class NDJSONRenderer extends BaseRenderer implements StreamingRenderer {
   render(data: unknown): string {
     const value = plain(data)
     const items = listOf(value) ?? [value]
-    return items.map((_, index) => `${onOneLine(writeJson(memberOf(items, index) ?? null) as string)}\n`).join('')
+    return items.map((_, index) => `${onOneLine(writeJson(memberOf(items, index)) ?? 'null')}\n`).join('')
   }
 
   begin(): string {

@@ -54,7 +54,12 @@ export class FileSystemStorage implements UploadStorage {
       await mkdir(this.root, { recursive: true })
       // opened first: one that is opened while the file already fails would come after it was removed
       const handle = await open(path, 'wx', this.#mode)
-      await pipeline(file.stream(), handle.createWriteStream())
+      try {
+        await pipeline(file.stream(), handle.createWriteStream())
+      } finally {
+        // of a file that has no stream nobody else closes it
+        await handle.close()
+      }
       return key
     } catch (error) {
       await rm(path, { force: true })

@@ -52,6 +52,8 @@ export class FlydriveStorage implements UploadStorage {
   async save(file: StorableFile): Promise<string> {
     const key = `${this.#prefix}${newKey(file.extension)}`
     const content = file.stream()
+    // it may fail before the disk listens to it, which finds it failed then; else the process would end
+    content.on('error', () => {})
     try {
       await this.#disk.putStream(key, content, {
         contentType: file.mediaType,

@@ -742,6 +742,9 @@ describe('[I23] a mistake of the programmer is a ConfigurationError with class, 
     await expect(refused(wrong, { author: 1 })).rejects.toThrow(
       'the function of option queryset must return a query; do not make it async',
     )
+    // nobody waits for it, and a rejection would end the process
+    const rejecting = related(new PrimaryKeyRelatedField({ queryset: (async ({ ctx }: any) => ctx.state.user) as any }))
+    await expect(refused(rejecting, { author: 1 })).rejects.toThrow('must return a query; do not make it async')
     const slug = related(new SlugRelatedField({ queryset: Author, slugField: 'nom' }))
     expect(plan(slug)).toThrow('SlugRelatedField: Author has no property "nom"; correct slugField or queryset')
   })

@@ -31,3 +31,14 @@ it('a body that comes faster than it is decoded waits', async () => {
   // one chunk, and no more of what has come meanwhile
   expect(most).toBeLessThanOrEqual(100 * KB)
 })
+
+it('what comes after its decoder has failed is thrown away, while somebody is still at work on a piece of it', () => {
+  const req = new PassThrough()
+  const decoder = (decoderOf('gzip') as () => Decoder)()
+  feed({ req } as unknown as Context, decoder)
+  req.emit('data', Buffer.alloc(1 * KB))
+  decoder.destroy()
+  for (let chunk = 0; chunk < 10; chunk++) req.emit('data', Buffer.alloc(1 * KB))
+  req.emit('data', Buffer.alloc(8 * KB))
+  expect(decoder.writableLength).toBe(0)
+})

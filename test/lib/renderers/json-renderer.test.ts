@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
-import { JSONRenderer, JsonText, LONGEST_PIECE } from '../../../lib/renderers/json-renderers.js'
+import { JSONRenderer, JsonText, LONGEST_PIECE, NDJSONRenderer } from '../../../lib/renderers/json-renderers.js'
 
 const renderer = new JSONRenderer()
 const value = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.constant('é'.repeat(LONGEST_PIECE)), fc.nat())
@@ -64,6 +64,11 @@ describe('JSON in pieces', () => {
 })
 
 describe('what JSON has nothing of', () => {
+  it.each([[() => 1], [{ toJSON() {} }], [Symbol('one')]])('is null in a list, and on a line: %o', (one) => {
+    expect(renderer.render([one])).toBe('[null]')
+    expect(new NDJSONRenderer().render([one])).toBe('null\n')
+  })
+
   function* given() {
     yield 1
   }

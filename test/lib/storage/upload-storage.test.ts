@@ -1,8 +1,20 @@
 /** The contract of upload storages, run against each of ours. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { Disk } from 'flydrive'
 import { FSDriver } from 'flydrive/drivers/fs'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -10,13 +22,22 @@ import { FileUploadField } from '../../../lib/fields/file-upload-field.js'
 import type { StorableFile, UploadStorage } from '../../../lib/fields/upload-storage.js'
 import { ConfigurationError, ServiceUnavailable } from '../../../lib/kernel/errors.js'
 import { FileSystemStorage } from '../../../lib/storage/file-system-storage.js'
-import { FlydriveStorage } from '../../../lib/storage/flydrive-storage.js'
+import { type FlydriveDisk, FlydriveStorage } from '../../../lib/storage/flydrive-storage.js'
 import { mountSmallDisk } from '../../support/small-disk.js'
 
 const base = mkdtempSync(join(tmpdir(), 'storage-'))
 
 async function fileOf(content: string | Buffer, filename = 'a.txt'): Promise<StorableFile> {
   return new FileUploadField().toInternalValue(Object.assign(Buffer.from(content), { filename }))
+}
+
+/** Where a link leads; empty where it is gone. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
 }
 
 /** A file whose stream breaks off. */
@@ -102,6 +123,25 @@ describe.each<[string, string, () => UploadStorage, RegExp]>([
     await expect(storage.save(broken('EIO'))).rejects.toThrow(/EIO|Cannot write file/)
     expect(readdirSync(root, { recursive: true }).length).toBe(before)
   })
+
+  it('says so of a file that is not there', async () => {
+    const gone = { ...(await fileOf('x')), stream: () => createReadStream(join(base, 'gone')) }
+    await expect(storage.save(gone)).rejects.toThrow(/ENOENT|Cannot write file/)
+  })
+})
+
+describe('FlydriveStorage', () => {
+  it('takes it that a file fails before the disk listens to it', async () => {
+    const late: FlydriveDisk = {
+      async putStream(_key, contents) {
+        await new Promise((resolve) => contents.on('close', resolve))
+        await pipeline(contents, new Writable())
+      },
+      delete: async () => {},
+    }
+    const gone = { ...(await fileOf('x')), stream: () => createReadStream(join(base, 'gone')) }
+    await expect(new FlydriveStorage(late, { baseUrl: '/files' }).save(gone)).rejects.toThrow('ENOENT')
+  })
 })
 
 describe('FileSystemStorage', () => {
@@ -112,6 +152,17 @@ describe('FileSystemStorage', () => {
       await expect(storage.save(broken('ENOSPC'))).rejects.toThrow(ServiceUnavailable)
     }
     expect(readdirSync(join(base, 'full'))).toEqual([])
+  })
+
+  it.skipIf(process.platform !== 'linux')('keeps no file open where an upload has no stream', async () => {
+    const root = join(base, 'streamless')
+    const stream = () => {
+      throw new Error('it was not kept')
+    }
+    const unread = { ...(await fileOf('x')), stream }
+    await expect(new FileSystemStorage({ root, baseUrl: '/files' }).save(unread)).rejects.toThrow('not kept')
+    const open = readdirSync('/proc/self/fd').map((fd) => linkOf(join('/proc/self/fd', fd)))
+    expect(open.filter((path) => path.startsWith(root))).toEqual([])
   })
 
   it('gives files the permissions it is told', async () => {
