@@ -48,6 +48,7 @@ function lend(client: PgConnection): PgClient {
     const [, step, sql] = BOUNDS.find(([pattern]) => pattern.test(text)) ?? []
     if (step === undefined || sql === undefined) return text
     if (step === 1 && /\bisolation\b/i.test(text)) throw refusal('has an isolation level of its own')
+    if (step === 1 && /\bread\s+only\b/i.test(text)) throw refusal('may write')
     if (depth + step < 0) throw refusal('is not theirs to end')
     // one within another is a savepoint of another name
     const name = `lent_${Math.max(depth, depth + step)}`

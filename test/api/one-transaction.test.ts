@@ -47,6 +47,16 @@ const OTHERS: Readonly<Record<string, (client: PgClient) => Promise<unknown>>> =
   },
   commit: (client) => client.query('commit'),
   rollback: (client) => client.query(' ROLLBACK'),
+  'start transaction read only': (client) =>
+    kyselyOn(client)
+      .transaction()
+      .setAccessMode('read only')
+      .execute((trx) =>
+        trx
+          .insertInto('audits')
+          .values({ note: 'written' } as never)
+          .execute(),
+      ),
   'begin isolation level serializable': (client) => client.query('begin isolation level serializable'),
 }
 const WRITERS: Readonly<Record<string, (client: PgClient, book: number | null, note: string) => Promise<unknown>>> = {
@@ -176,6 +186,7 @@ describe('this.client', () => {
   it.each([
     ['commit', 'is not theirs to end'],
     ['rollback', 'is not theirs to end'],
+    ['start transaction read only', 'may write'],
     ['begin isolation level serializable', 'has an isolation level of its own'],
   ])('lets nobody end the transaction: %s', async (text, message) => {
     const { length } = client.reported
