@@ -21,8 +21,9 @@ import { counted } from './string-field.js'
 const JSON_TYPE = 114
 const readJsonText = standardExact.getTypeParser(JSON_TYPE, 'text')
 
-/** A quoted item, an item, or a sign. Outside quotes a backslash takes the next character as it is. */
-const TOKEN = /"((?:[^"\\]|\\.)*)"|((?:[^{}",\\]|\\.)+)|([{},])/gsy
+/** A quoted item, an item, or a sign. A backslash takes the next character as it is. Items may be long: loops over
+ * single characters take no place on the stack. */
+const TOKEN = /"([^"\\]*(?:\\.[^"\\]*)*)"|((?:[^{}",\\]|\\.)[^{}",\\]*(?:\\.[^{}",\\]*)*)|([{},])/gsy
 const ESCAPE = /\\(.)/gs
 /** An array whose first index is not 1 begins with its bounds: `[0:1]={a,b}`. */
 const BOUNDS = /^[[\]:\d+-]+=/

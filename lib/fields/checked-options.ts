@@ -1,9 +1,9 @@
 /** The options of a field that say what CHECK constraints of its column say. */
 import type { Bound, Checked } from '../models/check-constraint.js'
 import type { Column } from '../models/model-description.js'
+import { readDecimal } from './decimal-field.js'
 import type { GeneratedOptions } from './field-for-column.js'
 
-const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
 const TEXTS = new Set(['text', 'varchar'])
 /** The most and the least that a column of whole numbers holds. */
 const SIZES: ReadonlyMap<string, bigint> = new Map([
@@ -85,9 +85,10 @@ interface Scaled {
 
 /** The first value of the grid from the bound on, upwards or downwards. */
 function onGrid(bound: Bound | undefined, places: number | undefined, step: 1n | -1n): Scaled | undefined {
-  const [, sign, whole, fraction = ''] = DECIMAL.exec(bound?.value ?? '') ?? []
-  if (!bound || whole === undefined) return undefined
-  const digits = BigInt(whole + fraction) * (sign === '-' ? -1n : 1n)
+  const decimal = bound && readDecimal(bound.value)
+  if (!bound || !decimal) return undefined
+  const { negative, whole, fraction } = decimal
+  const digits = BigInt(whole + fraction) * (negative ? -1n : 1n)
   if (places === undefined) return bound.exclusive ? undefined : { units: digits, places: fraction.length }
   if (fraction.length <= places) {
     const units = digits * 10n ** BigInt(places - fraction.length)

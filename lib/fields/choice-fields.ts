@@ -2,6 +2,7 @@
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
+import { writeDateTimeOf } from './date-time-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { readItems, readJson } from './json-text.js'
 import { type ClosedOptions, checkNotEmpty, optionError } from './options.js'
@@ -41,8 +42,9 @@ class ChoiceSet {
     return value as Choice
   }
 
-  /** The choice that is stored: a driver reads large and decimal numbers as strings, such as `7.00`. */
-  show(value: unknown): unknown {
+  /** The choice that a stored value is: a driver makes texts of large and decimal numbers, such as `7.00`, and a Date of a day. */
+  show(given: unknown): unknown {
+    const value = given instanceof Date ? writeDateTimeOf(given) : given
     if (this.#values.has(value)) return value
     const named = this.#byText.get(String(value))
     if (named !== undefined) return named

@@ -1,5 +1,6 @@
 /** The field that a model's column gets when the serializer declares none. */
 import { ValidationError } from '../kernel/errors.js'
+import type { PropertySchema } from '../kernel/json-schema.js'
 import type { Kind } from '../kernel/kinds.js'
 import { kindsOf } from '../kernel/option-kinds.js'
 import type { Column } from '../models/model-description.js'
@@ -66,7 +67,7 @@ type Make = (column: Column, options: FieldOptions) => SerializerField
 
 /** Makes the field of a column; `options` are laid over what the column says. */
 export function fieldForColumn(column: Column, options: GeneratedOptions): SerializerField {
-  const choices = options.choices ?? column.schema.enum ?? (column.type === 'enum' ? column.labels : undefined)
+  const choices = options.choices ?? listed(column.schema) ?? (column.type === 'enum' ? column.labels : undefined)
   if (choices !== undefined && column.type !== 'array') {
     const values = (choices as readonly (string | number | null)[]).filter((choice) => choice !== null)
     return new ChoiceField({ ...(options as FieldOptions), choices: values as string[] })
@@ -75,6 +76,12 @@ export function fieldForColumn(column: Column, options: GeneratedOptions): Seria
   if (make) return make(column, options)
   // any other type of PostgreSQL is read and shown as its text; a type that is not known yet is not judged
   return column.sqlType === undefined ? new SerializerField(options) : other(column, options)
+}
+
+/** The texts and numbers that a model's schema lists, and null; undefined where it lists other values: those the model checks. */
+function listed({ enum: values }: PropertySchema): readonly unknown[] | undefined {
+  const isChoice = (value: unknown) => value === null || typeof value === 'string' || typeof value === 'number'
+  return values?.every(isChoice) ? values : undefined
 }
 
 const text: Make = (column, options) => {

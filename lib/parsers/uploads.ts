@@ -120,7 +120,7 @@ function cutBytes(text: string, bytes: number): string {
   return result
 }
 
-/** Full disks and quotas: the client may try again later. */
+/** The codes of full disks and quotas: the client may try again later. */
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE'])
 
 /** What the files of one request may be. */
@@ -175,7 +175,8 @@ export class Uploads {
         await writable(() => writeAll(target, piece))
       }
     } finally {
-      await target.close()
+      // network file systems say here, too, that they are full
+      await writable(() => target.close())
     }
     return { size, path }
   }
@@ -210,13 +211,18 @@ async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   }
 }
 
+/** The 503 for an error of a disk that is full, or of a process that has too many files open; undefined for any other. */
+export function diskFull(error: unknown): ServiceUnavailable | undefined {
+  const { code } = error as NodeJS.ErrnoException
+  return FULL.has(code) ? new ServiceUnavailable(60, { cause: error }) : undefined
+}
+
 /** @throws ServiceUnavailable the disk is full; what else goes wrong is the operator's mistake */
 async function writable<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (FULL.has((error as NodeJS.ErrnoException).code)) throw new ServiceUnavailable(60, { cause: error })
-    throw new StorageFailure('a file of an upload could not be written', { cause: error })
+    throw diskFull(error) ?? new StorageFailure('a file of an upload could not be written', { cause: error })
   }
 }
 

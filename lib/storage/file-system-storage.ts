@@ -5,8 +5,9 @@ import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
 import type { StoredFile } from '../http/send-file.js'
-import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import { diskFull } from '../parsers/uploads.js'
 import { isKey, newKey, urlOf } from './keys.js'
 
 /** Options of `FileSystemStorage`. */
@@ -18,8 +19,6 @@ export interface FileSystemStorageOptions {
   /** The permissions of a file. @default 0o644 */
   readonly mode?: number
 }
-
-const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE'])
 
 /**
  * Keeps files in a folder, each under a random name and its extension.
@@ -63,8 +62,7 @@ export class FileSystemStorage implements UploadStorage {
       return key
     } catch (error) {
       await rm(path, { force: true })
-      if (FULL.has((error as NodeJS.ErrnoException).code)) throw new ServiceUnavailable(60, { cause: error })
-      throw error
+      throw diskFull(error) ?? error
     }
   }
 

@@ -109,6 +109,15 @@ test('shows each item in the form of its field', () => {
   expect(shown(new ArrayField({ child: numbers }), [['1'], null])).toEqual([[1], null])
 })
 
+test('shows items of any length in a text that no parser has read', () => {
+  const long = 'a'.repeat(16_000_000)
+  const [quoted, bare, last] = shown(
+    new ArrayField({ child: new StringField() }),
+    `{"${long}",${long},"b\\"c"}`,
+  ) as string[]
+  expect([quoted?.length, bare?.length, last]).toEqual([long.length, long.length, 'b"c'])
+})
+
 test('describes itself', () => {
   expect(new ArrayField({ child: new IntegerField({ allowNull: true }), minLength: 1, maxLength: 9 }).schema()).toEqual(
     {

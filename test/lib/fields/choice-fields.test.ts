@@ -1,7 +1,14 @@
+import { Model } from 'objection'
 import { describe, expect, test } from 'vitest'
+import { BooleanField } from '../../../lib/fields/boolean-field.js'
 import { ChoiceField, MultipleChoiceField } from '../../../lib/fields/choice-fields.js'
+import { SerializerField } from '../../../lib/fields/field.js'
+import { fieldForColumn } from '../../../lib/fields/field-for-column.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
-import { refusal, textRefusal } from './refusal.js'
+import { keepText } from '../../../lib/models/database-text.js'
+import { describeModel } from '../../../lib/models/describe-model.js'
+import type { Column } from '../../../lib/models/model-description.js'
+import { refusal, shown, textRefusal } from './refusal.js'
 
 describe('ChoiceField', () => {
   const field = new ChoiceField({ choices: ['draft', 'open', 1, '2'] })
@@ -22,6 +29,30 @@ describe('ChoiceField', () => {
     ['a"\n', '"a\\"\\n" is not a valid choice.'],
   ])('[B16] refuses %j', async (value, message) => {
     expect(await refusal(field, value)).toEqual([message])
+  })
+
+  test('shows days and points in time as they are chosen, which a driver reads as a Date', () => {
+    const day = new ChoiceField({ choices: ['2026-03-28'] })
+    expect(shown(day, keepText(new Date(2026, 2, 28), '2026-03-28'))).toBe('2026-03-28')
+    const moment = new ChoiceField({ choices: ['2026-03-28T15:30:00.5Z'] })
+    expect(shown(moment, new Date('2026-03-28T15:30:00.500Z'))).toBe('2026-03-28T15:30:00.5Z')
+  })
+
+  test("has the texts and numbers that a model's schema lists; other values are the model's own to check", () => {
+    class Draft extends Model {
+      static override tableName = 'drafts'
+      static override jsonSchema = {
+        properties: {
+          open: { type: 'boolean', enum: [true] },
+          meta: { enum: [{ a: 1 }, 'b'] },
+          state: { enum: ['a', null] },
+        },
+      }
+    }
+    const { columns } = describeModel(Draft)
+    const fields = ['open', 'meta', 'state'].map((name) => fieldForColumn(columns.get(name) as Column, {}))
+    expect(fields.map((field) => field.constructor)).toEqual([BooleanField, SerializerField, ChoiceField])
+    expect(fields[2]?.schema()).toEqual({ type: 'string', enum: ['a'] })
   })
 
   test('repeats at most 64 characters of a rejected value', async () => {
