@@ -98,7 +98,7 @@ export function cleanFilename(name: string): string {
   const dot = text.lastIndexOf('.')
   const extension = dot > 0 && Buffer.byteLength(text.slice(dot)) <= 32 ? text.slice(dot) : ''
   const room = LONGEST_NAME - Buffer.byteLength(extension)
-  return cutBytes(extension === '' ? text : text.slice(0, dot), room) + extension
+  return trimEnd(cutBytes(extension === '' ? text : text.slice(0, dot), room)) + extension
 }
 
 /** A string without the dots and spaces at its end, which some file systems drop. */

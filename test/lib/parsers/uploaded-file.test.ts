@@ -22,6 +22,7 @@ describe('[F10] the name of a file', () => {
     ['..', ''],
     ['/', ''],
     ['a/', ''],
+    [`${'x'.repeat(254)} y`, 'x'.repeat(254)],
     ['\0', ''],
     ['%2e%2e%2fx.png', '%2e%2e%2fx.png'],
   ])('%j is %j', (name, clean) => {
