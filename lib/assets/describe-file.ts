@@ -30,7 +30,7 @@ export function describeFile(ctx: Context, name: string, file: FoundFile): boole
   return true
 }
 
-/** Takes away what was said of a file. */
+/** Removes the headers of a file that has gone since, so that others may answer. */
 export function undescribe(ctx: Context): void {
   for (const name of ['Cache-Control', 'ETag', 'Last-Modified', 'Content-Type', 'Content-Encoding']) ctx.remove(name)
 }

@@ -167,7 +167,7 @@ function withoutLast(text: string, character: string): string {
   return text.slice(0, end)
 }
 
-/** The value of a text that fields refuse, as clients write no such value, and rows may have it; undefined for all others. */
+/** PostgreSQL's text of a key that rows may have and fields refuse, such as `NaN` or a day of the year 10000; else undefined. */
 export function rareKey({ type }: Column, value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   return NUMBER_TYPES.has(type) && NO_NUMBER.test(value) ? value : readFar(type, value)
@@ -212,7 +212,10 @@ function tried(column: Column, given: unknown, read?: (field: SerializerField, g
   }
 }
 
-/** A text that spellings of a value have in common: what a client gives, and what the column holds. What SQL calls equal may have others: `namesOfKeys()`. */
+/**
+ * The canonical text of a key: one for all spellings of a value, of clients and of the column. Values that SQL calls equal may
+ * have different ones: see `namesOfKeys()`.
+ */
 export function keyText({ type }: Column, value: unknown): string {
   switch (type) {
     case 'bpchar':

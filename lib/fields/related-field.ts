@@ -214,7 +214,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   /**
-   * @internal Those of some stored keys whose objects may be chosen here.
+   * @internal The stored keys among these whose objects are in the queryset, and seen by the caller.
    * @param column the related column that is stored
    */
   async seen(

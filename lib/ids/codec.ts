@@ -13,7 +13,7 @@ export interface IDContext {
   readonly ctx?: Context | undefined
 }
 
-/** What an id may say besides; of signed ids only. */
+/** The caller, and the window in which an id is valid; only signed ids have one. */
 export interface EncodeContext extends IDContext {
   /** The id is not found before this moment: a Date, or Unix seconds. */
   readonly notBefore?: Date | number | undefined
@@ -27,7 +27,7 @@ export interface IDCodec {
   readonly perUser: boolean
   /** @throws {AuthenticationFailed} ids are per user, and there is none @throws {TypeError} the value has no id */
   encode(value: IDValue, context: EncodeContext): string
-  /** What was written for a value before keys were replaced, and is read still. @default none */
+  /** The ids of a value under previous keys, which `decode` still accepts. @default none */
   former?(value: IDValue): readonly string[]
   /** The value; undefined for every string that `encode` would not write for this caller and now. */
   decode(text: string, context: IDContext): number | string | undefined

@@ -28,13 +28,13 @@ export interface CatalogueColumn {
   /** There may be NULL in rows, although none can be written: in those that are older, or by an outer join of a view. */
   readonly holdsNull: boolean
   readonly hasDefault: boolean
-  /** Its default is another value for each row, so that it can make a key. */
+  /** Its default is no constant: it may be another value for each row, as a key needs. */
   readonly makesValues: boolean
   /** The collation by which texts may be equal that are not the same, as SQL writes it. */
   readonly collation: string | undefined
   /** Part of a key that foreign keys point to. */
   readonly referenced: boolean
-  /** Some of them change, or empty, what points to it when it changes. */
+  /** One of these foreign keys has ON UPDATE CASCADE, SET NULL or SET DEFAULT. */
   readonly cascades: boolean
   /** Filled by the database and not to be written: an identity, a serial or a generated column. */
   readonly generated: boolean
@@ -109,9 +109,9 @@ export interface TakenWrites {
 
 /** Triggers that somebody has written: those of foreign keys are none. */
 export interface Triggers {
-  /** The events that some run before, or in place of, a row. */
+  /** The events that have BEFORE or INSTEAD OF triggers. */
   readonly before: TakenWrites
-  /** The events that some run after, where they may change what the statement has stored and returned. */
+  /** The events that have AFTER triggers, which may change what the statement has stored and returned. */
   readonly after: TakenWrites
   /** The names of those that run at COMMIT. */
   readonly deferred: readonly string[]

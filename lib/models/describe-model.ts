@@ -119,7 +119,7 @@ function smaller(a: number | undefined, b: number | undefined): number | undefin
 interface Known {
   /** Its table in the catalogue; undefined until that was read. */
   readonly table: CatalogueTable | undefined
-  /** The database that it was read of, by what its pools and transactions have in common. */
+  /** The database that it was read from, as `configOf()` identifies it; undefined for any. */
   readonly source?: object | undefined
   /** What was made of it, and after how many declarations. */
   readonly description?: ModelDescription
@@ -127,9 +127,9 @@ interface Known {
 }
 
 const known = new WeakMap<ModelClass, Known>()
-/** It grows when something was declared that changes what models are. */
+/** Grows with `describeAnew()`: descriptions made under a lower number are stale. */
 let declaration = 0
-/** It grows when a catalogue was read; what was compiled from descriptions before is stale then. */
+/** Grows with each catalogue that is read, and with `describeAnew()`: what `oncePerCatalogue()` keeps of a lower number is stale. */
 let revision = 0
 
 /** The description of a model; made once, and again when its catalogue was read. */
@@ -141,7 +141,7 @@ export function describeModel(model: ModelClass): ModelDescription {
   return description
 }
 
-/** Has all models described anew, of the catalogues that were read: something was declared that changes what they are. */
+/** Invalidates all descriptions after a declaration that changes what models are. Catalogues are not read again. */
 export function describeAnew(): void {
   declaration++
   revision++
@@ -204,7 +204,7 @@ export function describeBy(model: ModelClass, table: CatalogueTable, source?: ob
   revision++
 }
 
-/** Checks the settings of a database whose rows are going to be read, and has its connections heard by those who must. */
+/** Checks the session settings of a database, and installs what shares turns, traces statements and reads errors. */
 async function listenTo(knex: Queryable): Promise<void> {
   await checkSession(knex)
   shareTurns(knex)
@@ -218,10 +218,10 @@ export function isReadFrom(model: ModelClass, knex: Queryable): boolean {
   return source === undefined || source === configOf(knex)
 }
 
-/** In place of a database, for models of which no catalogue was read. */
+/** The cache key of models of which no catalogue was read. */
 const NOWHERE = {}
 
-/** The database that the catalogue of a model was read of, as `configOf()`: what is known of its tables is kept by that. */
+/** The cache key for what is known of a model's tables: `configOf()` of the database that its catalogue was read from. */
 export function sourceOf(model: ModelClass): object {
   return known.get(model)?.source ?? NOWHERE
 }
@@ -231,7 +231,7 @@ export function areReadTogether(model: ModelClass, other: ModelClass): boolean {
   return sourceOf(model) === sourceOf(other)
 }
 
-/** What a pool and its transactions have in common. */
+/** The config object of a knex client, which a pool and its transactions share: it identifies the database in caches. */
 export function configOf({ client }: Queryable): object {
   return (client as { readonly config: object }).config
 }
@@ -286,8 +286,8 @@ function withoutOwnTypes(column: CatalogueColumn): CatalogueColumn {
 }
 
 /**
- * What a table has otherwise; its number, and those of the tables it refers to, are its own. Columns that are there besides
- * are no difference where they need no value: nobody reads them.
+ * The first difference of two tables, as the middle of a message; undefined where they are the same. The numbers of tables
+ * are not compared, nor are additional columns that need no value: nobody reads them.
  */
 function differenceOf(
   known: CatalogueTable,

@@ -65,6 +65,7 @@ export async function prepareRelatedModels(
   return prepareModels(all, knex)
 }
 
+/** True for a model of `relations: 'foreign keys'` whose relations were not read yet. */
 function isWaiting(model: ModelClass): boolean {
   return reflectionOf(model)?.isKnown === false
 }

@@ -7,8 +7,9 @@ import { modelOf } from './objection.js'
 type Values = Readonly<Record<string, unknown>>
 
 /**
- * Shows hooks the values, by property.
- * @returns the properties whose values they have left as they were
+ * Adds stored values to a patch, so that hooks of the model see them, and leaves out of its UPDATE those that hooks have not changed.
+ * @param kept the stored values by property
+ * @returns a function that returns the properties which hooks have not changed
  */
 export function showKept(patch: Model, kept: Values): () => readonly string[] {
   if (Object.keys(kept).length === 0) return () => []

@@ -7,7 +7,7 @@ import type { Checked } from './check-constraint.js'
 import type { ModelClass, RelationKind } from './objection.js'
 import { escaped } from './table-reference.js'
 
-/** What of a column is the catalogue's own. */
+/** The members of `CatalogueColumn` that a `Column` has as they are. */
 type StoredColumn = Omit<
   CatalogueColumn,
   'sqlType' | 'oid' | 'notNull' | 'referenced' | 'cascades' | 'generated' | 'makesValues' | 'checks'

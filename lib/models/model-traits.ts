@@ -176,18 +176,19 @@ export function hasPlainExecution(query: AnyQueryBuilder): boolean {
   return EXECUTING.every((name) => own[name] === base[name])
 }
 
-/** Hooks of ours, whose work is done for plain inserts too, by the prototype whose hook they call. */
+/** The prototypes whose `$beforeInsert` is called by one of ours, which plain inserts do without; by that hook of ours. */
 const passed = new WeakMap<object, Hooked>()
 
 interface Hooked {
   readonly $beforeInsert: unknown
 }
 
-/** Names a prototype of ours whose `$beforeInsert` calls that of `base`, and is by itself none of the application's code. */
+/** Registers the `$beforeInsert` of a prototype of ours: traits look at that of `base`, which it calls, in its place. */
 export function passHook(own: Hooked, base: Hooked): void {
   passed.set(own.$beforeInsert as object, base)
 }
 
+/** The hook itself, or the one that a registered hook of ours calls. */
 function ownHook(hook: unknown): unknown {
   const base = passed.get(hook as object)
   return base ? ownHook(base.$beforeInsert) : hook

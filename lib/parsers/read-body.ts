@@ -145,7 +145,7 @@ export interface ReadBodyOptions extends BodyLimits {
 /** A body as it arrives, decompressed. */
 export interface OpenBody {
   readonly stream: Readable
-  /** Told how many bytes have come of it so far, where it was compressed. @throws ApiError 413 they are too many for what was sent */
+  /** Checks the number of decompressed bytes so far; undefined for a body that is not compressed. @throws ApiError 413 */
   readonly check?: (bytes: number) => void
   /** Throws away what still arrives, so that the connection stays usable. */
   readonly release: () => void

@@ -136,7 +136,7 @@ takesOptions<VersioningOptions>(BaseVersioning, {
 described(BaseVersioning)
 
 /**
- * A version as a method has told it.
+ * Checks what a method of the application returned as the version: a text; null and undefined are none.
  * @throws {ConfigurationError} it is no text: a promise, which nobody waits for, or a number, which is no allowed version
  */
 export function versionText({ constructor: made }: object, method: string, told: unknown): string | undefined {
