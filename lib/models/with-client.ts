@@ -1,8 +1,11 @@
 /** `withClient()`: models, serializers and view sets inside a transaction that another library has begun. */
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Knex } from 'knex'
 import { Model } from 'objection'
+import { Gate } from '../kernel/at-once.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { isError } from '../kernel/realms.js'
 import { noteClient, type PgClient } from '../postgres/lent-client.js'
@@ -18,7 +21,7 @@ export interface WithClientOptions {
 /**
  * Does work within the transaction that a client of pg is in, whoever has begun it: Drizzle, Kysely or plain
  * pg. The work gets that transaction as knex's, as a savepoint: an error takes back what the work has written, and is thrown;
- * what ends the transaction is the caller's affair. `afterCommit()` waits for the caller's COMMIT.
+ * calls at once wait for each other; what ends the transaction is the caller's affair. `afterCommit()` waits for the caller's COMMIT.
  * @param client pg's client, in a transaction
  * @param work gets the transaction for queries, and for serializers as `context: { knex: trx }`; a view set works in it by `getKnex()`
  * @throws {ConfigurationError} an option is unknown, there is no knex, or the client is in no transaction
@@ -45,18 +48,33 @@ export async function withClient<Result>(
     )
   }
   const connection = client as unknown as PgConnection
+  const around = gates.getStore()
+  const gate = around?.get(connection) ?? getOrInsert(outermost, connection, () => new Gate(1))
+  await gate.enter()
   const outer = outerOf(connection)
   try {
-    return await boundTo(base, connection).transaction(async (trx) => {
-      Object.assign(trx, { parentTransaction: outer })
-      await noteClient(trx)
-      return work(trx)
-    })
+    // what the work calls waits for none but its own siblings
+    return await gates.run(new Map([...(around ?? []), [connection, new Gate(1)]]), () =>
+      boundTo(base, connection).transaction(async (trx) => {
+        Object.assign(trx, { parentTransaction: outer })
+        await noteClient(trx)
+        return work(trx)
+      }),
+    )
   } catch (error) {
     if (!(isError(error) && nativeError(error).code === NO_TRANSACTION)) throw error
     throw new ConfigurationError('withClient(): the client is in no transaction; begin one', { cause: error })
+  } finally {
+    gate.leave()
   }
 }
+
+/**
+ * The gates of savepoints, one within the other: of several at once, one that is taken back would take with it those that have
+ * begun after it, though their callers were told that they had succeeded. knex has its own queue for the same.
+ */
+const gates = new AsyncLocalStorage<ReadonlyMap<PgConnection, Gate>>()
+const outermost = new WeakMap<PgConnection, Gate>()
 
 const NO_TRANSACTION = '25P01'
 

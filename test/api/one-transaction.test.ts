@@ -241,6 +241,25 @@ describe('withClient()', () => {
     expect(await counts()).toEqual([1, 1])
   })
 
+  it('takes back no work of others that is begun at once, within it and beside it', async () => {
+    const own = await pool.connect()
+    await own.query('begin')
+    const write = (note: string, fails: boolean) =>
+      withClient(own, async (trx) => {
+        await trx('audits').insert({ note })
+        for (let statement = 0; statement < 9 && fails; statement++) await trx.raw('select 1')
+        if (fails) throw new Error(note)
+      })
+    const both = (note: string) => Promise.allSettled([write(`${note} lost`, true), write(`${note} kept`, false)])
+    await withClient(own, () => both('within'))
+    const beside = await both('beside')
+    expect(beside.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+    await own.query('commit')
+    own.release()
+    const { rows } = await pool.query<{ note: string }>('select note from audits order by note')
+    expect(rows.map(({ note }) => note)).toEqual(['beside kept', 'within kept'])
+  })
+
   it('needs a transaction', async () => {
     const own = await pool.connect()
     await expect(withClient(own, async () => undefined)).rejects.toThrow(ConfigurationError)
