@@ -5,7 +5,7 @@ import { ValidationError } from '../kernel/errors.js'
 import { groupBy } from '../kernel/maps.js'
 import { objectsIn, ownMember } from '../kernel/records.js'
 import { refusal } from '../patches/json-patch.js'
-import { isEqual, isJsonObject, type JsonObject, setMember } from '../patches/json-values.js'
+import { isEqual, isJsonObject, type JsonObject, setMember, workingCopyOf } from '../patches/json-values.js'
 import type { Operation, Pointer } from '../patches/read-operations.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { freshRow, freshRows } from './fresh-row.js'
@@ -14,6 +14,7 @@ import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { prefixErrors } from './prefix-errors.js'
 import { relatedAt } from './relation-graph.js'
+import { withoutHidden } from './represent.js'
 import { forcedWithin, keysOf } from './validate-nested.js'
 
 /** What a client reads of an object, and what its operations have made of that; working copies. */
@@ -92,13 +93,18 @@ async function changedList(
 ): Promise<unknown[]> {
   // objects without a key may be equal
   const known = groupBy(before.keys(), (position) => keyOf(before[position], keys))
+  // code of the application may show them in another order, or some of them
+  const stored = new Map(keys.length > 0 ? objects.map((one) => [keyOf(shownCopy(one, serializer), keys), one]) : [])
   const input: unknown[] = []
   for (const [position, element] of after.entries()) {
-    const found = known.get(keyOf(element, keys))?.shift()
+    const key = keyOf(element, keys)
+    const places = known.get(key) ?? []
+    const at = places.findIndex((place) => keys.length > 0 || isEqual(before[place], element))
+    const [found] = at === -1 ? [] : places.splice(at, 1)
     if (found === undefined) input.push(element)
     else if (keys.length > 0) {
       const change = { before: before[found], after: element }
-      const merging = { serializer, object: objects[found], isHeld: false }
+      const merging = { serializer, object: stored.get(key), isHeld: false }
       const named = Object.fromEntries(keys.map((name) => [name, (element as JsonObject)[name]]))
       input.push({
         ...named,
@@ -111,10 +117,20 @@ async function changedList(
   return input
 }
 
-/** The key of an element as one string; without a key all of the element. */
+function shownCopy(object: object, serializer: AnySerializer): unknown {
+  return workingCopyOf(withoutHidden(serializer, serializer.toRepresentation(object), object))
+}
+
+/** The key of an element as one string; without a key all of the element: what is equal has one, and few others have it. */
 function keyOf(element: unknown, names: readonly string[]): string {
   const isNamed = names.length > 0 && isJsonObject(element) && names.every((name) => element[name] != null)
-  return JSON.stringify(isNamed ? names.map((name) => element[name]) : { element })
+  return JSON.stringify(isNamed ? names.map((name) => element[name]) : { element }, ordered)
+}
+
+function ordered(_name: string, value: unknown): unknown {
+  return isJsonObject(value)
+    ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+    : value
 }
 
 /**

@@ -358,7 +358,7 @@ describe('nested objects', () => {
   it('may be equal where a list shows no key of them', async () => {
     class LabelSerializer extends PartSerializer {
       static override schemaName = 'Label'
-      static override fields = ['label']
+      static override fields = ['label', 'info']
     }
     class LabelledItemSerializer extends ItemSerializer {
       static override schemaName = 'LabelledItem'
@@ -373,8 +373,33 @@ describe('nested objects', () => {
       400,
       { parts: ['An object of this list cannot be removed.'] },
     ])
-    const { json } = await patched(client, path, [{ op: 'add', path: '/parts/-', value: { label: 'y' } }])
-    expect(json.parts).toEqual(['x', 'x', 'y'].map((label) => ({ label })))
+    const { json } = await patched(client, path, [
+      { op: 'replace', path: '/parts/0', value: { info: null, label: 'x' } },
+      { op: 'add', path: '/parts/-', value: { label: 'y' } },
+    ])
+    expect(json.parts).toEqual(['x', 'x', 'y'].map((label) => ({ label, info: null })))
+  })
+
+  it('are told by their keys where they are shown in another order', async () => {
+    class TurnedItemSerializer extends WholeItemSerializer {
+      static override schemaName = 'TurnedItem'
+      override toRepresentation(item: Item): unknown {
+        const shown = super.toRepresentation(item) as { parts: unknown[] }
+        return { ...shown, parts: [...shown.parts].reverse() }
+      }
+    }
+    const view = Object.assign(class extends Items {}, { serializerClass: TurnedItemSerializer })
+    const client = await serveViews({ items: view })
+    const path = await store()
+    await database
+      .knex('parts')
+      .where('id', 2)
+      .update({ info: { c: 3 } })
+    const { json } = await patched(client, path, [{ op: 'add', path: '/parts/0/info/b', value: 2 }])
+    expect(json.parts).toMatchObject([
+      { id: 2, info: { b: 2, c: 3 } },
+      { id: 1, info: { a: 1 } },
+    ])
   })
 
   it('are read anew once they are held', async () => {
