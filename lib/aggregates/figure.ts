@@ -1,7 +1,7 @@
 /** Figures: the values of an aggregated answer, their SQL, and how they are shown. */
 
 import { ExternalIdField } from '../fields/external-id-field.js'
-import type { SerializerContext, SerializerField } from '../fields/field.js'
+import { representationOf, type SerializerContext, type SerializerField } from '../fields/field.js'
 import type { FieldPath, PathStart } from '../filters/field-path.js'
 import { joinedTerm } from '../filters/resolve-paths.js'
 import { describeModel } from '../models/describe-model.js'
@@ -64,7 +64,7 @@ export class Figure {
 
   /** The value as JSON shows it. */
   show(value: unknown, context: SerializerContext): unknown {
-    return value === null || value === undefined ? null : this.field.toRepresentation(value, context)
+    return value === null || value === undefined ? null : representationOf(this.field, value, context)
   }
 }
 

@@ -8,7 +8,13 @@ import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { databaseItemText } from '../models/database-text.js'
 import { standardExact } from '../models/exact-types.js'
 import { BooleanField } from './boolean-field.js'
-import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
+import {
+  type FieldOptions,
+  type FieldSchema,
+  representationOf,
+  type SerializerContext,
+  SerializerField,
+} from './field.js'
 import { JSONField } from './json-field.js'
 import { readItems, readJson } from './json-text.js'
 import { narrowed } from './narrowed-schema.js'
@@ -130,7 +136,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     return items.map((item: unknown, position): unknown => {
       if (item === null || item === undefined) return null
       if (Array.isArray(item) && !this.#takesLists()) return this.toRepresentation(item, context)
-      return this.#child.toRepresentation(databaseItemText(items, position) ?? memberOf(items, position), context)
+      return representationOf(this.#child, databaseItemText(items, position) ?? memberOf(items, position), context)
     })
   }
 

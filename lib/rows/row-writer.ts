@@ -1,6 +1,7 @@
 /** Writes rows of raw text as JSON text, one flat function for each plan (promise E22), or as the cells of a table (wire format, section 11). */
 
 import { writeDateTime, writeTime } from '../fields/date-time-text.js'
+import { representationOf } from '../fields/field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { oncePer } from '../kernel/once-per.js'
@@ -58,7 +59,7 @@ function writeId(ids: ExternalIds | undefined): CellWriter {
 /** Through pg's parser and the field, as for a model instance. */
 function writeValue({ field, column }: RowCell): CellWriter {
   return (text, scope) =>
-    writeJson(field.toRepresentation(scope.parse(column.oid ?? 0, text), scope.context) ?? null) as string
+    writeJson(representationOf(field, scope.parse(column.oid ?? 0, text), scope.context) ?? null) as string
 }
 
 /**

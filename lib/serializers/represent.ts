@@ -1,6 +1,6 @@
 /** Writes an object as plain data, after its serializer's plan. */
 
-import type { SerializerContext } from '../fields/field.js'
+import { representationOf, type SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { ignoreRejection, isThenable } from '../kernel/realms.js'
@@ -59,7 +59,8 @@ function representValue(
     bound.source.length === 1 ? read(object, bound.source[0] as string) : readPath(serializer, bound, object)
   if (value === undefined) checkSelected(serializer, bound, object)
   if (value === null || value === undefined) return null
-  return bound.passesThrough ? value : field.toRepresentation(value, context)
+  if (isThenable(value)) throw promised(serializer, `: the source of field "${bound.name}"`, value)
+  return bound.passesThrough ? value : representationOf(field, value, context)
 }
 
 /** The related objects that a nested field shows: the relation's, or the part of them that was loaded for the field. */
@@ -88,7 +89,7 @@ export function withoutHidden(serializer: AnySerializer, shown: unknown, object:
   const { fields } = serializer.plan
   const { context } = serializer
   if (serializer.showsByPlan || typeof shown !== 'object' || shown === null) return shown
-  if (isThenable(shown)) throw promised(serializer, 'toRepresentation', shown)
+  if (isThenable(shown)) throw promised(serializer, '.toRepresentation()', shown)
   const hidden = new Map(
     fields.flatMap((bound) => (isReadableAt(bound, object, context) ? [] : [[bound.name, bound] as const])),
   )
@@ -113,10 +114,10 @@ function representRelated(serializer: AnySerializer, bound: BoundField, field: R
       if (composite) {
         const values = composite.columns.map(({ property }) => read(item as object, property))
         const text = composite.toText(values, context) ?? null
-        return text === null || !field.hasOwnOutput ? text : field.toRepresentation(text, context)
+        return text === null || !field.hasOwnOutput ? text : representationOf(field, text, context)
       }
       const value = read(item as object, shown)
-      return value === null || value === undefined ? null : keyField.toRepresentation(value, context)
+      return value === null || value === undefined ? null : representationOf(keyField, value, context)
     }
     if (related === null) return null
     return Array.isArray(related) ? related.map(one) : one(related)
@@ -124,20 +125,20 @@ function representRelated(serializer: AnySerializer, bound: BoundField, field: R
   const value = read(object, column?.property ?? (bound.source[0] as string))
   if (value === undefined) checkSelected(serializer, bound, object)
   if (value === null || value === undefined) return null
-  return (key?.field ?? field).toRepresentation(value, context)
+  return representationOf(key?.field ?? field, value, context)
 }
 
 function callMethod(serializer: AnySerializer, method: string, object: object): unknown {
   const compute = (serializer as unknown as Record<string, (object: object) => unknown>)[method]
   const value = compute?.call(serializer, object)
-  if (isThenable(value)) throw promised(serializer, method, value)
+  if (isThenable(value)) throw promised(serializer, `.${method}()`, value)
   return value ?? null
 }
 
-function promised(serializer: AnySerializer, method: string, value: unknown): Error {
+function promised(serializer: AnySerializer, what: string, value: unknown): Error {
   ignoreRejection(value)
   return new Error(
-    `${serializer.constructor.name}.${method}() returned a promise: output is synchronous; load what it needs in getQueryset()`,
+    `${serializer.constructor.name}${what} returned a promise: output is synchronous; load what it needs in getQueryset()`,
   )
 }
 

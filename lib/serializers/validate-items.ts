@@ -1,5 +1,6 @@
 /** Validates a list of objects field by field, so that each related field costs one query for the whole list (promise I22). */
 
+import { representationOf } from '../fields/field.js'
 import type { RelatedField } from '../fields/related-field.js'
 import { runValidators } from '../fields/run-validators.js'
 import { ValidationError } from '../kernel/errors.js'
@@ -289,5 +290,5 @@ function shownValues({ plan, context }: AnySerializer, { value }: Item, current:
 
 function shown({ field, column }: BoundField, current: object, context: AnySerializer['context']): unknown {
   const stored = (current as Readonly<Record<string, unknown>>)[(column as { property: string }).property]
-  return stored === null || stored === undefined ? null : field.toRepresentation(stored, context)
+  return stored === null || stored === undefined ? null : representationOf(field, stored, context)
 }

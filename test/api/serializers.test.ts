@@ -20,6 +20,7 @@ import {
   ReadOnlyField,
   Serializer,
   type SerializerClass,
+  type SerializerField,
   SerializerMethodField,
   SlugRelatedField,
   StringField,
@@ -595,6 +596,33 @@ describe('output', () => {
     for (const options of [{ obj }, { obj: [obj], many: true }]) {
       expect(() => make(Later, options).data).toThrow('Later.toRepresentation() returned a promise')
     }
+  })
+
+  it('is no promise of a field, its items, its source or its text', async () => {
+    class Late extends StringField {
+      override toRepresentation() {
+        return Promise.reject(new Error('late'))
+      }
+      override fromText() {
+        return Promise.reject(new Error('late'))
+      }
+    }
+    class Shown extends Serializer {
+      static override declaredFields: Record<string, SerializerField> = { title: new Late() }
+    }
+    class Listed extends Serializer {
+      static override declaredFields: Record<string, SerializerField> = { title: new ArrayField({ child: new Late() }) }
+    }
+    class Plain extends Serializer {
+      static override declaredFields: Record<string, SerializerField> = { title: new StringField() }
+    }
+    const late = 'Late: toRepresentation() returned a promise'
+    expect(() => new Shown({ obj: { title: 'x' } }).data).toThrow(late)
+    expect(() => new Listed({ obj: { title: ['x'] } }).data).toThrow(late)
+    const title = Promise.reject(new Error('late'))
+    expect(() => new Plain({ obj: { title } }).data).toThrow('Plain: the source of field "title" returned a promise')
+    const form = new Shown({ inputData: { title: 'x' }, textual: true })
+    await expect(form.isValid()).rejects.toThrow('Late: fromTexts() returned a promise')
   })
 
   it('writes nested and many alike, and a missing value as null', () => {

@@ -1,6 +1,7 @@
 /** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked. */
 
 import type { Model } from 'objection'
+import { representationOf } from '../../fields/field.js'
 import type { KeyValues, ObjectKey } from '../../fields/object-key.js'
 import { RelatedField } from '../../fields/related-field.js'
 import type { IDContext } from '../../ids/codec.js'
@@ -150,7 +151,7 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
     const values = lookup.columns.map(({ property }) => standardValue(object, property, (object as Loose)[property]))
     // a related field shows the id of the other object
     const isShown = shown && !(lookup.ids && shown.field instanceof RelatedField)
-    return isShown ? shown.field.toRepresentation(values[0], context) : lookup.toText(values, context)
+    return isShown ? representationOf(shown.field, values[0], context) : lookup.toText(values, context)
   })
 }
 
