@@ -69,7 +69,7 @@ function pathGraph(from: RelationDescription, path: readonly string[]): Relation
 /** Adds the relations of one graph to another. */
 export function merge(a: RelationGraph, b: RelationGraph): RelationGraph {
   for (const [name, graph] of Object.entries(b)) a[name] = merge(a[name] ?? {}, graph)
-  if (b[LIST]) a[LIST] = b[LIST]
+  if (b[LIST]) a[LIST] ??= b[LIST]
   if (b[COUNT] !== undefined) a[COUNT] = b[COUNT]
   return a
 }

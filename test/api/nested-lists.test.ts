@@ -85,6 +85,37 @@ describe('the order of a list', () => {
   })
 })
 
+describe('the order of an expanded list', () => {
+  const expandable = { tasks: list({ orderBy: ['-due'] }) }
+  const shapes: [string, DeclaredFields][] = [
+    ['its keys', { tasks: new PrimaryKeyRelatedField({ many: true, readOnly: true }) }],
+    ['the list in another order', { tasks: list({ orderBy: ['title'] }) }],
+  ]
+
+  it.each(shapes)(
+    'is the declared one beside code that computes a field, where the serializer shows %s',
+    async (_, declaredFields) => {
+      class Named extends modelSerializer(Project, {
+        fields: ['id', 'name'],
+        declaredFields: { ...declaredFields, count: new SerializerMethodField<number>() },
+      }) {
+        getCount({ name }: Project) {
+          return name.length
+        }
+      }
+      const view = modelViewSet(Project, { serializerClass: Named, ordering: ['id'], expandable })
+      const { get, send } = await serveProjects({}, view as never)
+      expect((await get('/projects?expand=tasks')).json.map(({ tasks }: any) => titles(tasks))).toEqual([
+        'ecadb',
+        'gf',
+        '',
+      ])
+      expect(titles((await get('/projects/1?expand=tasks')).json.tasks)).toBe('ecadb')
+      expect(titles((await send('PATCH', '/projects/1?expand=tasks', { name: 'Renamed' })).json.tasks)).toBe('ecadb')
+    },
+  )
+})
+
 describe('a part of a list', () => {
   it('is what modifiers leave, as many as the limit says, of each object its own', async () => {
     const { get } = await serveProjects({

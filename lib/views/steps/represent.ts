@@ -1,5 +1,6 @@
 /** The written form of objects: loads what it shows of related ones, and what the request selects. */
 
+import { isDeepStrictEqual } from 'node:util'
 import { PermissionDenied } from '../../kernel/errors.js'
 import { isRowOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -74,11 +75,9 @@ async function load(view: GenericView, objects: readonly object[], loading: Load
   await loadRelations(view.plan.viewClass.modelClass(), objects, { ...loading, knex, parent, count })
 }
 
-/** The relations that are not there yet, or not as deep. */
+/** The relations that are not there yet, not as deep, or in another order. */
 function without(relations: Relations, known: Relations): Relations {
-  return Object.fromEntries(
-    Object.entries(relations).filter(([name, inner]) => JSON.stringify(known[name]) !== JSON.stringify(inner)),
-  )
+  return Object.fromEntries(Object.entries(relations).filter(([name, inner]) => !isDeepStrictEqual(known[name], inner)))
 }
 
 /** The written form of an object that `getObject()` has found. */
