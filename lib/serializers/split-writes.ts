@@ -74,7 +74,7 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
     } else if (bound?.field instanceof RelatedField && bound.field.many) {
       if (relation?.kind !== 'many-to-many')
         throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
-      sets.push({ name, field: bound.field, relation, keys: value as unknown[] })
+      sets.push({ name, field: bound.field, relation, keys: (value ?? []) as unknown[] })
     } else {
       columns[bound?.column?.property ?? propertyOf(serializer, name)] = value
     }

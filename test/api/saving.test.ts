@@ -541,6 +541,16 @@ describe('a related field', () => {
     }
   })
 
+  it('of many are none where null is taken', async () => {
+    const Nullable = variant(TaggedSerializer, {
+      declaredFields: { tags: new PrimaryKeyRelatedField({ queryset: Tag, many: true, allowNull: true }) },
+    })
+    expect((await saved(Nullable, { title: 'x', tags: null })).tags).toEqual([])
+    const change = { obj: await book(), partial: true }
+    expect((await saved(Nullable, { tags: null }, change)).tags).toEqual([])
+    expect(await database.knex('books_genres').where({ book_id: 1 })).toEqual([])
+  })
+
   it('of many may name objects by slug', async () => {
     const Slugs = variant(TaggedSerializer, {
       fields: ['title'],
