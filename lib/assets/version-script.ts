@@ -1,5 +1,6 @@
 /** The script that reports a new version to a page, and how it gets into the page (wire format, section 8). */
 
+import { reportError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
 import { ignoreRejection } from '../kernel/realms.js'
@@ -99,7 +100,7 @@ export class VersionScript {
     const error = new Error(
       'appVersion({ nonce }) has given a value that is no nonce: pages are sent without the script',
     )
-    ctx.app.emit('error', error, ctx)
+    reportError(ctx, error)
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { STATUS_CODES } from 'node:http'
 import { ApiError, boundedErrors, ClientGone, NotFound, ServiceUnavailable } from '../kernel/errors.js'
-import { escapeControls, quote } from '../kernel/quote.js'
+import { errorLine, escapeControls, quote } from '../kernel/quote.js'
 import { isError } from '../kernel/realms.js'
 import { setting } from '../kernel/settings.js'
 import { settled } from '../kernel/settled.js'
@@ -189,11 +189,17 @@ function warnOfGap(ctx: Context, cause: Error): void {
   )
 }
 
-/** Reports an error by the `error` event of the app. */
+/** Reports an error by the `error` event of the app. A listener that throws is no fault of the request, and ends no process. */
 export function reportError(ctx: Context, error: unknown): void {
   // Without a listener, which Koa adds when it serves, the event itself would throw.
   if (ctx.app.listenerCount('error') === 0) return
-  ctx.app.emit('error', isError(error) ? error : new Error(`non-error thrown: ${escapeControls(quote(error))}`), ctx)
+  try {
+    ctx.app.emit('error', isError(error) ? error : new Error(`non-error thrown: ${escapeControls(quote(error))}`), ctx)
+  } catch (failure) {
+    process.emitWarning(`A listener of the app's "error" event has failed: "${errorLine(failure)}"`, {
+      code: 'KOA_VIEWSETS_ERROR_LISTENER',
+    })
+  }
 }
 
 /** Remembers the schemes that a step tries (RFC 9110 section 11.6.1), so that whoever answers 401 later, on whatever route, names their challenges. */

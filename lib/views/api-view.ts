@@ -277,7 +277,7 @@ export class APIView {
 
   /**
    * The last step of an answer: status, headers and the rendered body are in `this.ctx`, and nothing is sent yet. Override
-   * it to add to the headers: `super.finalizeResponse()` first. Errors that were thrown do not come this way.
+   * it to add to the headers: `super.finalizeResponse()` first. Errors that were thrown do not come this way. It may be async: the answer waits.
    */
   finalizeResponse(): void {
     const { authentication } = this.plan.policies
@@ -288,7 +288,7 @@ export class APIView {
 
   /**
    * The answer for an error. What is known of it is an `ApiError` already, with the error of PostgreSQL as its `cause`:
-   * `code` is its SQLSTATE, `constraint` the name. Any other error is as it was thrown.
+   * `code` is its SQLSTATE, `constraint` the name. Any other error is as it was thrown. It may be async.
    */
   toError(error: unknown): unknown {
     return (

@@ -1,4 +1,5 @@
 /** What an application overrides is found wherever a class can have it, and is never passed over. */
+import { setImmediate } from 'node:timers/promises'
 import {
   APIRouter,
   BaseFilter,
@@ -7,6 +8,7 @@ import {
   type ModelViewSet,
   modelSerializer,
   modelViewSet,
+  NotFound,
   table,
 } from 'koa-viewsets'
 import { Model } from 'objection'
@@ -101,6 +103,31 @@ it('a getObject() that finds nothing is 404, for all that the path names', async
     expect([method, status]).toEqual([method, 404])
   }
   expect(served.reported).toEqual([])
+})
+
+it('a toError() and a finalizeResponse() that are async are waited for', async () => {
+  class Waiting extends modelViewSet(Note, { serializerClass: NoteSerializer }) {
+    override async toError(error: unknown) {
+      await setImmediate()
+      if (error instanceof NotFound) throw new NotFound('Not now.')
+      return super.toError(error)
+    }
+    override finalizeResponse() {
+      const later = async () => {
+        await setImmediate()
+        super.finalizeResponse()
+        if (this.ctx.query['fail']) throw new Error('no header')
+        this.ctx.set('X-Late', 'yes')
+      }
+      return later() as never
+    }
+  }
+  const served = await serveViews({ waiting: Waiting })
+  expect((await served.get('/waiting')).headers['x-late']).toBe('yes')
+  expect((await served.get('/waiting/99')).json).toEqual({ detail: 'Not now.', status: 404 })
+  expect(served.reported).toEqual([])
+  expect((await served.get('/waiting?fail=1')).status).toBe(500)
+  expect(served.reported).toEqual([new Error('no header')])
 })
 
 it('a getObject() that finds a list is told, and nothing is written', async () => {

@@ -41,9 +41,9 @@ export async function dispatch(view: View, steps: typeof STEPS = STEPS): Promise
     if (data === ANSWERED) return
     if (hasWorked()) await nextTurn()
     steps.respond(view, data)
-    view.finalizeResponse()
+    await (view.finalizeResponse() as unknown)
   } catch (error) {
-    answerError(ctx, steps.shownError(view, error))
+    answerError(ctx, await steps.shownError(view, error))
   }
 }
 
@@ -52,13 +52,13 @@ function answerOptions(view: View): unknown {
 }
 
 /**
- * What the view makes of an error; an application's `toError()` may itself throw. It gets what ours makes of it, whoever
+ * What the view makes of an error; an application's `toError()` may itself throw, or be async. It gets what ours makes of it, whoever
  * sent the statement that was refused.
  */
-function shownError(view: View, error: unknown): unknown {
+async function shownError(view: View, error: unknown): Promise<unknown> {
   try {
     const shown = builtInMethod(view, 'toError')?.call(view, error) ?? error
-    return isBuiltIn(view, 'toError') ? shown : view.toError(shown)
+    return isBuiltIn(view, 'toError') ? shown : await view.toError(shown)
   } catch (failure) {
     return failure
   }

@@ -34,7 +34,7 @@ export async function runOnce(
     const result = await action()
     await recordWrites(view, view.trx as Knex.Transaction)
     respond(view, result)
-    view.finalizeResponse()
+    await (view.finalizeResponse() as unknown)
   }
   const isKept = await inViewTransaction(view, once.knex, () => answerOnce(view.trx as Knex.Transaction, once, perform))
   return isKept === true ? undefined : ANSWERED

@@ -46,8 +46,8 @@ const TRACED: typeof STEPS = {
   answerOptions: (view) => traceStep(own(), { phase: 'action', work: () => STEPS.answerOptions(view) }),
   runAction: (view) => runAction(view, TRACED_ACTION),
   respond: (view, data) => traceSync(own(), 'render', () => STEPS.respond(view, data)),
-  shownError(view, error) {
-    const shown = STEPS.shownError(view, error)
+  async shownError(view, error) {
+    const shown = await STEPS.shownError(view, error)
     const trace = own()
     trace.failure = shown
     return shown

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Koa from 'koa'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { answerError } from '../../../lib/http/answer-error.js'
 import type { Context } from '../../../lib/http/context.js'
 import { isUnanswered } from '../../../lib/http/context.js'
@@ -211,6 +211,24 @@ describe('the error event', () => {
     const { send } = await throwing(new Conflict('In use', { members: { by: 7n } }))
     expect((await send({})).text).toBe('{"detail":"In use","status":409}')
     expect(reported).toMatchObject([{ message: 'Do not know how to serialize a BigInt' }])
+  })
+
+  it('may have a listener that throws, which ends neither answer nor process', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warn.mockRestore())
+    const app = new Koa()
+    app.on('error', () => {
+      throw new TypeError('no logger')
+    })
+    app.use((ctx) => answerError(ctx, new Error('boom')))
+    server = await serve(app)
+    expect((await server.send({})).text).toBe(internal)
+    expect(warn.mock.calls).toEqual([
+      [
+        'A listener of the app\'s "error" event has failed: "TypeError: no logger"',
+        { code: 'KOA_VIEWSETS_ERROR_LISTENER' },
+      ],
+    ])
   })
 
   it('[I14] is not emitted without a listener, which would throw', () => {
