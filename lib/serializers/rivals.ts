@@ -104,10 +104,12 @@ function claimsOf(pair: Rivals, item: Item): Claimed | boolean {
   const { one, other } = pair
   const { value, input, errors } = item
   if (one.input === 'objects') {
-    const isSame = isDeepStrictEqual(input[one.name], input[other.name])
-    // they are written once
-    if (isSame) delete value[one.name]
-    return isSame
+    if (!isDeepStrictEqual(input[one.name], input[other.name])) return false
+    // they are written once, by the field that takes all of it
+    const [least, most] = holdsAll(value[one.name], value[other.name]) ? [one, other] : [other, one]
+    if (!holdsAll(value[least.name], value[most.name])) return false
+    delete value[least.name]
+    return true
   }
   if (other.input === 'objects') return claimsOfObjects(pair, item)
   // each tells what is wrong with it
@@ -119,6 +121,16 @@ function claimsOf(pair: Rivals, item: Item): Claimed | boolean {
   if (one.input === 'keys' || other.input === 'keys') return { column, one: listOf(given), other: listOf(otherGiven) }
   // values that are equal may be stored in different spellings
   return isDeepStrictEqual(given, otherGiven) || keyText(column, given) === keyText(column, otherGiven)
+}
+
+/** True where validated data has all members that another has, of an object or of each in a list. */
+function holdsAll(given: unknown, other: unknown): boolean {
+  if (typeof given !== 'object' || given === null || typeof other !== 'object' || other === null) return true
+  const isList = Array.isArray(given)
+  return Object.entries(given).every(
+    ([name, value]) =>
+      Object.hasOwn(other, name) && (!isList || holdsAll(value, (other as typeof given)[name as never])),
+  )
 }
 
 /** The column of what a field holds: its own, or that of a list of related objects. */

@@ -4,6 +4,7 @@ import { ExternalIdField } from '../fields/external-id-field.js'
 import { parseLookup, parseValue } from '../fields/object-key.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
+import { groupBy } from '../kernel/maps.js'
 import { namedTwice, noObject } from '../kernel/messages.js'
 import { isRecord, ownMember } from '../kernel/records.js'
 import { describeModel } from '../models/describe-model.js'
@@ -155,20 +156,16 @@ async function findTargets(child: AnySerializer, entries: readonly Entry[], { fi
   let next = 0
   const known = new Map(
     lists.map((list) => {
-      const byName = new Map<KeyName, object>()
-      for (const object of list) {
-        const name = names[next++] as KeyName
-        // of two that are alike the first counts
-        if (!byName.has(name)) byName.set(name, object)
-      }
-      return [list, byName]
+      // a join table may link two objects several times: what is shown twice may be named twice
+      return [list, groupBy(list, () => names[next++] as KeyName)]
     }),
   )
   const named = new Map<Item, Set<object>>()
   for (const [index, { entry }] of naming.entries()) {
-    const current = known.get(entry.related as readonly object[])?.get(names[held.length + index] as KeyName)
-    if (!current) continue
+    const alike = known.get(entry.related as readonly object[])?.get(names[held.length + index] as KeyName) ?? []
     const others = named.get(entry.item) ?? new Set()
+    const current = alike.find((one) => !others.has(one)) ?? alike[0]
+    if (!current) continue
     entry.again = others.has(current)
     named.set(entry.item, others.add(current))
     entry.candidate = { ...entry.candidate, current }

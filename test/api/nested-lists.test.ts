@@ -274,6 +274,15 @@ describe('a part of a list', () => {
     )
     expect((await rows.get('/projects/1')).json.members).toEqual([{ id: 3, name: 'Cleo' }])
     expect((await instances.get('/projects/1')).json.members).toEqual([{ id: 3, name: 'Cleo' }])
+    const written = new NestedSerializer(PersonSerializer, { many: true })
+    const { get, send } = await serveProjects({ members: written }, projectsWith({ members: written }, 'Written'))
+    const { json } = await get('/projects/1')
+    expect(json.members).toHaveLength(4)
+    expect(await send('PUT', '/projects/1', json)).toMatchObject({ status: 200, json })
+    const more = { members: [...json.members, json.members[3]] }
+    expect((await send('PATCH', '/projects/1', more)).json.errors.members).toEqual({
+      4: { id: ['Invalid pk "3" - listed more than once.'] },
+    })
   })
 
   it('is shown by answers to writes, and leaves the relation itself to other fields', async () => {

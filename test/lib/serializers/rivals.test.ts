@@ -151,6 +151,42 @@ describe('a foreign key and a nested object of one relation', () => {
     expect(await client.send('POST', '/books', { writer: { name: 'Cy' } })).toMatchObject({ json: { by: 'Cy' } })
   })
 
+  it('are one object where one of them takes all of it', async () => {
+    class Titles extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['title']
+    }
+    class Named extends AuthorSerializer {
+      static override fields = ['name']
+    }
+    class Whole extends Named {
+      static override declaredFields: DeclaredFields = { books: new NestedSerializer(Titles, { many: true }) }
+    }
+    class Listed extends Named {
+      static override fields = []
+      static override declaredFields = Whole.declaredFields
+    }
+    const given = { name: 'Cy', books: [{ title: 'Two' }] }
+    const send = async (one: typeof AuthorSerializer, other: typeof AuthorSerializer) => {
+      class Two extends ModelSerializer<Book> {
+        static override model = Book
+        static override fields = ['id']
+        static override declaredFields: DeclaredFields = {
+          one: new NestedSerializer(one, { source: 'author' }),
+          other: new NestedSerializer(other, { source: 'author' }),
+        }
+      }
+      const client = await serveViews({ books: viewOf(Book, Two) })
+      return client.send('PATCH', '/books/1', { one: given, other: given })
+    }
+    const message = ['Give either other or one, not both.']
+    expect(await send(Listed, Named)).toMatchObject({ status: 400, json: { errors: { one: message, other: message } } })
+    expect((await send(Named, Whole)).status).toBe(200)
+    expect(await database.knex('books').where({ title: 'Two', author_id: 1 })).toHaveLength(1)
+    expect((await send(Whole, Named)).status).toBe(200)
+    expect(await database.knex('books').where({ title: 'Two', author_id: 1 })).toHaveLength(2)
+  })
+
   it('leave the key its default only where there is no object', async () => {
     class Defaults extends BookSerializer {
       static override fields = ['id', 'title']
