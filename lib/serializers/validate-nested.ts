@@ -1,5 +1,6 @@
 /** Objects inside the input of others, validated together for a whole list. */
 
+import { isDeepStrictEqual } from 'node:util'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { parseLookup, parseValue } from '../fields/object-key.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
@@ -205,12 +206,12 @@ async function noteChanges(child: AnySerializer, entries: readonly Entry[]): Pro
     changing.map(({ candidate }) => candidate.current as object),
     knexOf(child),
   )
-  const changes = new Map<KeyName, string | undefined>()
+  const changes = new Map<KeyName, unknown>()
   for (const [index, entry] of changing.entries()) {
     const name = names[index] as KeyName
-    const text = writeJson(entry.candidate.input)
-    if (!changes.has(name)) changes.set(name, text)
-    else if (changes.get(name) !== text) entry.again = true
+    const { input } = entry.candidate
+    if (!changes.has(name)) changes.set(name, input)
+    else if (!isDeepStrictEqual(changes.get(name), input)) entry.again = true
   }
 }
 

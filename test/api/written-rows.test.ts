@@ -529,6 +529,12 @@ describe('objects that others share', () => {
     expect(refused).toMatchObject({ status: 400, json: { errors } })
     const read = (await get('/works')).json
     expect(await send('PATCH', '/works/bulk', read)).toMatchObject({ status: 200, json: read })
+    // members in another order say the same
+    const same = [
+      { id: 1, person: { id: 1, name: 'z' } },
+      { id: 2, person: { name: 'z', id: 1 } },
+    ]
+    expect(await send('PATCH', '/works/bulk', same)).toMatchObject({ status: 200, json: same })
     const others = [
       { id: 1, person: { name: 'x' } },
       { id: 3, person: { name: 'y' } },
