@@ -2,6 +2,7 @@
 import { checkDeclarations, checkProperties } from './declarations.js'
 import { ConfigurationError } from './errors.js'
 import { type Kinds, wrongKind } from './kinds.js'
+import { settled } from './settled.js'
 
 /** A policy: a class without required options, or an instance. */
 export type Policy<T> = T | (new () => T)
@@ -29,7 +30,7 @@ export function resolvePolicy<T extends object>(where: string, entry: Policy<T>,
   if (typeof policy?.[method] === 'function') {
     checkClass(where, policy)
     if (typeof has !== 'string') checkKindsOf(where, policy, has.properties)
-    policy.settle?.(where)
+    settled(policy.settle?.(where) as unknown, `${where}: ${policy.constructor.name}: settle() is asynchronous`)
     return policy
   }
   throw new ConfigurationError(`${where}: has no method ${method}(); give a class or an instance of the right kind`)

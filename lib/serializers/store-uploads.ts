@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { CheckedFile, uploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/quote.js'
 import { isInDoubt } from '../postgres/database-errors.js'
@@ -126,7 +127,10 @@ async function storeValue(storage: UploadStorage, value: unknown, changes: Chang
     return keys
   }
   if (!(value instanceof CheckedFile)) return value
-  const key = await storage.save(value)
+  const key: unknown = await storage.save(value)
+  if (typeof key !== 'string' || key === '') {
+    throw new ConfigurationError('save() of a storage has returned no key; return it, as a text')
+  }
   changes.added.push({ storage, key })
   return key
 }

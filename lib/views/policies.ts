@@ -3,6 +3,7 @@ import { type IdempotencyRule, idempotencyRule } from '../idempotency/rule.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { resolvePolicies, resolvePolicy } from '../kernel/policy.js'
+import { settled } from '../kernel/settled.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { PARSER, type Parser } from '../parsers/parser.js'
@@ -35,7 +36,9 @@ export type GovernedClass = { readonly [Name in Governing]: (typeof APIView)[Nam
 /** The policies of a view class. @throws {ConfigurationError} a list holds something else, or there is no renderer */
 export const policiesOf = oncePer((view: GovernedClass): ViewPolicies => {
   const resolved = resolve(view)
-  for (const permission of resolved.permissions) permission.check(view)
+  for (const permission of resolved.permissions) {
+    settled(permission.check(view) as unknown, `${view.name}: ${permission.constructor.name}: check() is asynchronous`)
+  }
   return resolved
 })
 

@@ -11,6 +11,7 @@ import {
   BaseAuthentication,
   BaseFilter,
   BasePermission,
+  BaseThrottle,
   BooleanField,
   BulkModelViewSet,
   CacheableMixin,
@@ -1036,6 +1037,27 @@ describe('[I23] prepare() refuses', () => {
   ])('%s', async (_mistake, view, message) => {
     await expect(prepared(view())).rejects.toThrow(ConfigurationError)
     await expect(prepared(view())).rejects.toThrow(message)
+  })
+
+  it('what policies check later, which nobody would hear of', async () => {
+    const later = () => Promise.reject(new ConfigurationError('wrong')) as never
+    const refused = async (statics: object) => {
+      const error: unknown = await prepared(viewWith(statics)).catch((failure: unknown) => failure)
+      return (error as Error).message
+    }
+    class Paged extends PageNumberPagination {
+      override check = later
+    }
+    class Guard extends BasePermission {
+      override check = later
+    }
+    class Slow extends BaseThrottle {
+      override check = () => undefined
+      override settle = later
+    }
+    expect(await refused({ paginationClass: Paged })).toContain('wrong')
+    expect(await refused({ permissionClasses: [Guard] })).toContain('PersonViewSet: Guard: check() is asynchronous')
+    expect(await refused({ throttleClasses: [Slow] })).toContain('throttleClasses[0]: Slow: settle() is asynchronous')
   })
 
   it('nothing of a queryset that only a request can make', async () => {

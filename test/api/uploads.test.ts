@@ -33,7 +33,7 @@ import {
   NestedViewSetMixin,
   type Parsers,
   type StorableFile,
-  type UploadedFile,
+  UploadedFile,
   type UploadStorage,
   type ViewSerializer,
 } from '../../lib/index.js'
@@ -768,6 +768,20 @@ describe('files that only who is shown their URL may have', () => {
       .where({ title: 'a' })
       .patch({ papers: keys.slice(1) })
     expect((await get(json[0].papers[0], user(7))).status).toBe(404)
+  })
+
+  it('have a key that is told by their storage', async () => {
+    for (const key of [undefined, '']) {
+      const storage = { save: async () => key, delete: async () => {}, url: (one: string) => one } as never
+      class CoverSerializer extends modelSerializer(Album, {
+        fields: ['id'],
+        declaredFields: { cover: new FileUploadField({ storage }) },
+      }) {}
+      const cover = new UploadedFile({ filename: 'a.pdf', mediaType: 'application/pdf', size: 1, path: '/nowhere' })
+      const serializer = new CoverSerializer({ inputData: { cover } })
+      await serializer.isValid({ raiseException: true })
+      await expect(serializer.save()).rejects.toThrow('save() of a storage has returned no key')
+    }
   })
 
   it('have keys that an own storage chooses, of any letters', async () => {

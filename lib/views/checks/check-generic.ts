@@ -117,7 +117,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   warnOfUnreadNames(view)
   warnOfListRules(view)
   checkOwners(view)
-  checkPaginator(view)
+  await checkPaginator(view)
   const filterSettings = resourceOf(view).filterSettings
   checkRelations(view)
   for (const backend of filterSettings.backends) await backend.check(filterSettings, database)

@@ -21,7 +21,7 @@ import { DIALECTS } from '../query-dialects.js'
 import { orders, resourceOf } from '../resource.js'
 
 /** Checks the paginator against every order the list can have. */
-export function checkPaginator(view: GenericViewClass): void {
+export async function checkPaginator(view: GenericViewClass): Promise<void> {
   const { paginator, filters } = resourceOf(view)
   if (!paginator) return
   const model = describeModel(view.modelClass())
@@ -31,7 +31,15 @@ export function checkPaginator(view: GenericViewClass): void {
   const order = [...resourceOf(view).defaultOrder, ...asked]
   const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
   const poolSize = poolSizeOf(view)
-  paginator.check({ name: view.name, model, order, orderingFields: asked, poolSize, ordersByExpression })
+  const checked: unknown = paginator.check({
+    name: view.name,
+    model,
+    order,
+    orderingFields: asked,
+    poolSize,
+    ordersByExpression,
+  })
+  await checked
   // only a paginator with an order of its own reads positions
   if (paginator.ordering === undefined) return
   checkTotal(view, model, [resourceOf(view).declaredOrder(), ...asked.map((term) => [term])])
