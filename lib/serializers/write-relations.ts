@@ -5,6 +5,7 @@ import { referenceTo } from '../fields/object-key.js'
 import { ValidationError } from '../kernel/errors.js'
 import { groupBy } from '../kernel/maps.js'
 import { notBoth } from '../kernel/messages.js'
+import { objectsIn } from '../kernel/records.js'
 import { buildModel } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
@@ -231,7 +232,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
   const key = { properties: relatedProperties, related: modelOf(first.item.row as Model) }
   const cleared = relation.through ? relatedProperties : clearedColumns(child, key)
   if (cleared.length === 0) {
-    const related = items.find(({ item }) => (item.instance as Row)[relation.name])
+    const related = items.find(({ item }) => objectsIn((item.instance as Row)[relation.name]).length > 0)
     if (related) throw prefixed(related.item.path, notCleared(bound))
     return
   }
