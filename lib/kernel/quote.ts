@@ -31,9 +31,13 @@ export function oneLine(text: string): string {
   return escapeControls(JSON.stringify(text).slice(1, -1))
 }
 
-/** An error by name and message, on one line. */
+/** An error by name and message, on one line. It never throws: background work tells of its errors so. */
 export function errorLine(error: unknown): string {
-  return oneLine(isError(error) ? `${error.name}: ${error.message}` : String(error))
+  try {
+    return oneLine(isError(error) ? `${error.name}: ${error.message}` : String(error))
+  } catch {
+    return 'an error without a text'
+  }
 }
 
 /** A JSON text with the control characters escaped that JSON may hold. */

@@ -195,6 +195,16 @@ describe.each(kinds)('metering %s', (_kind, start) => {
     expect(calls.length).toBe(kind === 'hangs' ? 0 : cases.length)
     for (const [message] of calls) expect(message).toBe(String.raw`usage is not recorded: Error: broken\nFAKE`)
   })
+
+  it('an engine that rejects with what has no text is told of, and ends no process', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const nothing: Error = Object.create(null)
+    setMeteringEngine({ record: () => Promise.reject(nothing) })
+    const told = await start()
+    await told.get('/api/books')
+    const text = 'usage is not recorded: an error without a text'
+    await vi.waitFor(() => expect(warn).toHaveBeenCalledWith(text, { code: 'KOA_VIEWSETS_METERING' }))
+  })
 })
 
 describe('what is counted', () => {
