@@ -33,7 +33,7 @@ const CHANGE = [
 
 /** They look at what a process keeps: which statements have a name, which names were read, what was told, what is mounted. */
 const ONCE = [
-  'test/api/{filter-groups,logs,prepared-statements}.test.ts',
+  'test/api/{filter-groups,logs,planned-pages,prepared-statements}.test.ts',
   'test/golden/*.test.ts',
   'test/lib/assets/static-files.test.ts',
   'test/lib/postgres/prepared-names.test.ts',

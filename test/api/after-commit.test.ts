@@ -230,7 +230,9 @@ describe('[I24] afterCommit() of a view', () => {
     })
     expect((await send('POST', '/books', { title: 'a' })).status).toBe(201)
     await settled(['first, 1 committed', 'second, 1 committed'])
-    expect(warned).toHaveBeenCalledWith('Work after a commit has failed: "Error: so is the log"', expect.anything())
+    expect(warned).toHaveBeenCalledWith('A listener of the app\'s "error" event has failed: "Error: so is the log"', {
+      code: 'KOA_VIEWSETS_ERROR_LISTENER',
+    })
   })
 
   it('waits for the end of the action where there is no transaction', async () => {
