@@ -3,11 +3,10 @@
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
 import { described, insteadOf } from '../kernel/declarations.js'
-import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isShared, ownCopy } from '../kernel/own-copy.js'
-import { ignoreRejection, isThenable } from '../kernel/realms.js'
-import { settled } from '../kernel/settled.js'
+import { isThenable } from '../kernel/realms.js'
+import { promiseError, settled } from '../kernel/settled.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { OutputColumn } from '../renderers/renderer.js'
@@ -231,14 +230,11 @@ takesOptions<FieldOptions>(SerializerField, {
 
 /** What a field shows of a value. @throws {ConfigurationError} its `toRepresentation()` is async, which would show `{}` */
 export function representationOf(field: SerializerField, value: unknown, context: SerializerContext): unknown {
-  return atOnce(field, 'toRepresentation', field.toRepresentation(value, context))
+  return settledValue(field, 'toRepresentation', field.toRepresentation(value, context))
 }
 
 /** What a method of a field has returned, for which nobody waits. @throws {ConfigurationError} a promise or a query */
-export function atOnce<Value>(field: SerializerField, method: string, value: Value): Value {
+export function settledValue<Value>(field: SerializerField, method: string, value: Value): Value {
   if (!isThenable(value)) return value
-  ignoreRejection(value)
-  throw new ConfigurationError(
-    `${field.constructor.name}: ${method}() returned a promise; return what is there at once`,
-  )
+  throw promiseError(value, `${field.constructor.name}: ${method}() returned a promise; return what is there at once`)
 }

@@ -9,7 +9,12 @@ import { ignoreRejection, isPromise } from './realms.js'
  * @throws {ConfigurationError} it is a promise
  */
 export function settled<Value>(value: Value, problem: string): Value {
-  if (!isPromise(value)) return value
-  ignoreRejection(value)
-  throw new ConfigurationError(problem)
+  if (isPromise(value)) throw promiseError(value, problem)
+  return value
+}
+
+/** The error for a promise that nobody waits for, whose rejection then ends no process. */
+export function promiseError(promise: unknown, problem: string): ConfigurationError {
+  ignoreRejection(promise)
+  return new ConfigurationError(problem)
 }

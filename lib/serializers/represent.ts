@@ -3,7 +3,8 @@
 import { representationOf, type SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { Numeral, numeralAt } from '../kernel/json-numerals.js'
-import { ignoreRejection, isThenable } from '../kernel/realms.js'
+import { isThenable } from '../kernel/realms.js'
+import { promiseError } from '../kernel/settled.js'
 import { standardValue } from '../models/exact-types.js'
 import { isModelClass, modelName } from '../models/objection.js'
 import { countKey, isPart, listKey, loadedBeside } from '../queryset/related-lists.js'
@@ -136,8 +137,8 @@ function callMethod(serializer: AnySerializer, method: string, object: object): 
 }
 
 function promised(serializer: AnySerializer, what: string, value: unknown): Error {
-  ignoreRejection(value)
-  return new Error(
+  return promiseError(
+    value,
     `${serializer.constructor.name}${what} returned a promise: output is synchronous; load what it needs in getQueryset()`,
   )
 }

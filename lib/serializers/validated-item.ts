@@ -1,6 +1,6 @@
 /** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
 
-import { atOnce, type SerializerField } from '../fields/field.js'
+import { type SerializerField, settledValue } from '../fields/field.js'
 import { formValues, hasForbidden } from '../fields/json-text.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
@@ -163,7 +163,7 @@ function converted(name: string, field: SerializerField, item: Item): unknown {
     const values = formValues(input)
     return values.at(-1) === '' && field.allowNull && !field.takesEmptyText
       ? null
-      : atOnce(field, 'fromTexts', field.fromTexts(values))
+      : settledValue(field, 'fromTexts', field.fromTexts(values))
   }
   const text = numeralAt(item.input, name)
   return text === undefined ? input : field.fromNumeral(text)
