@@ -5,6 +5,7 @@ import { forEachAtOnce } from '../kernel/at-once.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
+import { type Asker, answerWithin, Questions } from '../kernel/questions.js'
 import { type ChangeFeed, PAGE } from './change-feed.js'
 import {
   commonPosition,
@@ -23,6 +24,8 @@ import { VisibleChanges } from './visible-changes.js'
 const AT_ONCE = 4
 /** The most groups that one statement asks for. */
 const MOST_TOGETHER = 100
+/** Timeout of such a statement, in milliseconds. */
+const PATIENCE = 2_000
 /** Heartbeat of idle streams: the interval in milliseconds, and the number of changes after which positions are sent. */
 const BEAT = { milliseconds: 15_000, changes: 1_000 }
 
@@ -35,7 +38,10 @@ export interface Listener {
   readonly resource: string
   /** Bytes where many get the same. */
   send(text: string | Buffer): void
-  end(): void
+  /** @param retry how long it is no use to connect again, in milliseconds */
+  end(retry?: number): void
+  /** Tells of an error that the client hears nothing of. */
+  report(error: unknown): void
 }
 
 /** Group of listeners with the same conditions. */
@@ -65,6 +71,8 @@ export class ChangeListeners {
   readonly #behind = new Map<Listener, Behind>()
   /** Of those who are further than the feed: what they know already. */
   readonly #known = new Map<Listener, Known>()
+  /** What groups see. */
+  readonly #questions = new Questions(PATIENCE)
   #isCatchingUp = false
   #beat: NodeJS.Timeout | undefined
   /** Behind what everybody was told. */
@@ -169,10 +177,10 @@ export class ChangeListeners {
   }
 
   /** Who connects again says how far it came, and misses nothing. */
-  #end(listeners: Iterable<Listener>): void {
+  #end(listeners: Iterable<Listener>, retry?: number): void {
     for (const listener of listeners) {
       this.#behind.delete(listener)
-      listener.end()
+      listener.end(retry)
     }
   }
 
@@ -200,7 +208,10 @@ export class ChangeListeners {
     for (const group of groups) {
       const [first] = group
       if (!first || !models.has(first.model)) continue
-      const own = getOrInsert(parts, first.visible.together ?? first.visible, () => [])
+      const { visible } = first
+      // who was no use before holds up nobody by their statement
+      const together = this.#questions.isTroubled(visible.group) ? undefined : visible.together
+      const own = getOrInsert(parts, together ?? visible, () => [])
       const last = own.at(-1)
       if (last && last.length < MOST_TOGETHER) last.push(group)
       else own.push([group])
@@ -215,19 +226,28 @@ export class ChangeListeners {
   ): Promise<void> {
     // the last one of a group may have left while others were asked
     const groups = all.filter(({ size }) => size > 0)
-    const firsts = groups.map((group) => [...group][0] as Listener)
-    const visible = firsts.map((first) => first.visible)
-    const changes = models.get(firsts[0]?.model ?? '') ?? []
-    const seen = await VisibleChanges.ofAll(visible, changes).catch(() => undefined)
-    if (seen) {
-      for (const [index, group] of groups.entries()) {
-        this.#attempt(group, () => tell(group, seen[index] as ReadonlySet<FoundChange>))
-      }
-      return
-    }
+    const [first] = groups[0] ?? []
+    if (!first) return
+    const changes = models.get(first.model) ?? []
+    if (groups.length === 1) return this.#askOne(groups[0] as Group, changes, tell)
+    const visible = groups.map((group) => ([...group][0] as Listener).visible)
+    const question = (asker: Asker) => VisibleChanges.ofAll(visible, changes, asker)
+    const seen = await answerWithin(PATIENCE, question).catch(() => undefined)
     // one of them may be wrong for all
-    if (groups.length > 1) for (const group of groups) await this.#askTogether([group], models, tell)
-    else for (const group of groups) this.#end(group)
+    if (!seen) return forEachAtOnce(groups, AT_ONCE, (group) => this.#askOne(group, changes, tell))
+    for (const [index, group] of groups.entries()) {
+      this.#attempt(group, () => tell(group, seen[index] as ReadonlySet<FoundChange>))
+    }
+  }
+
+  async #askOne(group: Group, changes: readonly FoundChange[], tell: TellGroup): Promise<void> {
+    const [first] = group
+    if (!first) return
+    const { visible } = first
+    const question = (asker: Asker) => visible.of(changes, asker)
+    const seen = await this.#questions.ask(visible.group, question, (error) => first.report(error))
+    if (seen === 'unknown') this.#end(group, this.#questions.restOf(visible.group) || undefined)
+    else this.#attempt(group, () => tell(group, seen))
   }
 
   #ring(listener: Listener, bells: readonly Bell[], bytes: Buffer): void {

@@ -1,10 +1,12 @@
 /** The action `changes`: tells clients, as it happens, which objects of a list have changed. */
 
+import { reportError } from '../http/answer-error.js'
 import { callerOf, callerParts } from '../http/caller.js'
 import { EventStream, eventText, setEventHeaders } from '../http/event-stream.js'
 import { UNREAD } from '../http/unread.js'
 import { described } from '../kernel/declarations.js'
 import { NotFound, Throttled } from '../kernel/errors.js'
+import { errorLine } from '../kernel/quote.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { EventStreamRenderer } from '../renderers/event-stream-renderer.js'
 import { action } from '../views/action.js'
@@ -118,7 +120,8 @@ async function listen(view: GenericView, visible: VisibleChanges): Promise<{ str
     model,
     resource: plan.basename ?? tableName,
     send: (text) => stream.send(text),
-    end: () => stream.end(),
+    end: (retry) => stream.end(retry),
+    report: (error) => reportError(ctx, unanswered(plan, error)),
   }
   if (since === 'too far') stream.send(eventText({ event: 'reset', id: await here(feed), data: '{}' }))
   const from = since === 'too far' ? undefined : since
@@ -130,6 +133,12 @@ async function listen(view: GenericView, visible: VisibleChanges): Promise<{ str
     throw error
   }
   return { stream, ended }
+}
+
+/** The error of a stream that ends as nobody knows what is to be told. */
+function unanswered({ viewClass }: GenericView['plan'], cause: unknown): Error {
+  const message = `${viewClass.name}: who sees what has changed could not be asked: ${errorLine(cause)}; its streams end, and are told later`
+  return new Error(message, { cause })
 }
 
 /** Position of the client; `too far` where it has missed so much that it had better read all again. */

@@ -11,6 +11,7 @@ import { deletionOf } from '../models/soft-deletes.js'
 import { bareName, escaped, writtenName } from '../models/table-reference.js'
 import { sqlStateOf } from '../postgres/database-errors.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
+import type { StatementClient } from '../postgres/run-statement.js'
 import { runsAsRole, scopeOf } from '../postgres/scoped-knex.js'
 import { readRows } from '../postgres/type-parsers.js'
 import { keyRows, PLACE } from '../queryset/key-rows.js'
@@ -87,36 +88,47 @@ export class VisibleChanges {
     if (!this.#isWhole) this.#checkColumns()
   }
 
-  /** The changes that each of these callers may hear of; of several, all are `together`. */
+  /**
+   * The changes that each of these callers may hear of; of several, all are `together`.
+   * @param recipient whoever waits for that: its statements are stopped once they are gone
+   */
   static async ofAll<Change extends HeardChange>(
     all: readonly VisibleChanges[],
     changes: readonly Change[],
+    recipient: StatementClient,
   ): Promise<readonly ReadonlySet<Change>[]> {
     const [first, second] = all
     if (!first) return []
-    if (!second) return [await first.of(changes)]
+    if (!second) return [await first.of(changes, recipient)]
     const found = all.map(() => new Set<Change>())
-    for (const { own, change } of await first.#seenBy(all, first.#askedOf(changes), { policies: null }))
-      found[own]?.add(change)
+    const seen = await first.#seenBy(all, first.#askedOf(changes), { policies: null, recipient })
+    for (const { own, change } of seen) found[own]?.add(change)
     return found
   }
 
   /** The changes that the caller may hear of. */
-  async of<Change extends HeardChange>(changes: readonly Change[]): Promise<ReadonlySet<Change>> {
-    const { before, after } = await this.sides(changes)
+  async of<Change extends HeardChange>(
+    changes: readonly Change[],
+    recipient: StatementClient,
+  ): Promise<ReadonlySet<Change>> {
+    const { before, after } = await this.sides(changes, recipient)
     return new Set([...before, ...after])
   }
 
   /** Of which changes the caller saw the object before, and after them. */
-  async sides<Change extends HeardChange>(changes: readonly Change[]): Promise<SeenSides<Change>> {
+  async sides<Change extends HeardChange>(
+    changes: readonly Change[],
+    recipient: StatementClient,
+  ): Promise<SeenSides<Change>> {
     const policies = this.#hasPolicies ? await this.#knownPolicies() : null
     if (this.#isWhole && policies === null) return { before: new Set(changes), after: new Set(changes) }
     const asked = this.#askedOf(changes)
     if (asked.length === 0) return { before: new Set(), after: new Set() }
     // what reads a table twice by its schema reads it as it is
     if (policies === undefined || (this.#namesSchema && !this.#readsOnce))
-      return { before: new Set(), after: new Set(await this.#seenNow(asked)) }
-    const seen = await (this.#hasPolicies ? this.#seenByRole(asked, { policies }) : this.#seenAt(asked, { policies }))
+      return { before: new Set(), after: new Set(await this.#seenNow(asked, recipient)) }
+    const reading = { policies, recipient }
+    const seen = await (this.#hasPolicies ? this.#seenByRole(asked, reading) : this.#seenAt(asked, reading))
     const on = (isAfter: boolean) => new Set(seen.filter((one) => one.isAfter === isAfter).map(({ change }) => change))
     return { before: on(false), after: on(true) }
   }
@@ -202,13 +214,19 @@ export class VisibleChanges {
       if (!isOfValue(error)) throw error
       const narrow = { ...reading, only: this.#decidingNames(reading) }
       if (!reading.only) return this.#seenAt(asked, narrow)
-      if (asked.length === 1) return (await this.#seenNow(asked)).map((change) => ({ own: 0, change, isAfter: true }))
+      if (asked.length === 1) {
+        const seen = await this.#seenNow(asked, reading.recipient)
+        return seen.map((change) => ({ own: 0, change, isAfter: true }))
+      }
       const half = asked.length >> 1
       return [...(await this.#seenAt(asked.slice(0, half), narrow)), ...(await this.#seenAt(asked.slice(half), narrow))]
     }
   }
 
-  async #seenNow<Change extends HeardChange>(asked: readonly AskedChange<Change>[]): Promise<readonly Change[]> {
+  async #seenNow<Change extends HeardChange>(
+    asked: readonly AskedChange<Change>[],
+    recipient: StatementClient,
+  ): Promise<readonly Change[]> {
     const values = asked.map((one) => one.values)
     const { columns } = this.#key
     const names = columns.map((_, index) => `k${index}`)
@@ -218,7 +236,7 @@ export class VisibleChanges {
     const sql = `select ?? as place from ${keys.sql} join ? as s on ${same}`
     const on = columns.flatMap(({ column }, index) => [column, `v.k${index}`])
     const bindings = [`v.${PLACE}`, ...keys.bindings, visible, ...on]
-    const rows = await readRows<SeenPlace>(this.#knex, sql, bindings)
+    const rows = await readRows<SeenPlace>(this.#knex, sql, bindings, recipient)
     return rows.map(({ place }) => changeAt(asked, place))
   }
 
@@ -248,6 +266,7 @@ export class VisibleChanges {
         ...states.bindings,
         ...all.flatMap((one) => [...(one.#asksEach ? [] : [tableName, tableName]), one.#written()]),
       ],
+      reading.recipient,
     )
     return rows.map(({ own, place }) => stateAt(asked, place, own))
   }
@@ -271,13 +290,13 @@ export class VisibleChanges {
     const { sql: text, bindings: values } = visible.toKnexQuery().toSQL()
     // conditions may be written already, of the table by its whole name
     const seen = withoutSchema(text, writtenName(this.#knex, stored.slice(0, stored.lastIndexOf('.'))), this.#table)
-    const rows = this.#asksEach
-      ? await readRows<SeenPlace>(this.#knex, `select s.${PLACE} as place from (${seen}) as s`, values)
-      : await readRows<SeenPlace>(
-          this.#knex,
+    const [from, given] = this.#asksEach
+      ? [`select s.${PLACE} as place from (${seen}) as s`, values]
+      : [
           `select t.${PLACE} as place from (${sql}) as t cross join lateral (select from (${seen}) as s limit 1) as one`,
           [...bindings, ...values],
-        )
+        ]
+    const rows = await readRows<SeenPlace>(this.#knex, from, given, reading.recipient)
     return rows.map(({ place }) => stateAt(asked, place))
   }
 
@@ -353,6 +372,8 @@ interface StateReading {
   readonly policies: string | null
   /** The only columns that are taken from what changes have kept. @default all */
   readonly only?: readonly string[]
+  /** Whoever waits for it. */
+  readonly recipient: StatementClient
 }
 
 /** Changes, by when their objects are seen. */

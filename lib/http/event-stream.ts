@@ -92,9 +92,10 @@ export class EventStream {
     } else res.write(text)
   }
 
-  /** Ends the answer. */
-  end(): void {
+  /** Ends the answer. @param retry how long the client waits before it connects again, in milliseconds */
+  end(retry = RETRY): void {
     if (this.#isEnded) return
+    if (retry !== RETRY) this.send(`retry: ${Math.ceil(retry)}\n\n`)
     this.#isEnded = true
     if (!this.#waiting) this.#ctx.res.end()
   }

@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { type Position, positionText, readPosition } from '../changes/position.js'
 import { currentPosition, isLast, selectByIds, selectNew } from '../changes/select-changes.js'
 import { forEachAtOnce } from '../kernel/at-once.js'
+import { Rests } from '../kernel/rests.js'
 import { readRows, runRaw } from '../postgres/type-parsers.js'
 import {
   addDeliveries,
@@ -14,7 +15,6 @@ import {
   settlePostponed,
 } from './delivery-table.js'
 import { AT_ONCE, NewDeliveries, resourcesOf, type Telling, type ToldEndpoint } from './new-deliveries.js'
-import { Rests } from './rests.js'
 import { TABLES } from './webhook-tables.js'
 
 /** Hands deliveries to somebody else, in the transaction that makes them. */
@@ -141,7 +141,7 @@ export class FanOut {
   }> {
     const { knex, endpoints, telling } = this.#options
     const postponed = await endpointsWithPostponed(knex, endpoints, telling.events)
-    const asked = postponed.filter(({ id }) => !this.#rests.has(id))
+    const asked = postponed.filter(({ id }) => this.#rests.left(id) === 0)
     let settled = 0
     await forEachAtOnce(asked, AT_ONCE, async (endpoint) => {
       const count = await this.#settle(endpoint)

@@ -8,9 +8,9 @@ import type { SeenSides } from '../changes/visible-changes.js'
 import { forEachAtOnce } from '../kernel/at-once.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert } from '../kernel/maps.js'
+import type { Asker, Questions } from '../kernel/questions.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import type { NewDelivery } from './delivery-table.js'
-import type { OwnerQuestions } from './owner-questions.js'
 import { type OwnerView, openForOwner, type ToldResource } from './owner-view.js'
 import { eventOf, isAmong } from './webhook-events.js'
 
@@ -31,7 +31,9 @@ export interface Telling {
   /** Those that there are. */
   readonly events: readonly string[]
   readonly findOwner: FindOwner
-  readonly questions: OwnerQuestions
+  /** Visibility questions about owners of endpoints. */
+  readonly questions: Questions
+  readonly report: (error: unknown) => void
 }
 
 /** Most endpoints that are read at once. */
@@ -82,7 +84,9 @@ export class NewDeliveries {
     const asked = changes.filter(isAsked)
     if (asked.length === 0) return []
     const key = JSON.stringify([basename, endpoint.owner])
-    const seen = await this.#telling.questions.ask(key, () => this.#seenBy(resource, key, endpoint.owner, changes))
+    const { questions, report } = this.#telling
+    const question = (asker: Asker) => this.#seenBy(resource, key, { owner: endpoint.owner, asker }, changes)
+    const seen = await questions.ask(key, question, report)
     return asked.flatMap((change) => {
       const body = seen === 'unknown' ? null : this.#bodyOf(resource, change, seen)
       if (body === undefined) return []
@@ -115,7 +119,7 @@ export class NewDeliveries {
     try {
       return getOrInsert(this.#bodies, key, () => writeBody(resource, change, { view, told }))
     } catch (error) {
-      this.#telling.questions.report(error)
+      this.#telling.report(error)
       return null
     }
   }
@@ -123,7 +127,7 @@ export class NewDeliveries {
   async #seenBy(
     resource: ToldResource,
     key: string,
-    owner: string,
+    { owner, asker }: { readonly owner: string; readonly asker: Asker },
     changes: readonly FoundChange[],
   ): Promise<Seen | undefined> {
     const open = (user: unknown) => (user == null ? undefined : openForOwner(resource, user))
@@ -131,7 +135,7 @@ export class NewDeliveries {
     if (!view) return undefined
     const own = changes.filter(({ model }) => model === view.model)
     const { visible } = view
-    return { view, sides: await getOrInsert(this.#sides, visible.group, () => visible.sides(own)) }
+    return { view, sides: await getOrInsert(this.#sides, visible.group, () => visible.sides(own, asker)) }
   }
 
   #ownerOf(id: string): Promise<unknown> {

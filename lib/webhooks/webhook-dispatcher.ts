@@ -6,6 +6,7 @@ import { hearOfChanges } from '../changes/committed-changes.js'
 import { Alarm } from '../kernel/alarm.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import { Questions } from '../kernel/questions.js'
 import { errorLine } from '../kernel/quote.js'
 import { within } from '../kernel/within.js'
 import { isOneDatabase } from '../postgres/one-database.js'
@@ -16,7 +17,6 @@ import { AddressRanges } from './address-ranges.js'
 import { promoteAll, sweepDeliveries } from './delivery-table.js'
 import { type Enqueue, FanOut } from './fan-out.js'
 import type { FindOwner } from './new-deliveries.js'
-import { OwnerQuestions } from './owner-questions.js'
 import type { ToldResource } from './owner-view.js'
 import type { Resolve } from './receiver.js'
 import { Sender } from './sender.js'
@@ -80,6 +80,8 @@ const KINDS = {
 /** What a receiver may have at the most is an hour: a worker that was killed has its deliveries for as long. */
 const MOST = { timeoutSeconds: 3_600, retentionDays: 36_500 } as const
 
+/** Timeout of questions about owners, in milliseconds. */
+const PATIENCE = 5_000
 /** Delay after an error, in milliseconds. */
 const AFTER_ERROR = 2_000
 /** Poll interval for due deliveries, in milliseconds: short after there were some, then longer. */
@@ -194,7 +196,7 @@ class Running {
     this.fanOut = new FanOut({
       knex,
       endpoints: table,
-      telling: { resources, events: endpoints.events, findOwner, questions: new OwnerQuestions(report) },
+      telling: { resources, events: endpoints.events, findOwner, questions: new Questions(PATIENCE), report },
       enqueue,
       postponed: () => this.#mending.ring(),
     })

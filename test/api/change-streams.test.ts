@@ -1,5 +1,6 @@
 /** Streams of changes: those hear of a change whose list shows the object, or showed it before; and nobody else. */
 import http from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type Koa from 'koa'
 import type { QueryBuilder } from 'objection'
@@ -48,6 +49,8 @@ useLibrary({
     create table secured_posts (like posts including all);
     create schema app;
     create table app.posts (like posts including all, deleted_at timestamptz);
+    create table gates (id int);
+    insert into gates values (1);
     create table letters (r int primary key, t hstore[], author_id int, place text)`,
 })
 
@@ -95,6 +98,15 @@ const changedSince = async (last: string) => {
   return (rows as { key: string }[]).map(({ key }) => Number(key))
 }
 const expectDone = ({ status }: { readonly status: number }) => expect(status).toBeLessThan(300)
+
+/** Locks what conditions read. */
+async function closeGates() {
+  const client = new pg.Client(database.connection)
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('begin; lock table gates')
+  return { client }
+}
 
 interface Told {
   readonly name: string
@@ -497,6 +509,39 @@ describe('a stream', () => {
     await vi.waitFor(async () => {
       expect((await openEvents(client.port, '/books/changes', { 'X-User': '7' })).status).toBe(200)
     })
+  })
+
+  it('ends where nobody can say in time what it shows, and holds up no other one', async () => {
+    class GatedBooks extends BookViewSet {
+      override getQueryset() {
+        return Book.query(this.knex).whereRaw('exists (select from gates)')
+      }
+    }
+    const own = new APIRouter().register('books', BookViewSet).register('gated', GatedBooks, 'gated')
+    const served = await serveApp(own.routes())
+    const open = await openEvents(served.port, '/books/changes')
+    const gated = await openEvents(served.port, '/gated/changes')
+    const { client: locked } = await closeGates()
+    const { id } = (await served.send('POST', '/books', { title: 'a' })).json
+    const rename = (title: string) => served.send('PATCH', `/books/${id}`, { title })
+    await open.hear(1)
+    await gated.ended()
+    expect(String(served.reported[0])).toContain('GatedBooks: who sees what has changed could not be asked')
+    const { rows } = await database.knex.raw(
+      "select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock' and query like '%gates%'",
+    )
+    expect(rows).toEqual([{ count: 0 }])
+    // it is left alone for a while
+    await rename('b')
+    await open.hear(2)
+    const reopen = () => openEvents(served.port, '/gated/changes', { 'Last-Event-ID': gated.lastId })
+    const early = await reopen()
+    await early.ended()
+    expect(early.retry).toBeLessThan(1_000)
+    await locked.query('commit')
+    await delay(early.retry)
+    const again = await reopen()
+    expect(ids(await again.hear(2))).toEqual([id, id])
   })
 
   it('gives its place to another one where its client leaves before it is open', async () => {

@@ -14,6 +14,8 @@ export interface EventSource {
   /** What it would send as `Last-Event-ID`. */
   readonly lastId: string
   readonly isOpen: boolean
+  /** How long it would wait before it connects again, in milliseconds. */
+  readonly retry: number
   /** Waits for so many events. @throws they do not come */
   hear(count: number): Promise<readonly HeardEvent[]>
   /** Waits for the end. */
@@ -43,6 +45,9 @@ export async function openEvents(
     get lastId() {
       return heard.lastId
     },
+    get retry() {
+      return heard.retry
+    },
     get isOpen() {
       return !heard.isEnded
     },
@@ -58,6 +63,7 @@ class Heard {
   readonly events: HeardEvent[] = []
   lastId = ''
   isEnded = false
+  retry = 0
   #text = ''
   #told: () => void = () => {}
 
@@ -90,6 +96,7 @@ class Heard {
     for (const part of parts) {
       const lines = new Map(part.split('\n').map((line) => line.split(/: (.*)/, 2) as [string, string]))
       const data = lines.get('data')
+      this.retry = Number(lines.get('retry') ?? this.retry)
       this.lastId = lines.get('id') ?? this.lastId
       if (data !== undefined) this.events.push({ event: lines.get('event') ?? 'message', data: JSON.parse(data) })
     }

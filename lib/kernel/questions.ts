@@ -1,0 +1,74 @@
+/** Questions that code of the application has a part in: who throws or hangs is left alone for a while, longer each time, and holds up nobody else. */
+
+import { Rests } from './rests.js'
+import { TooLate, within } from './within.js'
+
+/** Whoever waits for an answer; gone once it is there, or too late: that ends what is still asked of the database. */
+export interface Asker {
+  readonly destroyed: boolean
+}
+
+type Question<Answer> = (asker: Asker) => Promise<Answer>
+
+/** The answer to a question, within a time limit in milliseconds. @throws TooLate */
+export async function answerWithin<Answer>(milliseconds: number, question: Question<Answer>): Promise<Answer> {
+  const asker = { destroyed: false }
+  try {
+    return await within(milliseconds, question(asker))
+  } finally {
+    asker.destroyed = true
+  }
+}
+
+export class Questions {
+  readonly #patience: number
+  readonly #rests = new Rests()
+  /** Questions that have no answer yet, though nobody waits for it any more. */
+  readonly #busy = new Set<string>()
+
+  /** @param patience timeout of a question, in milliseconds */
+  constructor(patience: number) {
+    this.#patience = patience
+  }
+
+  /** True where the last question has not been answered. */
+  isTroubled(key: string): boolean {
+    return this.#busy.has(key) || this.#rests.isKnown(key)
+  }
+
+  /** How long it is no use to ask again, in milliseconds. */
+  restOf(key: string): number {
+    return this.#rests.left(key)
+  }
+
+  /** @param key who is asked, and for what @returns `unknown` where there is no answer now */
+  async ask<Answer>(
+    key: string,
+    question: Question<Answer>,
+    report: (error: unknown) => void,
+  ): Promise<Answer | 'unknown'> {
+    if (this.#busy.has(key) || this.#rests.left(key) > 0) return 'unknown'
+    let asked: Promise<unknown> | undefined
+    const ask = (asker: Asker) => {
+      const answer = question(asker)
+      asked = answer
+      return answer
+    }
+    try {
+      const answer = await answerWithin(this.#patience, ask)
+      this.#rests.note(key, true)
+      return answer
+    } catch (error) {
+      this.#rests.note(key, false)
+      if (error instanceof TooLate && asked) this.#waitFor(key, asked)
+      report(error)
+      return 'unknown'
+    }
+  }
+
+  #waitFor(key: string, asked: Promise<unknown>): void {
+    this.#busy.add(key)
+    const free = () => this.#busy.delete(key)
+    asked.then(free, free)
+  }
+}
