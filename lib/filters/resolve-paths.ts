@@ -8,6 +8,7 @@ import { describeModel } from '../models/describe-model.js'
 import { checkEnds, isJoinedByColumns, mappingOf } from '../models/describe-relations.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { checkWhole } from '../queryset/reads-whole-rows.js'
 import { isJoinable, type OrderTerm, parseOrderTerm, type RelatedTerm, VALUE } from '../queryset/total-order.js'
 import { FieldPath, PathStart } from './field-path.js'
 import { jsonKey, SEPARATOR } from './json-key.js'
@@ -165,6 +166,7 @@ export function stepThrough(where: string, description: ModelDescription, name: 
   const mapping = mappingOf(owner, name)
   const { relatedModelClass: model, ownerProp, relatedProp } = relation
   const related = description.relations.get(name)
+  if (related?.narrowed) checkWhole(owner, name)
   const links = mapping.join?.through
   return {
     owner,

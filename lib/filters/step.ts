@@ -3,6 +3,7 @@
 import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { bareName } from '../models/table-reference.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import { shownRows } from '../queryset/shown-rows.js'
@@ -63,7 +64,7 @@ export interface JoinNames {
 
 /** The tables that a step leads to, and the condition that a row of them belongs to one of its owner's. */
 export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
-  const { owner, related, through: alias, schema, relatedSchema, visible } = names
+  const { owner, related, schema, relatedSchema, visible } = names
   const seen = visible?.related({ owner: step.owner, relation: step.name, model: step.model })
   const { rows = seen && 'query' in seen ? seen.query() : undefined } = names
   const own = { schema, rows, relatedSchema, seen: seen && 'where' in seen ? seen : undefined }
@@ -71,11 +72,15 @@ export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; 
   const { through } = step
   if (!through) return { from: source, where: equal(owner, related, step.join) }
   const links = { schema, rows: undefined, relatedSchema: undefined, seen: visible?.links(through.model()) }
+  // a mapping that narrows the related rows may name columns of the join table, as in a query of Objection
+  const joined = bareName(through.model().tableName)
+  const readsLinks = step.narrowing !== undefined && joined !== owner
+  const alias = readsLinks ? joined : names.through
   const table = sourceOf(joinSource(through), links, alias)
   const on = equal(alias, related, through.join)
   return {
     from: {
-      sql: `${table.sql} join ${source.sql} on ${on.sql}`,
+      sql: `${table.sql} join ${readsLinks ? 'lateral ' : ''}${source.sql} on ${on.sql}`,
       bindings: [...table.bindings, ...source.bindings, ...on.bindings],
     },
     where: equal(owner, alias, step.join),

@@ -1,5 +1,7 @@
 /** Tells queries that only choose rows of their table from those that also make something of them. */
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { Relation } from 'objection'
+import { ConfigurationError } from '../kernel/errors.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import { hasContextHooks } from './context-hooks.js'
 import { isShaped } from './count-rows.js'
 import { hasOwn } from './group-conditions.js'
@@ -13,14 +15,36 @@ export function readsWholeRows(query: AnyQueryBuilder): boolean {
   return !query.hasSelects() && !isShaped(query) && !hasOwn(query, HOOKED) && !hasContextHooks(query)
 }
 
+/** Name of a modifier, or one itself. */
+type Modifier = string | ((query: AnyQueryBuilder) => unknown)
+
 /** True where a modifier adds conditions, joins and orders: the rows are still those of the table. */
-export function choosesRows(model: ModelClass, modifier: string | ((query: AnyQueryBuilder) => unknown)): boolean {
+export function choosesRows(model: ModelClass, modifier: Modifier): boolean {
+  const query = modifiedBy(model, modifier)
+  return query !== undefined && readsWholeRows(query)
+}
+
+/** True where a modifier cuts rows off: of a relation these are the rows of all its owners together, not of each. */
+export function cutsRows(model: ModelClass, modifier: Modifier): boolean {
+  return modifiedBy(model, modifier)?.has(/^(limit|offset|first|page|range)$/) === true
+}
+
+/** @throws {ConfigurationError} the mapping of a relation cuts its rows off, so that each object would be shown others */
+export function checkWhole(owner: ModelClass, name: string): void {
+  const relation = owner.getRelation(name) as Relation & { readonly modify: Modifier }
+  if (!cutsRows(relation.relatedModelClass, relation.modify)) return
+  throw new ConfigurationError(
+    `${modelName(owner)}.relationMappings.${name}: its modify has a limit, which counts for the rows of all objects together; ` +
+      'leave it out: one object is the first of its order, and a list is cut by limit of NestedSerializer',
+  )
+}
+
+/** A query with what the modifier adds; undefined where that needs what only a request has. */
+function modifiedBy(model: ModelClass, modifier: Modifier): AnyQueryBuilder | undefined {
   const query = model.query() as AnyQueryBuilder
   try {
-    void query.modify(modifier as string)
+    return query.modify(modifier as string)
   } catch {
-    // it needs what only a request has
-    return false
+    return undefined
   }
-  return readsWholeRows(query)
 }

@@ -6,6 +6,7 @@ import { describeModel } from '../models/describe-model.js'
 import { checkEnds, isJoinedByColumns, mappingOf } from '../models/describe-relations.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
+import { checkWhole } from '../queryset/reads-whole-rows.js'
 import { checkExtras } from './check-nested.js'
 import type { SerializerClass } from './contract.js'
 
@@ -55,6 +56,7 @@ export function checkSource(
     }
     const related = describeModel(relation.model)
     checkEnds(model, relation, related)
+    if (relation.narrowed) checkWhole(model.model, step)
     if (next !== undefined) checkExtras(`${serializer.name}: field "${name}"`, relation, [next])
     model = related
   }

@@ -5,6 +5,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
+import { checkWhole } from '../queryset/reads-whole-rows.js'
 
 /** What `count('reviews')` says. */
 export interface RelatedCount {
@@ -47,8 +48,11 @@ export function countedBy(
       `${where} counts "${field.relation}", which is no relation of ${owner}${didYouMean(field.relation, model?.relations.keys() ?? []) || '; correct the name'}`,
     )
   }
-  if (!relation.single) return relation
-  throw new ConfigurationError(
-    `${where} counts "${field.relation}", which leads to one object of ${owner}; count a relation to many`,
-  )
+  if (relation.single) {
+    throw new ConfigurationError(
+      `${where} counts "${field.relation}", which leads to one object of ${owner}; count a relation to many`,
+    )
+  }
+  if (model && relation.narrowed) checkWhole(model.model, relation.name)
+  return relation
 }

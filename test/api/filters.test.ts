@@ -134,6 +134,8 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     ['shownGenres__name__in=novel,poem,essay', [1, 3, 6]],
     ['shownGenres__name__isnull=true', [2, 4, 5]],
     ['mainGenres__name=novel', [1, 6]],
+    ['markedGenres__name=novel', [1, 6]],
+    ['markedGenres__name__isnull=true', [3, 4, 5]],
     ['n=2&title=a_b', [2]],
     ['n=2&title=axb', []],
   ] as const)('answers ?%s', async (query, expected) => {

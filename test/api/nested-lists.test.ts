@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   type DeclaredFields,
+  FieldFilter,
   JSONRenderer,
   ModelSerializer,
   modelSerializer,
@@ -16,10 +17,11 @@ import {
   StreamMixin,
 } from '../../lib/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
+import { count } from '../../lib/views/index.js'
 import { serveApp } from '../support/client.js'
 import { countQueries } from '../support/database.js'
 import { database, Grade, Note, Person, Project, Task, useProjects } from '../support/projects.js'
-import { serializerOf, serveViews, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveViews, viewOf } from '../support/views.js'
 
 useProjects()
 
@@ -379,6 +381,16 @@ describe('a wrong declaration', () => {
       'ProjectSerializer: field "tasks" has modify "opn", which is no modifier of Task; did you mean "open"?',
     ],
     [
+      'a limit of a modifier',
+      { tasks: list({ modify: ['open', 'two'] }) },
+      'ProjectSerializer: field "tasks" has modify "two", whose limit counts for the rows of all lists together; use option limit',
+    ],
+    [
+      'a limit of the relation',
+      { nextTasks: list({}) },
+      'Project.relationMappings.nextTasks: its modify has a limit, which counts for the rows of all objects together; leave it out: one object is the first of its order, and a list is cut by limit of NestedSerializer',
+    ],
+    [
       'a part that is written',
       { tasks: new NestedSerializer(TaskSerializer, { many: true, limit: 2 }) },
       'ProjectSerializer: field "tasks" shows a part of a list, which a client cannot write as a whole; set readOnly: true',
@@ -407,6 +419,14 @@ describe('a wrong declaration', () => {
       await new APIRouter().register('projects', projectsWith(fields)).prepare()
     }
     await expect(prepared()).rejects.toThrow(message)
+  })
+
+  it.each([
+    { filterBackends: [FieldFilter], filtersetFields: ['nextTasks__title'] },
+    { expandable: { tasks_count: count('nextTasks') } },
+  ])('is told: a relation with a limit in %j', async (statics) => {
+    const router = routerOf({ projects: viewOf(Project, serializerOf(Project, ['id']), statics) })
+    await expect(router.prepare()).rejects.toThrow('Project.relationMappings.nextTasks: its modify has a limit')
   })
 
   it('does not compile where the model declares its columns', () => {

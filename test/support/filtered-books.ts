@@ -32,7 +32,7 @@ export class Books extends ReadOnlyModelViewSet<Book> {
     ...Object.keys(COLUMNS),
     ...['isbn', 'code', 'address', 'lasted', 'bytes', 'place', 'meta', 'tags', 'author_id', 'author__id'],
     ...['author__name', 'author__country__region', 'author__boss__name', 'genres__name', 'shownGenres__name'],
-    ...['mainGenres__name', 'author__books__title', `${'author__books__'.repeat(6)}title`],
+    ...['mainGenres__name', 'markedGenres__name', 'author__books__title', `${'author__books__'.repeat(6)}title`],
   ]
   static override searchFields = ['title', 'author__name', '=isbn']
   static override orderingFields = ['title', 'n', 'created']

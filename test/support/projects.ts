@@ -64,6 +64,7 @@ export class Task extends Model {
     ends: (query: QueryBuilder<Task>) => void query.where('due', '<', 2).orWhere('due', '>', 4),
     latest: (query: QueryBuilder<Task>) => void query.orderBy('due', 'desc'),
     titles: (query: QueryBuilder<Task>) => void query.select('tasks.id', 'tasks.title'),
+    two: (query: QueryBuilder<Task>) => void query.limit(2),
   }
 
   static override relationMappings = () => ({
@@ -107,6 +108,12 @@ export class Project extends Model {
       relation: Model.HasManyRelation,
       modelClass: Task,
       modify: (query: QueryBuilder<Task>) => query.where('done', false).orderBy('title', 'desc'),
+      join: { from: 'projects.id', to: 'tasks.project_id' },
+    },
+    nextTasks: {
+      relation: Model.HasManyRelation,
+      modelClass: Task,
+      modify: (query: QueryBuilder<Task>) => query.orderBy('due').limit(2),
       join: { from: 'projects.id', to: 'tasks.project_id' },
     },
     members: {

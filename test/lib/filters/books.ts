@@ -118,6 +118,12 @@ export class Book extends Model {
         },
       },
     },
+    markedGenres: {
+      relation: Model.ManyToManyRelation,
+      modelClass: Genre,
+      modify: (query: { where(o: object): unknown }) => query.where({ 'books_genres.main': true }),
+      join: throughGenres,
+    },
     byMeta: {
       relation: Model.BelongsToOneRelation,
       modelClass: Person,

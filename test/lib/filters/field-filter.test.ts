@@ -206,7 +206,7 @@ describe('FieldFilter', () => {
     for (const name of view.filtersetFields) {
       const { key, sql } = compile({ [name]: 'a' }, view)
       expect(key).toBeUndefined()
-      expect(sql).toMatch(/(?:from|join) \(select "\w+"\.\* from "\w+" where "\w+" = \$1\) as/)
+      expect(sql).toMatch(/(?:from|join|lateral) \(select "\w+"\.\* from "\w+" where "\w+" = \$1\) as/)
     }
   })
 
