@@ -1,7 +1,7 @@
 /** `koa-viewsets collectstatic`. */
 import { collectStatic } from '../assets/collect-static.js'
 import { setting } from '../kernel/settings.js'
-import { type Command, type Output, UsageError, type Values } from './command.js'
+import { type Command, givenNames, givenText, type Output, UsageError } from './command.js'
 
 /** Progress is shown so often at most, in milliseconds. */
 const PROGRESS_MILLISECONDS = 50
@@ -14,8 +14,9 @@ export const collectstatic: Command = {
   ],
   options: { 'static-dirs': { type: 'string', multiple: true }, 'static-root': { type: 'string' } },
   async run(values, { stdout, stderr }) {
-    const staticDirs = readFolders(values)
-    const staticRoot = readRoot(values)
+    const staticDirs = givenNames(values, 'static-dirs')
+    if (!staticDirs) throw new UsageError('--static-dirs is missing')
+    const staticRoot = givenText(values, 'static-root') ?? setting('staticRoot') ?? 'staticfiles'
     const progress = showProgress(stderr)
     try {
       const { manifest, written, unchanged } = await collectStatic({
@@ -32,20 +33,6 @@ export const collectstatic: Command = {
       progress.clear()
     }
   },
-}
-
-function readFolders(values: Values): string[] {
-  const given = (values['static-dirs'] ?? []) as readonly string[]
-  const folders = given.flatMap((list) => list.split(',')).map((folder) => folder.trim())
-  if (folders.length === 0) throw new UsageError('--static-dirs is missing')
-  if (folders.includes('')) throw new UsageError('--static-dirs has an empty name')
-  return folders
-}
-
-function readRoot(values: Values): string {
-  const given = values['static-root'] as string | undefined
-  if (given === '') throw new UsageError('--static-root is empty')
-  return given ?? setting('staticRoot') ?? 'staticfiles'
 }
 
 /** A line that is written over and over, on a terminal only. */

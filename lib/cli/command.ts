@@ -33,6 +33,14 @@ export class UsageError extends Error {
   override readonly name: string = 'UsageError'
 }
 
+/** The names of an option, with commas between or given by several options; undefined for none. @throws UsageError one is empty */
+export function givenNames(values: Values, name: string): readonly string[] | undefined {
+  const given = values[name] as readonly string[] | undefined
+  const names = given?.flatMap((text) => text.split(',')).map((one) => one.trim())
+  if (names?.includes('')) throw new UsageError(`--${name} has an empty name`)
+  return names && [...new Set(names)]
+}
+
 /** The text of an option; undefined where it was not given. @throws UsageError it is empty */
 export function givenText(values: Values, name: string): string | undefined {
   const value = values[name] as string | undefined

@@ -16,9 +16,10 @@ import { sendsEvents } from '../renderers/event-stream-renderer.js'
 import type { RuleAction } from '../rules/rule.js'
 import type { RelationGraph } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { paginatorOf } from '../views/action-parameters.js'
 import type { ActionPlan } from '../views/action-plan.js'
 import { actionNamed, showsFigures } from '../views/actions.js'
-import { aggregatesOf, isAggregating } from '../views/aggregates.js'
+import { isAggregating } from '../views/aggregates.js'
 import type { APIView } from '../views/api-view.js'
 import { webhooksOf } from '../views/described-webhook.js'
 import type { Endpoint } from '../views/endpoint.js'
@@ -141,10 +142,9 @@ function readsList(action: string): boolean {
 
 /** What narrows the list that an action reads, and cuts it into pages; nothing of an action that reads none. */
 function listOf({ viewClass }: GenericAPIView, action: string): Partial<Pick<Resource, 'filters' | 'paginator'>> {
-  const { filters, paginator } = resourceOf(viewClass)
-  if (action === 'list') return { filters, paginator }
-  if (!showsFigures(action) || !isAggregating(viewClass)) return {}
-  return { filters, paginator: action === 'aggregate' ? aggregatesOf(resourceOf(viewClass)).paginator : undefined }
+  if (action !== 'list' && !(showsFigures(action) && isAggregating(viewClass))) return {}
+  const resource = resourceOf(viewClass)
+  return { filters: resource.filters, paginator: paginatorOf(resource, action) }
 }
 
 function parametersOf({ view }: Subject<GenericAPIView>): readonly string[] {

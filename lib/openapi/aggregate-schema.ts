@@ -2,9 +2,10 @@
 import type { Figure } from '../aggregates/figure.js'
 import { orNull } from '../fields/or-null.js'
 import type { PageDescription } from '../pagination/pagination.js'
-import { showsFigures } from '../views/actions.js'
+import { paginatorOf } from '../views/action-parameters.js'
 import { aggregatesOf, isAggregating } from '../views/aggregates.js'
-import type { GenericAPIView } from '../views/generic-api-view.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import { hasModel } from '../views/generic-view-class.js'
 import { resourceOf } from '../views/resource.js'
 import { outputValue, shownValue } from './field-schema.js'
 import type { Subject } from './subject.js'
@@ -62,9 +63,7 @@ function shownSchema({ bound, field, mayBeNull }: Figure): Schema {
 }
 
 /** The envelope of pages of what an action lists; undefined where it lists nothing, or has no pages. */
-export function pageDescription(view: typeof GenericAPIView, action: string): PageDescription | undefined {
-  if (action === 'list') return resourceOf(view).paginator?.describePage({})
-  if (!showsFigures(action) || !isAggregating(view)) return undefined
-  const { plan, paginator } = aggregatesOf(resourceOf(view))
-  return action === 'aggregate' && plan.groups.size > 0 ? paginator?.describePage({}) : undefined
+export function pageDescription({ operation, view }: Subject): PageDescription | undefined {
+  if (!(view instanceof GenericAPIView && hasModel(view.viewClass))) return undefined
+  return paginatorOf(resourceOf(view.viewClass), operation.action)?.describePage({})
 }

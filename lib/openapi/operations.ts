@@ -178,14 +178,13 @@ function isValidated({ endpoint, operation, view }: Subject): boolean {
 }
 
 /** The header that has the count of a list. */
-function countHeader({ operation, view, components }: Subject): Record<string, Reference> {
-  if (!(view instanceof GenericAPIView && hasModel(view.viewClass))) return {}
-  const name = pageDescription(view.viewClass, operation.action)?.countHeader
+function countHeader(subject: Subject): Record<string, Reference> {
+  const name = pageDescription(subject)?.countHeader
   if (name === undefined) return {}
   const header: Header = isRange(name)
     ? { description: 'Which objects of how many these are: `items 0-9/30`.', schema: { type: 'string' } }
     : { description: 'The number of objects on all pages.', schema: { type: 'integer', minimum: 0 } }
-  return { [name]: components.header(name, header) }
+  return { [name]: subject.components.header(name, header) }
 }
 
 function successHeaders(subject: Subject): readonly HeaderName[] {
@@ -194,12 +193,7 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
   const isVersioned = view instanceof GenericAPIView && view.viewClass.concurrency !== null
   if (endpoint.kind === 'resource' && operation.action === 'create' && hasObjectPaths(view)) names.push('Location')
   if (isValidated(subject)) names.push('Cache-Control')
-  if (
-    view instanceof GenericAPIView &&
-    hasModel(view.viewClass) &&
-    pageDescription(view.viewClass, operation.action)?.hasLinks
-  )
-    names.push('Link')
+  if (pageDescription(subject)?.hasLinks) names.push('Link')
   if (isValidated(subject) || (isVersioned && showsObject(operation.action) && !isRead(operation.action))) {
     names.push('ETag')
   }

@@ -69,11 +69,8 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (needsUser(viewClass, serializer)) statuses.add(401)
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
   if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)
-  const page = hasModel(viewClass) ? pageDescription(viewClass, operation.action) : undefined
-  for (const status of page?.statuses ?? []) statuses.add(status)
-  if (operation.action === 'list') {
-    if (streamedFormats(viewClass).length > 0) statuses.add(429)
-  }
+  for (const status of pageDescription(subject)?.statuses ?? []) statuses.add(status)
+  if (operation.action === 'list' && streamedFormats(viewClass).length > 0) statuses.add(429)
   // those who may see deleted objects
   if (hasModel(viewClass) && asksWhoMay(viewClass, operation.action)) statuses.add(401).add(403)
   // those who may see related objects

@@ -14,7 +14,7 @@ import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { type Cursor, type CursorScope, type CursorTerm, CursorTokens } from './cursor-token.js'
 import { addLinks, type LinkOptions, PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
-import { requestedSize, sizeParameter } from './page-sizes.js'
+import { checkSizes, requestedSize, sizeParameter } from './page-sizes.js'
 import {
   BasePagination,
   DEFAULT_ORDERING,
@@ -80,9 +80,7 @@ export class CursorPagination<const Options extends CursorPaginationOptions = {}
 
   override check({ name, model, order, orderingFields = [], ordersByExpression }: PagedView): void {
     const where = `${name}: ${this.constructor.name}`
-    if (!(Number.isInteger(this.pageSize) && this.pageSize >= 1 && this.pageSize <= this.maxPageSize)) {
-      throw new ConfigurationError(`${where}: pageSize must be between 1 and maxPageSize (${this.maxPageSize})`)
-    }
+    checkSizes(this, 'pageSize', 'maxPageSize')
     if (ordersByExpression) {
       throw new ConfigurationError(
         `${where}: a filter backend orders by a rank, and a cursor carries columns only; page by number, or take the backend out`,

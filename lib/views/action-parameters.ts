@@ -2,6 +2,7 @@
 import { facetParameters, figureParameters, ORDERING } from '../aggregates/read-asked.js'
 import { isListOrNull } from '../fields/or-null.js'
 import type { ParameterDescription } from '../filters/filter.js'
+import type { BasePagination } from '../pagination/pagination.js'
 import type { BoundField } from '../serializers/contract.js'
 import { inputValue } from '../serializers/input-schema.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -49,12 +50,17 @@ function describeField(bound: BoundField): ParameterDescription {
   }
 }
 
+/** What cuts the answer of an action into pages; undefined where there are none. */
+export function paginatorOf(resource: Resource, action: string): BasePagination | undefined {
+  if (action !== 'aggregate') return action === 'list' ? resource.paginator : undefined
+  if (!isAggregating(resource.view)) return undefined
+  const { plan, paginator } = aggregatesOf(resource)
+  return plan.groups.size > 0 ? paginator : undefined
+}
+
 /** The parameters of the paginator, for an action that answers in pages. */
 export function pagingParameters(resource: Resource, action: string): readonly ParameterDescription[] {
-  if (action !== 'aggregate') return action === 'list' ? (resource.paginator?.parameters() ?? []) : []
-  if (!isAggregating(resource.view)) return []
-  const { plan, paginator } = aggregatesOf(resource)
-  return plan.groups.size > 0 ? (paginator?.parameters() ?? []) : []
+  return paginatorOf(resource, action)?.parameters() ?? []
 }
 
 /** The parameters of `aggregate` or `facets` besides filters and pages; none for other actions. */

@@ -111,6 +111,16 @@ it('are explained with their SQL, parameters and pages', async () => {
   expect(formatExplanations([aggregate as never])).toContain('group by')
 })
 
+it('have no pages where nothing is grouped, as the document says', async () => {
+  class Whole extends Books {
+    static override groupBy = []
+  }
+  const whole = new APIRouter().register('books', Whole)
+  const [aggregate] = await whole.explain('book-aggregate')
+  expect([aggregate?.pagination, aggregate?.filters]).toEqual([null, ['FieldFilter']])
+  expect(aggregate?.parameters).not.toContain('page')
+})
+
 it('tell by OPTIONS what may be named', async () => {
   expect((await client.send('OPTIONS', '/api/books/aggregate')).json.parameters).toEqual({
     group_by: ['kind', 'author__name', 'author_id'],

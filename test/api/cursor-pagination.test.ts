@@ -512,7 +512,13 @@ describe('what is wrong with a declaration', () => {
       { filters: [SearchRankOrderingFilter] },
       /View: CursorPagination: a filter backend orders by a rank/,
     ],
-    ['a page size of nothing', { pageSize: 0 }, /pageSize must be between 1 and maxPageSize/],
+    [
+      'a page size of nothing',
+      { pageSize: 0 },
+      /^CursorPagination: pageSize must be a whole number from 1 to maxPageSize/,
+    ],
+    ['half a row', { maxPageSize: 2.5 }, /^CursorPagination: maxPageSize must be a whole number from 1 to 1000000/],
+    ['pages without an end', { maxPageSize: Number.POSITIVE_INFINITY }, /^CursorPagination: maxPageSize must be/],
   ])('is found by prepare(): %s', async (_name, options, message) => {
     await expect(routerOf(options).prepare()).rejects.toThrow(message)
   })

@@ -1,11 +1,9 @@
 /** `koa-viewsets init`: an application, made of the tables of a database. */
 import { dirname, join, resolve } from 'node:path'
 import { type Command, givenText } from '../command.js'
-import { SCHEMA_HELP, schemaChoice } from '../row-types.js'
-import { type DescribedModel, type DescribedSchema, describeSchema } from '../schema/describe-schema.js'
-import { readDatabase } from '../schema/open-database.js'
+import { chosenSchema, SCHEMA_HELP, SCHEMA_OPTIONS } from '../row-types.js'
+import type { DescribedModel, DescribedSchema } from '../schema/describe-schema.js'
 import { checkFolder, hasHeader, makeFolder, readPlain, writeOwn } from '../schema/own-files.js'
-import { readSchema } from '../schema/read-schema.js'
 import { quoted } from '../schema/source-text.js'
 import { apiFiles } from './api-file.js'
 import { HEADER, type SourceFile } from './header.js'
@@ -24,16 +22,14 @@ export const init: Command = {
   ],
   options: {
     out: { type: 'string' },
-    schema: { type: 'string', multiple: true },
-    tables: { type: 'string', multiple: true },
+    ...SCHEMA_OPTIONS,
     force: { type: 'boolean' },
     'dry-run': { type: 'boolean' },
   },
   async run(values, { stdout, stderr }) {
     const out = givenText(values, 'out') ?? 'src'
-    const choice = schemaChoice(values)
     const isDry = values['dry-run'] === true
-    const schema = await readDatabase(async (trx) => describeSchema(await readSchema(trx, choice)))
+    const schema = await chosenSchema(values)
     const { files, notes } = applicationFiles(schema)
     const plan = await planFiles(resolve(out), files, { force: values['force'] === true })
     if (!isDry) await writePlan(plan)

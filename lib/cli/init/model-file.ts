@@ -2,7 +2,7 @@
 
 import { RELATION_CLASSES } from '../../models/foreign-key-relations.js'
 import type { ModelProperty } from '../schema/describe-schema.js'
-import { type EnumType, labelTypes } from '../schema/enum-types.js'
+import type { EnumType } from '../schema/enum-types.js'
 import {
   commentText,
   docComment,
@@ -12,15 +12,17 @@ import {
   propertyName,
   quoted,
   sortImports,
-  union,
 } from '../schema/source-text.js'
+import { enumTexts, propertyLine, typeImport } from '../schema/type-text.js'
 import { type SourceFile, sourceFile } from './header.js'
 import type { Resource, ResourceRelation } from './resource.js'
 
 /** Types that the database has made of lists of strings. */
 export function enumsFile(enums: readonly EnumType[]): SourceFile {
-  const texts = enums.map((one) => `${union(`export type ${one.name} =`, labelTypes(one))}\n`)
-  return sourceFile('models/enums.ts', `/** Types of the database that are lists of texts. */\n\n${texts.join('\n')}`)
+  return sourceFile(
+    'models/enums.ts',
+    `/** Types of the database that are lists of texts. */\n\n${enumTexts(enums).join('\n')}`,
+  )
 }
 
 export function modelFile(resource: Resource): SourceFile {
@@ -36,7 +38,7 @@ export function modelFile(resource: Resource): SourceFile {
     `  static override tableName = ${literal(table.tableName)}\n${isDefault || idColumn.length === 0 ? '' : key}`,
     ...(relations.length > 0 ? [mappings(resource)] : []),
     [
-      ...model.properties.map(propertyLine),
+      ...model.properties.map((one) => propertyLine(one, { head: 'declare ' })),
       ...model.leftOut.map(({ name, reason }) => `  // ${commentText(`${quoted(name)} is left out: ${reason}`)}\n`),
       ...relations.map(relationLine),
     ].join(''),
@@ -51,12 +53,8 @@ export function modelFile(resource: Resource): SourceFile {
 
 function imports({ model, relations }: Resource): string {
   const found = new Map<string, string>()
-  const types = model.properties.map(({ type }) => type)
-  const ours = [
-    ...(model.properties.some(({ isGenerated }) => isGenerated) ? ['Generated'] : []),
-    ...(types.some((type) => /\bInterval\b/.test(type)) ? ['Interval'] : []),
-  ]
-  if (ours.length > 0) found.set('koa-viewsets', importOf(ours, 'koa-viewsets', { typeOnly: true }))
+  const ours = typeImport(model.properties)
+  if (ours !== '') found.set('koa-viewsets', ours)
   const mapped = relations.length > 0 ? ['Model', 'type RelationMappings'] : ['Model']
   found.set('objection', importOf(mapped, 'objection'))
   const enums = [...new Set(model.properties.filter(isEnum).map(enumName))]
@@ -102,12 +100,6 @@ function joined(head: string, table: string, columns: readonly string[]): string
   const names = columns.map((column) => literal(`${table}.${column}`))
   if (names.length === 1) return `${head}${names[0]},\n`
   return `${list(head, names, { indent: ' '.repeat(head.search(/\S/)), end: ',' })}\n`
-}
-
-function propertyLine({ name, type, isReadonly, isGenerated, comment }: ModelProperty): string {
-  const described = comment === undefined ? '' : docComment(comment, '  ')
-  const held = isGenerated ? `Generated<${type}>` : type
-  return `${described}  declare ${isReadonly ? 'readonly ' : ''}${propertyName(name)}: ${held}\n`
 }
 
 function relationLine({ relation, target }: ResourceRelation): string {

@@ -3,7 +3,6 @@
 import type { CatalogueColumn } from '../../models/catalogue.js'
 import type { Names } from '../../models/relation-names.js'
 import { enumNamesOf } from './names.js'
-import { literal } from './source-text.js'
 
 /** A type that the database has made of a list of strings. */
 export interface EnumType {
@@ -35,9 +34,4 @@ export class EnumTypes {
     }
     return found.name
   }
-}
-
-/** The labels of an enum as types. */
-export function labelTypes({ labels }: EnumType): readonly string[] {
-  return labels.map(literal)
 }

@@ -10,7 +10,8 @@ import { compile, createAppFolder, runFor } from '../../support/written-app.js'
 const SCHEMA = `
   create type mood as enum ('sad', 'it''s ok');
   create schema other;
-  create table other.notes (id serial primary key, body text not null);
+  create type other.interval_kind as enum ('open', 'closed');
+  create table other.notes (id serial primary key, body text not null, kind other.interval_kind not null);
   create table books (
     id int generated always as identity primary key,
     title text not null,
@@ -94,7 +95,11 @@ describe('koa-viewsets types', () => {
     expect(
       (await types('--tables', 'titles', '--tables=books,knex_migrations')).stdout.match(/interface \w+/g),
     ).toEqual(['interface BookRow', 'interface KnexMigrationRow', 'interface TitleRow'])
-    expect((await types('--schema', 'other')).stdout).toContain('export interface NoteRow {\n  readonly id: number\n')
+    const other = (await types('--schema', 'other')).stdout
+    expect(other).toContain('export interface NoteRow {\n  readonly id: number\n')
+    // an enum with a name like that of the package's type, which is not imported for it
+    expect(other).toContain('  kind: OtherIntervalKind\n')
+    expect(other).not.toContain('import')
   })
 
   it('are those of a table', { timeout: 60_000 }, async () => {
@@ -156,7 +161,8 @@ describe('koa-viewsets types', () => {
   it.each([
     [['--check'], 2, '--check needs --output'],
     [['--output', ''], 2, '--output is empty'],
-    [['--schema', ''], 2, '--schema is empty'],
+    [['--schema', ''], 2, '--schema has an empty name'],
+    [['--schema', 'public,'], 2, '--schema has an empty name'],
     [['--tables', 'books,,titles'], 2, '--tables has an empty name'],
     [['books'], 2, "Unexpected argument 'books'"],
     [['--schema', 'nowhere'], 1, 'there is no schema "nowhere"'],
