@@ -4,13 +4,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { parseLookup, parseValue } from '../fields/object-key.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
-import { writeJson } from '../kernel/json-numerals.js'
 import { groupBy } from '../kernel/maps.js'
 import { namedTwice, noObject } from '../kernel/messages.js'
 import { isRecord, ownMember } from '../kernel/records.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { deletionOf } from '../models/soft-deletes.js'
+import { isEqual, workingCopyOf } from '../patches/json-values.js'
 import { valuesOf } from '../queryset/key-rows.js'
 import { areSame, type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
@@ -226,7 +226,7 @@ function deletedError(child: AnySerializer, { input, current }: Candidate, keys:
   const shown = child.toRepresentation(current) as Record<string, unknown>
   const given = typeof input === 'object' && input !== null ? (input as Record<string, unknown>) : {}
   const isSame = ({ name }: BoundField) =>
-    !Object.hasOwn(given, name) || writeJson(given[name]) === writeJson(shown[name])
+    !Object.hasOwn(given, name) || isEqual(workingCopyOf(shown[name]), workingCopyOf(given[name]))
   if (child.plan.writable.every(isSame)) return null
   const [key] = keys.fields
   if (!key) return { non_field_errors: ['Invalid value.'] }

@@ -3,7 +3,7 @@
 import type { Model } from 'objection'
 import { referenceTo } from '../fields/object-key.js'
 import { ValidationError } from '../kernel/errors.js'
-import { groupBy } from '../kernel/maps.js'
+import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { notBoth } from '../kernel/messages.js'
 import { objectsIn } from '../kernel/records.js'
 import { buildModel } from '../models/build-model.js'
@@ -14,7 +14,7 @@ import type { RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelOf } from '../models/objection.js'
 import { forgetAnswers } from '../queryset/row-answers.js'
-import { areSame } from '../queryset/same-keys.js'
+import { areSame, type KeyName } from '../queryset/same-keys.js'
 import { leaveOutDeleted } from '../queryset/visible-rows.js'
 import { allAtOnce } from './all-at-once.js'
 import { checkRelated, checkRows } from './check-written.js'
@@ -186,7 +186,8 @@ function decidedValue({ forced }: AnySerializer, { writes, instance }: WriteItem
 }
 
 /** Writes what points to the items' rows: nested objects and sets of keys. */
-export async function writeAfter(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
+export async function writeAfter(serializer: AnySerializer, all: readonly WriteItem[]): Promise<void> {
+  const items = await eachRowOnce(serializer, all)
   for (const [bound, asked] of byField(serializer, items, 'after')) {
     const { field } = asked[0] as Asked
     const child = serializer.child(bound, field.serializerClass)
@@ -205,6 +206,19 @@ export async function writeAfter(serializer: AnySerializer, items: readonly Writ
     })
     await replaceSets(serializer, sets)
   }
+}
+
+/** Items of a bulk request may name one object: they say the same of it, and what they add to it is added once. */
+async function eachRowOnce(serializer: AnySerializer, items: readonly WriteItem[]): Promise<readonly WriteItem[]> {
+  const stored = items.filter(({ instance }) => instance !== undefined)
+  if (stored.length < 2) return items
+  const rows = stored.map(({ instance }) => instance as Model)
+  const names = await namesOfRows(modelOf(rows[0] as Model), rows, knexOf(serializer))
+  const first = new Map<KeyName, WriteItem>()
+  for (const [index, item] of stored.entries()) getOrInsert(first, names[index] as KeyName, () => item)
+  if (first.size === stored.length) return items
+  const once = new Set(first.values())
+  return items.filter((item) => item.instance === undefined || once.has(item))
 }
 
 /** True where nothing writes links of the set's relation but the set: of the item only its own row is written besides. */

@@ -18,7 +18,7 @@ import {
 } from '../../lib/index.js'
 import { api, BookViewSet, LabelledViewSet, three, titles, WAYS, writing } from '../support/bulk-books.js'
 import { countQueries } from '../support/database.js'
-import { Author, AuthorSerializer, Book, database, useLibrary } from '../support/library.js'
+import { Author, AuthorSerializer, Book, database, Genre, Review, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
 import { untilWaiting } from '../support/waiting.js'
@@ -478,6 +478,41 @@ describe('nested objects', () => {
     ])
     await Book.query().delete()
     await Author.query().where('id', '>', 2).delete()
+  })
+})
+
+describe('one nested object that several items name', () => {
+  class GenreSerializer extends ModelSerializer<Genre> {
+    static override model = Genre
+    static override fields = ['id', 'name']
+  }
+  class WithGenres extends ModelSerializer<Book> {
+    static override model = Book
+    static override fields = ['id']
+    static override declaredFields = { genres: new NestedSerializer(GenreSerializer, { many: true }) }
+  }
+  class ReviewSerializer extends ModelSerializer<Review> {
+    static override model = Review
+    static override fields = ['id']
+    static override declaredFields = { book: new NestedSerializer(WithGenres) }
+  }
+  class Reviews extends BulkModelViewSet<Review> {
+    static override model = Review
+    static override serializerClass = ReviewSerializer
+  }
+
+  it('has what is new in its list once', async () => {
+    await three()
+    await database.knex('reviews').insert([1, 2].map((stars) => ({ book_id: 1, stars })))
+    const { send } = await api(Reviews)
+    const book = { id: 1, genres: [{ name: 'new' }] }
+    const patched = await send(
+      'PATCH',
+      '/api/books/bulk',
+      [1, 2].map((id) => ({ id, book })),
+    )
+    const shown = { id: 1, genres: [{ id: expect.any(Number), name: 'new' }] }
+    expect(patched.json).toEqual([1, 2].map((id) => ({ id, book: shown })))
   })
 })
 

@@ -8,7 +8,8 @@ import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
 
 useLibrary({
   sql: `
-    alter table authors add gone_at timestamptz;
+    alter table authors add gone_at timestamptz, add data json;
+    update authors set data = '{"a": 1, "b": 2}';
     alter table genres add gone_at timestamptz;
     create table covers (id int primary key, book_id int references books, gone_at timestamptz);
     update authors set gone_at = now() where id = 1;
@@ -47,6 +48,15 @@ it('[B17] a PUT of what was read is taken where its author is deleted', async ()
   expect(book).toEqual({ id: 7, title: 'Momo', author_id: 1 })
   const answer = await send('PUT', '/books/7', book)
   expect({ status: answer.status, json: answer.json }).toEqual({ status: 200, json: book })
+})
+
+it('so is one whose nested author is as it was, its members in another order', async () => {
+  const { send } = await serveViews({
+    authors: viewOf(Author, serializerOf(Author, ['id']), { softDelete }),
+    books: viewOf(Book, serializerOf(Book, ['id'], { author: new NestedSerializer(serializerOf(Author, ['data'])) })),
+  })
+  const put = async (data: object) => (await send('PUT', '/books/7', { author: { data } })).status
+  expect([await put({ b: 2, a: 1 }), await put({ a: 1 })]).toEqual([200, 400])
 })
 
 it('a PATCH of the title alone is taken, and a JSON patch of the whole', async () => {
