@@ -5,6 +5,7 @@
 
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
+import { isUnanswered } from './database-errors.js'
 import type { NativeError } from './native-error.js'
 import { clientOf, type KnexClient, type KnexPool, type PgConnection, poolOf, type Queryable } from './pg-types.js'
 import { tryDriver } from './plain-queries.js'
@@ -270,12 +271,24 @@ function watch(client: KnexClient): void {
     if (connection[STATE] !== true) own.set(connection.__knexUid ?? '', connection)
     return connection
   }
+  client.on('query-error', (error, { __knexUid: uid }) => {
+    if (isUnanswered(error)) dropConnection(pool, uid)
+  })
   const { creator } = pool
   // a pool that the application has made may take a callback, or be of another kind
   const create = creator?.length === 0 && (async () => check(await creator()))
   if (create) pool.creator = create
   else pool.on('createSuccess', (_, made) => void check(made))
   pool.on('destroySuccess', (_, made) => own.delete((made as CheckedConnection).__knexUid ?? ''))
+}
+
+/**
+ * Closes a connection whose statement still runs, and which knex would give to others: pg sends no ROLLBACK behind it, so that
+ * they would read and commit what its transaction has written. PostgreSQL takes that back.
+ */
+function dropConnection({ used }: KnexPool, uid: string | undefined): void {
+  const dropped = used?.find(({ resource }) => resource.__knexUid === uid)
+  dropped?.resource.connection?.stream?.destroy()
 }
 
 function ask(connection: CheckedConnection): Promise<void> {

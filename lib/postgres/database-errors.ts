@@ -204,6 +204,16 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
 const LOST_CONNECTION =
   /(?:^| - )(?:Connection terminated(?: unexpectedly| due to connection timeout)?|Client [a-z ]+ not queryable|Query read timeout|timeout expired|Unable to acquire a connection)$/
 
+/** What pg says after its `query_timeout`. */
+const UNANSWERED = /(?:^| - )Query read timeout$/
+
+/** True of the error of a statement for which pg no longer waits: the connection is still busy with it. */
+export function isUnanswered(error: unknown): boolean {
+  if (!isError(error)) return false
+  const { code, message } = nativeError(error)
+  return code === undefined && UNANSWERED.test(message)
+}
+
 /** Codes of lost connections and exhausted pools: of PostgreSQL, a pooler or a socket. */
 const LOST_STATE = /^(?:08|57P0[125]|ECONNRESET$|EPIPE$|ETIMEDOUT$)/
 

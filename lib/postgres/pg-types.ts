@@ -32,6 +32,7 @@ export interface PgConnection {
   /** The protocol below it. */
   readonly connection?: { readonly stream?: { destroy(): void } }
   query<Row>(query: object | string, done?: (error: Error | null, result?: { readonly rows: Row[] }) => void): unknown
+  on(event: 'error' | 'end', listener: (error?: Error) => void): void
 }
 
 /** knex's own pool, which is tarn's. */
@@ -68,7 +69,7 @@ export interface KnexClient {
   destroyRawConnection(connection: PgConnection): Promise<void>
   cancelQuery?(connection: Partial<PgConnection>): Promise<unknown>
   emit(event: string, ...values: unknown[]): void
-  on(event: 'query-error', listener: (error: unknown) => void): void
+  on(event: 'query-error', listener: (error: unknown, query: { readonly __knexUid?: string }) => void): void
 }
 
 /** The client behind a knex or a transaction. */
@@ -118,7 +119,22 @@ const adapters = new WeakMap<NativePool, KnexPool>()
 
 /** pg's pool as knex's own tells of itself. */
 function adapted(native: NativePool, given: GivenPool): KnexPool {
-  return getOrInsert(adapters, native, () => ({
+  return getOrInsert(adapters, native, () => {
+    for (const connection of native._clients ?? []) hear(connection)
+    native.on('connect', hear)
+    return adapterOf(native, given)
+  })
+}
+
+/** Hears of a connection that is lost while it is in use, as knex does of its own: the process would end. */
+function hear(connection: PgConnection): void {
+  connection.on('error', (error) => {
+    connection.__knex__disposed ??= error
+  })
+}
+
+function adapterOf(native: NativePool, given: GivenPool): KnexPool {
+  return {
     max: native.options.max,
     get used() {
       return (native._clients ?? []).map((resource) => ({ resource }))
@@ -132,7 +148,7 @@ function adapted(native: NativePool, given: GivenPool): KnexPool {
     on(event, listener) {
       native.on(event === 'createSuccess' ? 'connect' : 'remove', (connection) => listener(0, connection))
     },
-  }))
+  }
 }
 
 /** Options by which connections are made: pg's own pool has some that knex does not know. */
@@ -145,6 +161,7 @@ export async function openBeside(client: KnexClient): Promise<PgConnection> {
   const native = nativePoolOf(client)
   if (!native) return client.acquireRawConnection()
   const connection = new native.Client(native.options)
+  hear(connection)
   await connection.connect()
   return connection
 }

@@ -26,7 +26,6 @@ export interface FetchedRows {
 
 /** The part of pg's connection that reports its end. */
 interface Connection extends PgConnection {
-  on(event: 'error' | 'end', listener: () => void): void
   removeListener(event: 'error' | 'end', listener: () => void): void
 }
 

@@ -1,8 +1,10 @@
 /** Statements that wait for a connection, over a pool of two. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import knexLibrary, { type Knex } from 'knex'
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ClientGone } from '../../../lib/kernel/errors.js'
+import { checkSession } from '../../../lib/postgres/connection-queue.js'
 import { type RawRow, runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -185,4 +187,41 @@ describe('a connection', () => {
     expect(ended).toEqual(['waiting', 'first'])
     await expect(run('select 1')).rejects.toThrow('Unable to acquire a connection')
   })
+})
+
+describe.each([
+  ['knex', (settings: object) => ({ connection: settings, pool: { min: 0, max: 1 } })],
+  ['pg', (settings: object) => ({ connectionPool: new pg.Pool({ ...settings, max: 1 }) })],
+])('a connection of the pool of %s', (_, options) => {
+  let own: Knex
+  let connectionPool: pg.Pool | undefined
+
+  beforeEach(async () => {
+    await database.knex.raw('create table notes (text text)')
+    const given = options({ ...database.connection, query_timeout: 100 }) as { connectionPool?: pg.Pool }
+    connectionPool = given.connectionPool
+    own = knexLibrary({ client: 'pg', ...given } as Knex.Config)
+    await checkSession(own)
+  })
+
+  afterEach(async () => {
+    await own.destroy()
+    await connectionPool?.end()
+  })
+
+  async function expectOnlyNext(work: (trx: Knex.Transaction) => Promise<unknown>): Promise<void> {
+    const failing = own.transaction(async (trx) => {
+      await trx('notes').insert({ text: 'late' })
+      await work(trx)
+    })
+    await expect(failing).rejects.toThrow(/Connection terminated|administrator command/)
+    await own.transaction((trx) => trx('notes').insert({ text: 'next' }))
+    expect(await database.knex('notes').pluck('text')).toEqual(['next'])
+  }
+
+  it('is closed when pg no longer waits for its statement, and what its transaction has written goes with it', () =>
+    expectOnlyNext((trx) => trx.raw('select pg_sleep(0.25)')))
+
+  it('ends no process when it is lost while it is in use', () =>
+    expectOnlyNext((trx) => trx.raw('select pg_terminate_backend(pg_backend_pid())')))
 })
