@@ -43,10 +43,11 @@ function keyText(key: number | string): string {
   return encodeURIComponent(text).replace(/^[a-z](?=[\w-]{1,34}$)/, (one) => `%${one.charCodeAt(0).toString(16)}`)
 }
 
-/** The query that a link of a page leads to; undefined for a link to another server. */
-export function linkedQuery({ origin }: Base, link: unknown): string | undefined {
-  if (typeof link !== 'string' || !/^(\/(?!\/)|\?)/.test(link.replace(origin, ''))) return undefined
-  return /\?([^#]*)/.exec(link)?.[1] ?? ''
+/** The query that a link of a page leads to. @throws {TypeError} the link leads to another server */
+export function linkedQuery({ origin }: Base, link: unknown): string {
+  const text = String(link)
+  if (!/^(\/(?!\/)|\?)/.test(text.replace(origin, ''))) throw new TypeError('the link leads to another server')
+  return /\?([^#]*)/.exec(text)?.[1] ?? ''
 }
 
 /** @throws {TypeError} a list holds a string with a comma, which would be two */
@@ -54,10 +55,10 @@ export function queryText({ query: own }: Base, query: object | undefined): stri
   const parameters = new URLSearchParams(own)
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value === undefined) continue
-    parameters.set(
-      name,
-      Array.isArray(value) ? value.map((item) => listed(name, textOf(item))).join(',') : textOf(value),
-    )
+    const text = textOf(value)
+    // a list of objects, or of lists, is JSON as a whole
+    const isList = Array.isArray(value) && !/^\[[[{]/.test(text)
+    parameters.set(name, isList ? value.map((item) => listed(name, textOf(item))).join() : text)
   }
   return String(parameters)
 }

@@ -68,7 +68,6 @@ async function attempt(settings: Settings, call: Call, signal: AbortSignal): Pro
   let kind: 'unsent' | 'unreachable' = 'unsent'
   try {
     const query = link === undefined ? queryText(base, call.query) : linkedQuery(base, link)
-    if (query === undefined) throw new TypeError('the link leads to another server')
     const url = addressOf(base, path, query)
     const body = bodyOf(call.data)
     const own = typeof given === 'function' ? await given({ method, url }) : given
@@ -80,11 +79,9 @@ async function attempt(settings: Settings, call: Call, signal: AbortSignal): Pro
       ...(ifMatch && { 'if-match': ifMatch }),
     })
     for (const more of [own, call.headers])
-      new Headers(more ?? {}).forEach((value, name) => {
-        headers.set(name, value)
-      })
+      for (const [name, value] of new Headers(more ?? {})) headers.set(name, value)
     kind = 'unreachable'
-    const init = { method, body, headers, signal, redirect: 'manual', ...(credentials && { credentials }) } as const
+    const init = { method, body, headers, signal, redirect: 'manual', credentials } as RequestInit
     const response = await ask(url, init)
     return call.isStream && response.ok ? (response as never) : await resultOf(response, call.mayBeEmpty)
   } catch (error) {

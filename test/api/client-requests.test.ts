@@ -219,6 +219,12 @@ describe('a query', () => {
     expect(new URL(String(urls())).searchParams.get('at')).toBe('http://y/')
   })
 
+  it.each([[[{ a: 1 }]], [[{ a: 1, b: 'c' }, { a: 2 }]], [[[1, 2]]]])('is JSON for a list of %j', async (meta) => {
+    const { client, urls } = recording('http://x')
+    await client.books.list({ meta } as never)
+    expect(new URL(String(urls())).searchParams.get('meta')).toBe(JSON.stringify(meta))
+  })
+
   it('with a comma in a text of a list is not sent, as it would be two', async () => {
     const { client, sent } = recording()
     expect(await client.books.list({ title__in: ['a,b'] } as never)).toMatchObject({ kind: 'unsent' })
