@@ -63,6 +63,7 @@ function hasOwnQuery(model: ModelClass, name: string): boolean {
 
 function describeJoin(model: ModelClass, relation: Relation): JoinTable {
   const { modify, filter, beforeInsert, modelClass } = mappingOf(model, relation.name).join?.through ?? {}
+  const narrowed = modify !== undefined || filter !== undefined
   return {
     // bound as the owner is, which may be bound later
     get model() {
@@ -70,7 +71,8 @@ function describeJoin(model: ModelClass, relation: Relation): JoinTable {
     },
     ownerProperties: relation.joinTableOwnerProp.props,
     relatedProperties: relation.joinTableRelatedProp.props,
-    isPlain: modify === undefined && filter === undefined && beforeInsert === undefined,
+    narrowed,
+    isPlain: !narrowed && beforeInsert === undefined,
     isBare: modelClass === undefined,
     extras: new Map(extrasOf(relation).map(({ aliasProp, joinTableProp }) => [aliasProp, joinTableProp])),
   }

@@ -64,6 +64,8 @@ export interface JoinTable {
   readonly ownerProperties: readonly string[]
   /** Properties of the join table with the key of the related model, in the order of `relatedProperties`. */
   readonly relatedProperties: readonly string[]
+  /** The mapping narrows its rows by a query of its own. */
+  readonly narrowed: boolean
   /** Rows are links and nothing else: the mapping neither narrows them nor adds to them. */
   readonly isPlain: boolean
   /** The application has no class for it, whose hooks would run. */

@@ -287,9 +287,10 @@ async function checkUnrelated(
 ): Promise<void> {
   const { model } = relation.through ?? {}
   if (!model || !describeModel(model).secured) return
-  for (const part of parts(links, MOST_COLUMNS)) {
-    if ((await whereLinks(ownRows(model, knex), relation, part).resultSize()) > 0) throw new PermissionDenied()
-  }
+  const left = relation.narrowed
+    ? partsOfOwners(links).map((part) => shownBy(relation, part, knex))
+    : parts(links, MOST_COLUMNS).map((part) => whereLinks(ownRows(model, knex), relation, part))
+  for (const query of left) if ((await query.resultSize()) > 0) throw new PermissionDenied()
 }
 
 /** Narrows a query of the join table to these links. */
@@ -303,7 +304,7 @@ function whereLinks<Query extends AnyQueryBuilder>(
 
 async function unrelate(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable): Promise<void> {
   const { through } = relation
-  if (through?.isPlain) {
+  if (through?.isPlain && !relation.narrowed) {
     const { model } = through
     const rows = linkRows(through, relation, links)
     if (rows) {
@@ -315,16 +316,41 @@ async function unrelate(relation: RelationDescription, links: readonly KeyLink[]
       await whereLinks(model.query(knex).delete() as AnyQueryBuilder, relation, part)
     return
   }
-  const [property = ''] = relation.relatedProperties
-  const name = describeModel(relation.model).columns.get(property)?.column ?? property
-  for (const [owner, own] of groupBy(links, (link) => link.owner)) {
-    for (const part of parts(own, MOST_COLUMNS)) {
-      const keys = part.map(({ key: [key] }) => key)
-      await relatedQuery(relation, knex, owner)
-        .unrelate()
-        .whereIn(`${relation.model.tableName}.${name}`, keys as string[])
+  for (const part of partsOfOwners(links)) {
+    const shown = shownBy(relation, part, knex)
+    if (!through || !knowsItsRows(relation)) await shown.unrelate()
+    else {
+      const names = rowNames(through)
+      await through.model.query(knex).delete().whereIn(names, shown.select(names))
     }
   }
+}
+
+/** Links of one owner each. */
+function partsOfOwners(links: readonly KeyLink[]): readonly (readonly KeyLink[])[] {
+  return [...groupBy(links, (link) => link.owner).values()].flatMap((own) => [...parts(own, MOST_COLUMNS)])
+}
+
+/** The rows that a relation shows an owner, as far as its links lead to them. */
+function shownBy(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable) {
+  const [property = ''] = relation.relatedProperties
+  const name = describeModel(relation.model).columns.get(property)?.column ?? property
+  const keys = links.map(({ key: [key] }) => key)
+  const query = relatedQuery(relation, knex, (links[0] as KeyLink).owner)
+  return query.whereIn(`${relation.model.tableName}.${name}`, keys as string[])
+}
+
+/**
+ * Where a relation is narrowed by columns of its join table, two rows may have other links that it does not show: Objection
+ * would remove them, too. A query of the join table of its own, and a view, do not tell which rows they are of.
+ */
+function knowsItsRows({ narrowed, through }: RelationDescription): boolean {
+  return narrowed && through !== undefined && !through.narrowed && !describeModel(through.model).isView
+}
+
+/** What names a row of the join table, whatever its key. */
+function rowNames({ model }: JoinTable): string[] {
+  return ['tableoid', 'ctid'].map((name) => `${model.tableName}.${name}`)
 }
 
 /**

@@ -218,6 +218,39 @@ describe('[P14] A foreign key that is not enforced', () => {
   })
 })
 
+describe('[P14] Links that a relation tells apart by a column of its join table', () => {
+  class Letter extends Model {
+    static override tableName = 'letters'
+    static override relationMappings = () => ({
+      readers: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Author,
+        modify: (query: QueryBuilder<Model>) => void query.where('posts.kind', 'letter'),
+        join: {
+          from: 'letters.id',
+          through: { from: 'posts.of_id', to: 'posts.author_id' },
+          to: 'authors.id',
+        },
+      },
+    })
+  }
+  const readers = new PrimaryKeyRelatedField({ queryset: Author, many: true })
+
+  it('stay where they are of others', async () => {
+    await database.knex.raw(`
+      create table letters (id int primary key);
+      create table posts (of_id int, author_id int references authors, kind text not null default 'letter');
+      insert into letters values (1);
+      insert into posts values (1, 1, 'letter'), (1, 2, 'letter'), (1, 1, 'parcel')`)
+    const client = await serveViews({ letters: viewOf(Letter, serializerOf(Letter, ['id'], { readers })) })
+    expect((await client.send('PATCH', '/letters/1', { readers: [2] })).json).toEqual({ id: 1, readers: [2] })
+    expect(await rowsOf('select author_id, kind from posts order by kind')).toEqual([
+      { author_id: 2, kind: 'letter' },
+      { author_id: 1, kind: 'parcel' },
+    ])
+  })
+})
+
 describe('[P14] A nested list', () => {
   const serializer = serializerOf(Book, ['id', 'title'], {
     reviews: new NestedSerializer(serializerOf(Review, ['id', 'text']), { many: true, required: false }),
