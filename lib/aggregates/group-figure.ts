@@ -6,15 +6,15 @@ import { fieldForColumn } from '../fields/field-for-column.js'
 import type { FieldPath } from '../filters/field-path.js'
 import { externalPath, resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { describeModel } from '../models/describe-model.js'
+import { ownerAt } from '../models/describe-model.js'
 import { visibleNames } from '../models/hidden-attributes.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
-import { type ModelClass, modelName } from '../models/objection.js'
+import { modelName } from '../models/objection.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
 import { Figure } from './figure.js'
 
 /** The name of a period as the first day of it, in UTC. */
-export const PERIODS = ['year', 'month', 'day'] as const
+const PERIODS = ['year', 'month', 'day'] as const
 
 /** SQL for the point in time of a column, in UTC and without its offset. */
 const MOMENTS: Readonly<Record<string, (value: string) => string>> = {
@@ -107,7 +107,7 @@ export function holdsNull({ column, related }: FieldPath): boolean {
  */
 export function refuseHidden({ where, model, serializer }: Declaring, { name, properties, related }: FieldPath): void {
   const property = properties.at(-1) as string
-  const owner = ownerOf(model, properties)
+  const { model: owner } = ownerAt(model, properties) as ModelDescription
   if (visibleNames(owner, [property]).length === 0) {
     throw new ConfigurationError(`${where} names "${name}", which ${modelName(owner)} hides; take it out`)
   }
@@ -115,14 +115,6 @@ export function refuseHidden({ where, model, serializer }: Declaring, { name, pr
   const fields = serializer.fields.filter(({ column, source }) => column?.property === property && source.length === 1)
   if (fields.length === 0 || fields.some(({ readable }) => readable)) return
   throw new ConfigurationError(`${where} names "${name}", which the serializer takes and never shows; take it out`)
-}
-
-function ownerOf(model: ModelDescription, properties: readonly string[]): ModelClass {
-  let owner = model
-  for (const step of properties.slice(0, -1)) {
-    owner = describeModel((owner.relations.get(step) as { model: ModelClass }).model)
-  }
-  return owner.model
 }
 
 interface Period {
@@ -134,7 +126,7 @@ interface Period {
 export function periodOf({ where, model }: Pick<Declaring, 'where' | 'model'>, name: string): Period {
   const period = PERIODS.find((one) => name.endsWith(SEPARATOR + one))
   if (!period || leadsSomewhere(where, model, name)) return { column: name, period: undefined }
-  return { column: withoutPeriod(name), period }
+  return { column: name.slice(0, -(SEPARATOR + period).length), period }
 }
 
 function leadsSomewhere(where: string, model: ModelDescription, name: string): boolean {
@@ -145,10 +137,4 @@ function leadsSomewhere(where: string, model: ModelDescription, name: string): b
     if (error instanceof ConfigurationError) return false
     throw error
   }
-}
-
-/** The name without the period at its end. */
-function withoutPeriod(name: string): string {
-  const period = PERIODS.find((one) => name.endsWith(SEPARATOR + one))
-  return period ? name.slice(0, -(SEPARATOR.length + period.length)) : name
 }

@@ -2,6 +2,7 @@
 
 import type { QueryParameters } from '../http/context.js'
 import { ValidationError } from '../kernel/errors.js'
+import { writeStep } from '../kernel/json-pointer.js'
 import { isRecord } from '../kernel/records.js'
 
 /** Groups of a tree, and the members that one of conditions may have in their place. */
@@ -71,7 +72,7 @@ class GroupWriter implements WrittenGroup {
     if (isAnd) this.#write('and(')
     for (const [index, name] of names.entries()) {
       if (index > 0) this.#write(',')
-      this.#part(tree, name, `${at}/${escaped(name)}`)
+      this.#part(tree, name, `${at}/${writeStep(name.slice(0, 64))}`)
     }
     if (isAnd) this.#write(')')
   }
@@ -138,8 +139,4 @@ function refusal(at: string, message: string): ValidationError {
 
 function placed(at: string, message: string): string {
   return at === '' ? message : `At ${at}: ${message}`
-}
-
-function escaped(name: string): string {
-  return name.slice(0, 64).replaceAll('~', '~0').replaceAll('/', '~1')
 }

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { ErrorMessages } from '../kernel/errors.js'
+import { writeStep } from '../kernel/json-pointer.js'
 import { setting } from '../kernel/settings.js'
 import { type Context, isSafeMethod, RequestSlot } from './context.js'
 import type { ShownErrors } from './shown-errors.js'
@@ -94,8 +95,5 @@ function messagesOf(ctx: Context, { errors, codes = {} }: ShownErrors): ProblemM
 
 /** A JSON pointer as the fragment of a URI (RFC 6901 section 6): `#/author/name`. A URI has no half of a surrogate pair. */
 export function pointerTo(path: readonly string[]): string {
-  const steps = path.map((step) => {
-    return `/${encodeURIComponent(step.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1'))}`
-  })
-  return `#${steps.join('')}`
+  return `#${path.map((step) => `/${encodeURIComponent(writeStep(step.toWellFormed()))}`).join('')}`
 }

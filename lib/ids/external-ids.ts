@@ -3,7 +3,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
-import { describeModel } from '../models/describe-model.js'
+import { describeModel, ownerAt } from '../models/describe-model.js'
 import { type Column, type ModelDescription, relationOfKey } from '../models/model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from '../models/objection.js'
 import type { EncodeContext, IDCodec, IDContext, IDValue } from './codec.js'
@@ -213,7 +213,7 @@ export interface ExternalKey {
  * anything else. The relation of a foreign key must be declared.
  */
 export function externalKey(model: ModelDescription, path: readonly string[]): ExternalKey | undefined {
-  const owner = ownerOf(model, path)
+  const owner = ownerAt(model, path)
   const last = path.at(-1)
   if (!owner || last === undefined || !owner.columns.has(last)) return undefined
   const before = path.slice(0, -1)
@@ -224,15 +224,4 @@ export function externalKey(model: ModelDescription, path: readonly string[]): E
   if (!ids?.names(relation?.relatedProperties[0] as string)) return undefined
   const isHere = relation?.relatedProperties[0] === ids.property
   return { ids, path: isHere ? path : [...before, relation?.name as string, ids.property] }
-}
-
-/** The model that the last step of a path is of. */
-function ownerOf(model: ModelDescription, path: readonly string[]): ModelDescription | undefined {
-  let owner: ModelDescription = model
-  for (const step of path.slice(0, -1)) {
-    const relation = owner.relations.get(step)
-    if (!relation) return undefined
-    owner = describeModel(relation.model)
-  }
-  return owner
 }

@@ -141,6 +141,17 @@ export function describeModel(model: ModelClass): ModelDescription {
   return description
 }
 
+/** The model that the last step of a path is of; undefined where one before it is no relation. */
+export function ownerAt(model: ModelDescription, path: readonly string[]): ModelDescription | undefined {
+  let owner = model
+  for (const step of path.slice(0, -1)) {
+    const relation = owner.relations.get(step)
+    if (!relation) return undefined
+    owner = describeModel(relation.model)
+  }
+  return owner
+}
+
 /** Invalidates all descriptions after a declaration that changes what models are. Catalogues are not read again. */
 export function describeAnew(): void {
   declaration++

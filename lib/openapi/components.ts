@@ -1,9 +1,9 @@
 /** Components of a document: schemas of serializers, envelopes, errors, and who may use them by which name. */
-import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldSchema } from '../fields/field.js'
 import { orNull } from '../fields/or-null.js'
 import { HiddenField } from '../fields/own-value-fields.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { readReferenceStep } from '../kernel/json-pointer.js'
 import { pascalCase } from '../kernel/naming.js'
 import { jsonSchemaOf, type StandardSchema } from '../kernel/standard-schema.js'
 import type { VisibleFields } from '../queryset/visible-fields.js'
@@ -15,9 +15,10 @@ import { isInline, schemaNameOf } from '../serializers/schema-name.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
 import { seenClass } from '../serializers/seen-class.js'
 import { type Expansion, expandedBy } from '../serializers/select-fields.js'
-import { forcedWithin } from '../serializers/validate-nested.js'
+import { forcedWithin, keysOf } from '../serializers/validate-nested.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
 import { isFile, mayBeNull, outputValue, type Side, sideOf, withoutFile, wordsOf } from './field-schema.js'
+import { componentName } from './shared-parameters.js'
 import type { Header, Reference, Response, Schema } from './types.js'
 
 /** Properties that the path decides where a serializer stands in a nested route: they are taken, and not asked for. */
@@ -56,7 +57,7 @@ export class Components {
       operationId !== undefined && isInline(serializer)
         ? this.#inlineName(serializer, side === 'Output' ? side : 'Input', operationId)
         : schemaNameOf(serializer)
-    if (!NAME.test(own)) {
+    if (own === '' || own !== componentName(own)) {
       throw new ConfigurationError(
         `OpenAPI: ${own === '' ? 'a serializer class without a name' : `the serializer "${own}"`} needs a name of letters and digits; set static schemaName`,
       )
@@ -241,9 +242,14 @@ export class Components {
       const taken = side.startsWith('Json') && isFile(value) ? withoutFile(bound, side) : value
       return taken && { ...taken, ...words }
     }
-    const one = this.#nested(field, side, forcedWithin(plan, bound))
+    const forced = forcedWithin(plan, bound)
+    const one = this.#nested(field, side, forced)
     const value: Schema = field.many
-      ? { ...field.schema(), items: withKey(one, field), maxItems: field.maxItems }
+      ? {
+          ...field.schema(),
+          items: withKey(one, serializerPlan(field.serializerClass), forced),
+          maxItems: field.maxItems,
+        }
       : { ...one }
     return { ...(field.allowNull ? orNull(value) : value), ...words }
   }
@@ -269,14 +275,11 @@ function isAsked(bound: BoundField, forced: Forced | undefined): boolean {
 }
 
 /** Objects of a nested list with the key by which an element names the object that it changes. */
-function withKey(one: Schema, { serializerClass }: NestedSerializer): Schema {
-  const { readable, writableFields, model } = serializerPlan(serializerClass)
-  const own = readable.filter(({ source, column }) => source.length === 1 && column)
-  const id = own.find(({ field }) => field instanceof ExternalIdField)
-  const key = id ? [id] : own.filter(({ column }) => column && model?.primaryKey.includes(column.property))
-  const keys = key.filter(({ name }) => !writableFields.has(name))
-  if (keys.length === 0) return { ...one }
-  const properties = Object.fromEntries(keys.map((bound) => [bound.name, outputValue(bound)]))
+function withKey(one: Schema, plan: SerializerPlan, forced: Forced): Schema {
+  const { fields, areWhole } = keysOf(plan, forced)
+  const names = areWhole ? fields.flatMap(({ name, writable }) => (writable ? [] : name)) : []
+  if (names.length === 0) return { ...one }
+  const properties = Object.fromEntries(names.map((name) => [name, outputValue(plan.byName.get(name) as BoundField)]))
   return { allOf: [one, { type: 'object', properties }] }
 }
 
@@ -286,9 +289,6 @@ function filesOut({ properties = {}, required = [], ...schema }: Schema): Schema
   const names = (required as readonly string[]).filter((name) => kept.some(([own]) => own === name))
   return { ...schema, properties: Object.fromEntries(kept), ...(names.length > 0 && { required: names }) }
 }
-
-/** What a component may be called. */
-const NAME = /^[A-Za-z0-9._-]+$/
 
 function schemaReference(name: string): Reference {
   return { $ref: `#/components/schemas/${name}` }
@@ -331,7 +331,7 @@ interface EmbeddedSchema {
  */
 export function embedded(described: Schema, name: string): EmbeddedSchema {
   const { $defs = {}, $id: _id, ...own } = described
-  const names = new Map(Object.keys($defs as object).map((key) => [key, `${name}.${key.replace(ODD, '_')}`]))
+  const names = new Map(Object.keys($defs as object).map((key) => [key, `${name}.${componentName(key)}`]))
   const definitions = Object.entries($defs as Record<string, Schema>).map(([key, schema]): [string, Schema] => [
     names.get(key) as string,
     pointed(schema, name, names) as Schema,
@@ -339,8 +339,6 @@ export function embedded(described: Schema, name: string): EmbeddedSchema {
   return { schema: pointed(own, name, names) as Schema, definitions: new Map(definitions) }
 }
 
-/** What the name of a component cannot have. */
-const ODD = /[^A-Za-z0-9._-]/g
 const DEFINITION = /^#\/\$defs\/(?<key>[^/]+)/
 
 function pointed(value: unknown, name: string, names: ReadonlyMap<string, string>): unknown {
@@ -357,6 +355,6 @@ function pointed(value: unknown, name: string, names: ReadonlyMap<string, string
 function target(reference: string, name: string, names: ReadonlyMap<string, string>): string {
   const escaped = DEFINITION.exec(reference)?.groups?.['key']
   if (escaped === undefined) return reference.replace('#', `#/components/schemas/${name}`)
-  const key = decodeURIComponent(escaped).replaceAll('~1', '/').replaceAll('~0', '~')
+  const key = readReferenceStep(escaped)
   return reference.replace(DEFINITION, () => `#/components/schemas/${names.get(key) ?? key}`)
 }

@@ -4,7 +4,7 @@ import { fieldForColumn } from '../fields/field-for-column.js'
 import { JSONField } from '../fields/json-field.js'
 import { orNull } from '../fields/or-null.js'
 import { RelatedField } from '../fields/related-field.js'
-import { describeModel } from '../models/describe-model.js'
+import { describeModel, ownerAt } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { inner, inputValue, relatedSchema } from '../serializers/input-schema.js'
@@ -63,12 +63,7 @@ function columnAt(
   source: readonly string[],
   first: Parameters<typeof describeModel>[0] | undefined,
 ): Column | undefined {
-  let model = first
-  for (const step of source.slice(1, -1)) {
-    if (!model) return undefined
-    model = describeModel(model).relations.get(step)?.model
-  }
-  return model && describeModel(model).columns.get(source.at(-1) as string)
+  return first && ownerAt(describeModel(first), source.slice(1))?.columns.get(source.at(-1) as string)
 }
 
 /** What is shown is null where the table holds NULL, or where a path or a relation leads nowhere. */

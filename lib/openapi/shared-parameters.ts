@@ -70,8 +70,8 @@ function namesOf(all: ReadonlyMap<string, Shared>): ReadonlyMap<string, string> 
   const taken = new Set<string>()
   const shared = [...all].filter(([, { uses }]) => uses > 1)
   for (const [text, { parameter, tag }] of shared.sort(([, one], [, other]) => other.uses - one.uses)) {
-    const own = parameter.name.replace(ODD, '_')
-    const candidates = [own, `${own}_of_${tag.replace(ODD, '_')}`]
+    const own = componentName(parameter.name)
+    const candidates = [own, `${own}_of_${componentName(tag)}`]
     let name = candidates.find((one) => !taken.has(one))
     for (let number = 2; name === undefined; number++) {
       const numbered = `${candidates[1]}_${number}`
@@ -83,5 +83,7 @@ function namesOf(all: ReadonlyMap<string, Shared>): ReadonlyMap<string, string> 
   return names
 }
 
-/** What the name of a component cannot have. */
-const ODD = /[^A-Za-z0-9._-]/g
+/** A text as a component may be called. */
+export function componentName(text: string): string {
+  return text.replace(/[^A-Za-z0-9._-]/g, '_')
+}

@@ -2,6 +2,7 @@
 
 import { type ErrorMessages, MOST_MESSAGES, ValidationError } from '../kernel/errors.js'
 import { memberOf } from '../kernel/json-numerals.js'
+import { readStep } from '../kernel/json-pointer.js'
 import { ownMember } from '../kernel/records.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
 import { isJsonObject, type JsonObject, workingCopy } from './json-values.js'
@@ -73,7 +74,6 @@ function isName(op: unknown): op is Operation['op'] {
 /** The steps of a pointer, from the outside in: names of members, and positions in lists as they were written. */
 export type Pointer = readonly string[]
 
-const ESCAPES = /~[01]/g
 const WRONG_ESCAPE = /~(?![01])/
 /** A position in a list: digits without leading zeros. */
 const INDEX = /^(?:0|[1-9]\d{0,15})$/
@@ -82,10 +82,7 @@ const INDEX = /^(?:0|[1-9]\d{0,15})$/
 function parsePointer(text: string): Pointer | undefined {
   if (text === '') return []
   if (!text.startsWith('/') || WRONG_ESCAPE.test(text)) return undefined
-  return text
-    .slice(1)
-    .split('/')
-    .map((step) => step.replace(ESCAPES, (code) => (code === '~1' ? '/' : '~')))
+  return text.slice(1).split('/').map(readStep)
 }
 
 /** True where the one leads to what is inside of the other. */

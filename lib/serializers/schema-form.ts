@@ -6,6 +6,7 @@ import { FloatField } from '../fields/float-field.js'
 import { JSONField } from '../fields/json-field.js'
 import { formValues } from '../fields/json-text.js'
 import { ValidationError } from '../kernel/errors.js'
+import { readReferenceStep } from '../kernel/json-pointer.js'
 import { isPlain, isRecord } from '../kernel/records.js'
 
 /** Reads the strings of a form, or of an object in it. */
@@ -146,10 +147,7 @@ function partsOf(schema: FieldSchema, whole: FieldSchema, seen = new Set<FieldSc
 function referred(whole: FieldSchema, ref: unknown): unknown {
   if (typeof ref !== 'string' || !ref.startsWith('#')) return undefined
   const steps = ref.split('/').slice(1)
-  return steps.reduce<unknown>(
-    (found, step) => isRecord(found) && found[step.replaceAll('~1', '/').replaceAll('~0', '~')],
-    whole,
-  )
+  return steps.reduce<unknown>((found, step) => isRecord(found) && found[readReferenceStep(step)], whole)
 }
 
 /** Schemas among what stands in their place, which may be true or false. */

@@ -3,6 +3,7 @@
 import type { Format } from 'ajv'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import { pointerTo } from '../http/problem.js'
+import { readReferenceStep } from '../kernel/json-pointer.js'
 import { oncePer } from '../kernel/once-per.js'
 import { SELECTS_FIELDS, sparseSchema } from '../openapi/sparse-schema.js'
 
@@ -198,11 +199,7 @@ function resolve(compiled: Compiled, pointer: readonly string[]): Resolved {
 function followed(compiled: Compiled, value: Node, pointer: readonly string[] = []): Resolved {
   const { $ref: reference } = value
   if (typeof reference !== 'string') return { value, pointer }
-  const steps = reference.slice(2).split('/')
-  return resolve(
-    compiled,
-    steps.map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')),
-  )
+  return resolve(compiled, reference.slice(2).split('/').map(readReferenceStep))
 }
 
 function headerOf(headers: Exchange['headers'], name: string): string | undefined {

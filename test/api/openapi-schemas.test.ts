@@ -11,6 +11,7 @@ import {
   type DeclaredFields,
   type IDConfig,
   IDMixin,
+  IntegerField,
   ModelSerializer,
   ModelViewSet,
   modelSerializer,
@@ -167,6 +168,24 @@ describe('the schemas of a serializer', () => {
       properties: { country: { $ref: '#/components/schemas/CountryOutput' } },
     })
     expect(operationOf(document, '/api/books/{id}', 'put').responses).toHaveProperty('409')
+  })
+
+  it('name objects of nested lists as the server does: by the first of two fields that show the key', async () => {
+    class TwiceTag extends TagSerializer {
+      static override fields = ['id', 'number', 'name']
+      static override declaredFields: DeclaredFields = { number: new IntegerField({ source: 'id', readOnly: true }) }
+    }
+    class TwiceBook extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['id', 'title']
+      static override declaredFields: DeclaredFields = { tags: new NestedSerializer(TwiceTag, { many: true }) }
+    }
+    class View extends BookViewSet {
+      static override serializerClass = TwiceBook
+    }
+    const { schemas } = (await describeApi({ books: View })).components
+    const { tags } = (schemas['TwiceBookInput'] as any).properties
+    expect(Object.keys(tags.items.allOf[1].properties)).toEqual(['id'])
   })
 
   it('show with depth what the related model has', async () => {

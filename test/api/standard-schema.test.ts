@@ -311,6 +311,18 @@ describe('a schema as the input of an action', () => {
     expect(await lint(document)).toEqual([])
   }, 60_000)
 
+  it('may call its definitions as no URI can', () => {
+    const share = z.number().meta({ id: '100% of/it' })
+    const input = z.object({ one: share, other: share })
+    const split = listAction({ methods: ['POST'], input }, (data) => data)
+    const view = modelViewSet(Book, { serializerClass: BookSerializer, actions: { split } })
+    const { schemas } = new APIRouter().register('books', view).getSchema().components
+    expect(schemas['BookSplitInput']?.['properties']).toMatchObject({
+      one: { $ref: '#/components/schemas/BookSplitInput.100__of_it' },
+    })
+    expect(schemas['BookSplitInput.100__of_it']).toEqual({ type: 'number' })
+  })
+
   it('names two inputs of one name apart', () => {
     const input = { name: new StringField() }
     const send = () => listAction({ methods: ['POST'], input }, (data) => data)

@@ -108,6 +108,13 @@ describe('a value', () => {
     ['that may be a text', z.object({ a: z.union([z.number(), z.string()]) }), { a: 'x' }, { a: 'x' }],
     ['or several', z.object({ a: z.union([z.number(), z.array(z.number())]) }), { a: ['1', '2'] }, { a: [1, 2] }],
     ['of a name elsewhere', z.object({ a: z.number().meta({ id: 'Count' }) }), { a: '1' }, { a: 1 }],
+    ['of a name with a percent sign', z.object({ a: z.number().meta({ id: '100%' }) }), { a: '1' }, { a: 1 }],
+    [
+      'of a name that is encoded',
+      { type: 'object', properties: { a: { $ref: '#/$defs/%C3%A4%20~1' } }, $defs: { 'ä /': { type: 'number' } } },
+      { a: '1' },
+      { a: 1 },
+    ],
     [
       'like the whole',
       tree,
