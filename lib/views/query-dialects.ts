@@ -65,7 +65,11 @@ export const DIALECTS: Readonly<Record<QueryDialect, Dialect>> = {
     ],
     read({ _start, _end, _sort, _order, ...rest }, names) {
       const directions = lastOf(_order)?.split(',') ?? []
-      const entries = Object.entries(rest).map(([name, value]) => ({ name, value, own: ownFilter(name, value, names) }))
+      const entries = Object.entries(rest).map(([name, value]) => {
+        const own = ownFilter(name, value, names)
+        const isList = own !== undefined && names.filters.has(severalOf(own))
+        return { name, own, value: isList || own === undefined ? value : lastOf(value) }
+      })
       return {
         order: lastOf(_sort)
           ?.split(',')
@@ -97,7 +101,7 @@ export function readDialect(dialect: QueryDialect, query: QueryParameters, names
   return Object.assign(asked, others)
 }
 
-/** A filter as `FieldFilter` reads it: a path has `__` between its parts, several values are those of `in`, null is `isnull`. */
+/** A filter as `FieldFilter` reads it: a path has `__` between its parts, several values are those of `in`, or of `nin`, null is `isnull`. */
 function addFilter(
   asked: Record<string, QueryParameters[string]>,
   container: Readonly<Record<string, unknown>>,
@@ -116,8 +120,14 @@ function addFilter(
   else if (Array.isArray(value)) {
     // one value may have commas, which a list has between its values
     const isOne = value.length === 1 && names.filters.has(own) && String(value[0]).includes(',')
-    asked[isOne ? own : `${own}__in`] = textOf(isOne ? value : container, isOne ? '0' : name, `${own}__in`)
+    const several = severalOf(own)
+    asked[isOne ? own : several] = textOf(isOne ? value : container, isOne ? '0' : name, several)
   } else asked[isText ? names.search : own] = textOf(container, name, own)
+}
+
+/** The filter by several values in place of one. */
+function severalOf(name: string): string {
+  return name.endsWith('__ne') ? name.replace(/ne$/, 'nin') : `${name}__in`
 }
 
 /** @throws ValidationError */
@@ -131,10 +141,9 @@ function textOf(container: object, key: string, name: string): string {
 
 /** The filter that a name of json-server stands for, where the view set has it: `price__gte` for `price_gte`; undefined for no other. */
 function ownFilter(name: string, value: unknown, { filters }: OwnNames): string | undefined {
-  const isList = Array.isArray(value)
-  if (filters.has(name) && !isList) return undefined
   const path = name.replaceAll('.', '__')
-  if (isList) return filters.has(`${path}__in`) ? path : undefined
+  if (Array.isArray(value) && filters.has(severalOf(path))) return path
+  if (filters.has(name)) return undefined
   if (path === 'q' || filters.has(path)) return path
   const [, field = '', operator = ''] = /^(.+)_(ne|gte|lte|like)$/.exec(path) ?? []
   const own = `${field}__${operator === 'like' ? 'icontains' : operator}`

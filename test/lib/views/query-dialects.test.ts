@@ -8,6 +8,7 @@ const names = {
     'price',
     'price__gte',
     'price__ne',
+    'price__nin',
     'title__icontains',
     'author__name',
     'search',
@@ -42,6 +43,7 @@ describe('simple-rest', () => {
     [{ fields: 'id', price: '5' }, 'fields=id&price=5'],
     // a link to another page
     [{ range: '[0,9]', limit: '10', offset: '10' }, 'limit=10&offset=10'],
+    [{ filter: '{"price__ne":[1,2]}' }, 'limit=100&price__nin=1,2'],
     [{ filter: '{"__proto__":1}' }, 'limit=100&__proto__=1'],
   ])('%j is %s', (query, expected) => {
     expect(read('simple-rest', query).split('&').sort()).toEqual(expected.split('&').sort())
@@ -81,6 +83,11 @@ describe('json-server', () => {
     [
       { price_gte: '5', price_ne: '7', title_like: 'a', my_like: 'x' },
       'limit=100&my_like=x&price__gte=5&price__ne=7&title__icontains=a',
+    ],
+    // several values: none of them, else the last
+    [
+      { price_ne: ['7', '8'], price_gte: ['5', '6'], title_like: ['a', 'b'], q: ['ada', 'ben'] },
+      'limit=100&price__gte=6&price__nin=7,8&search=ben&title__icontains=b',
     ],
     [{ q: 'ada', 'author.name': 'b' }, 'author__name=b&limit=100&search=ada'],
     [{ _start: '0', _end: '10', limit: '10', offset: '10' }, 'limit=10&offset=10'],
