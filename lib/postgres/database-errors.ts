@@ -202,7 +202,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
 
 /** Lost connections and exhausted pools that carry no code. knex puts the SQL text and ` - ` before the message. */
 const LOST_CONNECTION =
-  /(?:^| - )(?:Connection terminated(?: unexpectedly| due to connection timeout)?|Client [a-z ]+ not queryable|Query read timeout|timeout expired|Unable to acquire a connection)$/
+  /(?:^| - )(?:Connection terminated(?: unexpectedly| due to connection timeout)?|Client [a-z ]+ not queryable|Query read timeout|timeout expired|Unable to acquire a connection|timeout exceeded when trying to connect|Cannot use a pool after calling end on the pool)$/
 
 /** What pg says after its `query_timeout`. */
 const UNANSWERED = /(?:^| - )Query read timeout$/

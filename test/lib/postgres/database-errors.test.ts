@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import knex, { type Knex } from 'knex'
 import { Model } from 'objection'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigurationError, NotFound } from '../../../lib/kernel/errors.js'
 import { toApiError } from '../../../lib/postgres/database-errors.js'
@@ -415,6 +416,16 @@ describe('an outage', () => {
     await db.transaction(async () => {
       expect(await answer('select 1', { db })).toMatchObject(away)
     })
+  })
+
+  it('[I7] with a pool of pg that is exhausted, and once it is closed', async () => {
+    const connectionPool = new pg.Pool({ ...database.connection, max: 1, connectionTimeoutMillis: 100 })
+    const db = knex({ client: 'pg', connectionPool } as Knex.Config)
+    const held = await connectionPool.connect()
+    expect(await answer('select 1', { db })).toMatchObject(away)
+    held.release()
+    await connectionPool.end()
+    expect(await answer('select 1', { db })).toMatchObject(away)
   })
 
   it('[I12] with a pool that is closed', async () => {
