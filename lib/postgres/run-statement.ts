@@ -19,7 +19,7 @@ import { sendsPlainly } from './plain-queries.js'
 import { type RawRow, type RowFormat, TEXTS } from './row-stream.js'
 import { type KnexScope, scopeOf } from './scoped-knex.js'
 import { queryWithSettings, SettingsPrefix } from './scoped-query.js'
-import { isLost, POOLED, STALE, type Statement, statementOf, warnOfPooler } from './statement.js'
+import { isLost, isStale, POOLED, type Statement, statementOf, warnOfPooler } from './statement.js'
 import { asTexts, TextQuery } from './text-query.js'
 
 export type { RawRow } from './row-stream.js'
@@ -71,7 +71,7 @@ export async function runStatement<Row = RawRow>(
     return (await send({ knex, queue, connection }, { text: statement.text, name }, values, format, reader)).rows
   } catch (error) {
     const { code = '' } = error as { code?: string }
-    if (name === undefined || !STALE.has(code)) throw error
+    if (name === undefined || !isStale(error)) throw error
     statement.name = undefined
     if (POOLED.has(code)) warnOfPooler()
     return (await send({ knex, queue, connection: await queue.acquire() }, statement, values, format, reader)).rows
@@ -106,7 +106,7 @@ async function runScoped<Row>(
     return (await send(sender, { ...asked, prefix, settings }, values, format, recipient)).rows
   } catch (error) {
     const { code = '' } = error as { code?: string }
-    if (!names || !STALE.has(code)) throw error
+    if (!names || !isStale(error)) throw error
     statement.name = undefined
     // whichever of the two it was: what a pooler does to one it does to both
     if (POOLED.has(code)) {

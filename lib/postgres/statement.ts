@@ -13,7 +13,9 @@ export interface Statement {
 /** Named statements, all view sets together: each costs memory on every connection, and clients choose the shapes. */
 const MOST_NAMES = 500
 /** A named statement met a migration, which may have given a column another type, or a pooler that gave it another connection. */
-export const STALE = new Set(['0A000', '26000', '42P05', '42883'])
+const STALE = new Set(['0A000', '26000', '42P05', '42883'])
+/** How PostgreSQL, in each language, begins to say that there is no type, or function, of a number any more. */
+const CACHE_LOOKUP_FAILED = 'cache lookup failed'
 /** The latter: it is not known there, or is already. */
 export const POOLED = new Set(['26000', '42P05'])
 const statements = new Map<string, Statement>()
@@ -37,6 +39,12 @@ export function warnOfPooler(): void {
     'Named statements do not stay on their connections: a pooler hands these out by transaction. ' +
       'Set PREPARED_STATEMENTS=false, or configure({ preparedStatements: false }).',
   )
+}
+
+/** True of the error of a named statement that would do without its name. */
+export function isStale(error: unknown): boolean {
+  const { code = '', message } = error as Error & { readonly code?: string }
+  return STALE.has(code) || (code === 'XX000' && message.startsWith(CACHE_LOOKUP_FAILED))
 }
 
 /** True of an error after which the connection is gone. One without a SQLSTATE comes from the connection itself. */

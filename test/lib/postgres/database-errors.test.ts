@@ -9,6 +9,7 @@ import { toApiError } from '../../../lib/postgres/database-errors.js'
 import { type ConstraintSubject, subjectOf } from '../../../lib/postgres/failed-statement.js'
 import { rememberNames } from '../../../lib/postgres/prepared-names.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { takesPool } from '../../support/installed.js'
 import { runsAsRole } from '../../support/roles.js'
 
 const schema = `
@@ -418,7 +419,7 @@ describe('an outage', () => {
     })
   })
 
-  it('[I7] with a pool of pg that is exhausted, and once it is closed', async () => {
+  it.skipIf(!takesPool)('[I7] with a pool of pg that is exhausted, and once it is closed', async () => {
     const connectionPool = new pg.Pool({ ...database.connection, max: 1, connectionTimeoutMillis: 100 })
     const db = knex({ client: 'pg', connectionPool } as Knex.Config)
     const held = await connectionPool.connect()

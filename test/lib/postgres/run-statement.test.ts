@@ -3,7 +3,9 @@ import knexLibrary, { type Knex } from 'knex'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { toApiError } from '../../../lib/postgres/database-errors.js'
+import { localSettings } from '../../../lib/postgres/local-settings.js'
 import { runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
+import { scopedKnex } from '../../../lib/postgres/scoped-knex.js'
 import { DatabaseCursor } from '../../../lib/queryset/database-cursor.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { takesPool } from '../../support/installed.js'
@@ -59,6 +61,22 @@ describe('a statement', () => {
       knex.on('query-response', (rows, { sql }, builder) => heard.push(rows, sql, String(builder)))
       await run(knex, 'select 1 as one')
       expect(heard).toEqual([[['1']], 'select 1 as one', 'select 1 as one'])
+    })
+  })
+
+  it.each([
+    ['by itself', (knex: Knex) => knex],
+    ['behind the settings of a request', (knex: Knex) => scopedKnex(knex, localSettings({}))],
+  ])('outlives a type that is made anew, as where an enum loses a value: %s', async (_, own) => {
+    await withKnex({ pool: { min: 0, max: 1 } }, async (knex) => {
+      await knex.raw("create type mood as enum ('sad', 'ok'); create table feelings (mood mood)")
+      const insert = () => run(own(knex), 'insert into feelings values ($1) returning mood', ['ok'])
+      expect(await insert()).toEqual([['ok']])
+      await knex.raw(
+        "create type less as enum ('ok'); alter table feelings alter mood type less using mood::text::less; drop type mood",
+      )
+      expect(await insert()).toEqual([['ok']])
+      await knex.raw('drop table feelings; drop type less')
     })
   })
 
