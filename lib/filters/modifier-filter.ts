@@ -2,9 +2,9 @@
 
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
-import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { type ModelClass, modelName } from '../models/objection.js'
 import { encloseAdded } from '../queryset/group-conditions.js'
-import { choosesRows } from '../queryset/reads-whole-rows.js'
+import { choosesRows, ordersRows } from '../queryset/reads-whole-rows.js'
 import {
   BaseFilter,
   type FilterCondition,
@@ -92,8 +92,4 @@ export class ModifierFilter<
       )
     }
   }
-}
-
-function ordersRows(model: ModelClass, modifier: string): boolean {
-  return (model.query() as AnyQueryBuilder).modify(modifier).has(/^orderBy/)
 }

@@ -8,7 +8,7 @@ import { describeModel } from '../models/describe-model.js'
 import { checkEnds, isJoinedByColumns, mappingOf } from '../models/describe-relations.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
-import { checkWhole } from '../queryset/reads-whole-rows.js'
+import { checkWhole, type Narrowed, ordersRows } from '../queryset/reads-whole-rows.js'
 import { isJoinable, type OrderTerm, parseOrderTerm, type RelatedTerm, VALUE } from '../queryset/total-order.js'
 import { FieldPath, PathStart } from './field-path.js'
 import { jsonKey, SEPARATOR } from './json-key.js'
@@ -172,6 +172,10 @@ export function stepThrough(where: string, description: ModelDescription, name: 
     owner,
     name,
     single: related?.single === true,
+    isFirst:
+      related?.narrowed === true &&
+      related.kind.startsWith('has-one') &&
+      ordersRows(model, (relation as Narrowed).modify),
     model,
     narrowing: mapping.modify ?? mapping.filter,
     deletedBy: related?.kind === 'belongs-to-one' ? undefined : related?.deletedBy,

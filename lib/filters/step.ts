@@ -1,15 +1,19 @@
 /** Join of a relation on the way of a path, as SQL: the tables that it leads to, and the condition that joins them. */
 
 import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import { bareName } from '../models/table-reference.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
+import { relatedTo } from '../queryset/related-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import { shownRows } from '../queryset/shown-rows.js'
 import type { SqlPart } from '../queryset/sql-part.js'
+import { orderByKey } from '../queryset/total-order.js'
 import {
   leaveOutDeleted,
+  leaveOutUnrelated,
   leaveOutUnseen,
   type RowCondition,
   seenTable,
@@ -32,6 +36,8 @@ export interface Step extends Source {
   readonly name: string
   /** There is at most one related object for each owner. */
   readonly single: boolean
+  /** Of several related objects the first is shown: the mapping orders them. */
+  readonly isFirst: boolean
   /** Pairs of columns: the owner's and the related table's, or the join table's in its place. */
   readonly join: readonly (readonly [owner: string, other: string])[]
   readonly through: Through | undefined
@@ -65,6 +71,7 @@ export interface JoinNames {
 /** The tables that a step leads to, and the condition that a row of them belongs to one of its owner's. */
 export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
   const { owner, related, schema, relatedSchema, visible } = names
+  if (step.isFirst && !names.rows) return firstOf(step, names)
   const seen = visible?.related({ owner: step.owner, relation: step.name, model: step.model })
   const { rows = seen && 'query' in seen ? seen.query() : undefined } = names
   const own = { schema, rows, relatedSchema, seen: seen && 'where' in seen ? seen : undefined }
@@ -84,6 +91,25 @@ export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; 
       bindings: [...table.bindings, ...source.bindings, ...on.bindings],
     },
     where: equal(owner, alias, step.join),
+  }
+}
+
+/** The one that is shown of several rows, as objects show it. */
+function firstOf(step: Step, { owner, related, schema, visible }: JoinNames) {
+  const relation = describeModel(step.owner).relations.get(step.name) as RelationDescription
+  const query = relatedTo(
+    step.owner,
+    relation,
+    step.join.map(([column]) => `${owner}.${column}`),
+  )
+  leaveOutUnrelated(query, visible, { owner: step.owner, relation })
+  leaveOutDeleted(query, step)
+  orderByKey(query)
+  const own = schema()
+  const rows = own === undefined ? query : query.withSchema(own)
+  return {
+    from: { sql: 'lateral ? as ??', bindings: [rows.limit(1), related] },
+    where: { sql: 'true', bindings: [] },
   }
 }
 

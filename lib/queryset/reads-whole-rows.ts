@@ -18,6 +18,9 @@ export function readsWholeRows(query: AnyQueryBuilder): boolean {
 /** Name of a modifier, or one itself. */
 type Modifier = string | ((query: AnyQueryBuilder) => unknown)
 
+/** A relation as Objection keeps it; its types leave out what narrows it. */
+export type Narrowed = Relation & { readonly modify: Modifier }
+
 /** True where a modifier adds conditions, joins and orders: the rows are still those of the table. */
 export function choosesRows(model: ModelClass, modifier: Modifier): boolean {
   const query = modifiedBy(model, modifier)
@@ -29,9 +32,14 @@ export function cutsRows(model: ModelClass, modifier: Modifier): boolean {
   return modifiedBy(model, modifier)?.has(/^(limit|offset|first|page|range)$/) === true
 }
 
+/** True where a modifier orders rows. */
+export function ordersRows(model: ModelClass, modifier: Modifier): boolean {
+  return modifiedBy(model, modifier)?.has(/^orderBy/) === true
+}
+
 /** @throws {ConfigurationError} the mapping of a relation cuts its rows off, so that each object would be shown others */
 export function checkWhole(owner: ModelClass, name: string): void {
-  const relation = owner.getRelation(name) as Relation & { readonly modify: Modifier }
+  const relation = owner.getRelation(name) as Narrowed
   if (!cutsRows(relation.relatedModelClass, relation.modify)) return
   throw new ConfigurationError(
     `${modelName(owner)}.relationMappings.${name}: its modify has a limit, which counts for the rows of all objects together; ` +

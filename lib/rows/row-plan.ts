@@ -1,12 +1,11 @@
 /** A serializer's output compiled for rows of raw text: which columns to select, what to join, how to write (promise E22). */
-import type { Relation } from 'objection'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { type ModelClass, modelName } from '../models/objection.js'
 import { areComparable } from '../queryset/key-rows.js'
-import { choosesRows } from '../queryset/reads-whole-rows.js'
+import { choosesRows, type Narrowed } from '../queryset/reads-whole-rows.js'
 import { LIST, type RelatedList } from '../queryset/related-lists.js'
 import { joinedColumns } from '../queryset/related-rows.js'
 import { keyOrder } from '../queryset/total-order.js'
@@ -257,7 +256,7 @@ function describeList(
   checkRows(model)
   checkKeys(owner, relation)
   if (through && !through.isPlain) throw new NeedsInstances(`the join table of "${name}" has code of its own`)
-  if (narrowed && !choosesRows(model, (owner.getRelation(name) as Relation & Narrowed).modify)) {
+  if (narrowed && !choosesRows(model, (owner.getRelation(name) as Narrowed).modify)) {
     throw new NeedsInstances(`the relation "${name}" does more than to choose and order rows`)
   }
   for (const modifier of modifiers) {
@@ -274,11 +273,6 @@ function describeList(
   const varies = narrowed || modifiers.length > 0
   const isOwn = total.every(({ related }) => !related) && !(varies && order.length === 0)
   return { shown, order: isOwn ? total : undefined, varies }
-}
-
-/** A relation as Objection keeps it; its types leave out what narrows it. */
-interface Narrowed {
-  readonly modify: (query: AnyQueryBuilder) => unknown
 }
 
 function checkKeys(owner: ModelClass, relation: RelationDescription): void {

@@ -407,6 +407,15 @@ describe('FieldFilter', () => {
     expect(await found('people?country__code=de')).toEqual([1])
   })
 
+  it('filters by the one of several objects that a relation shows, as its mapping orders them', async () => {
+    expect(await found('people?latest__n=6')).toEqual([2])
+    expect(await found('people?latest__n=3')).toEqual([])
+    expect(await found('people?latest__n__in=2,3,5')).toEqual([1, 3])
+    expect(await found('people?latest__genres__name=novel')).toEqual([2])
+    expect(await found('people?boss__latest__n=2')).toEqual([2])
+    expect(await found('people?boss__latest__n__isnull=true')).toEqual([1])
+  })
+
   it('[R4] sends one SELECT for the page, and asks nothing else', async () => {
     const texts = await countQueries(database.knex, () => client.get('/api/books?n__gt=1&search=a&ordering=n'))
     expect(texts).toHaveLength(1)

@@ -63,7 +63,10 @@ export class People extends ReadOnlyModelViewSet<Person> {
   static override model = Person
   static override serializerClass = PersonSerializer
   static override filterBackends = [FieldFilter]
-  static override filtersetFields = ['books__title', 'books__n', 'books__genres__name', 'country__code']
+  static override filtersetFields = [
+    ...['books__title', 'books__n', 'books__genres__name', 'country__code', 'latest__n', 'latest__genres__name'],
+    'boss__latest__n',
+  ]
 }
 
 export class Named extends Books {

@@ -76,6 +76,12 @@ export class Person extends Model {
       modelClass: Book,
       join: { from: 'people.id', to: 'books.author_id' },
     },
+    latest: {
+      relation: Model.HasOneRelation,
+      modelClass: Book,
+      modify: (query: { orderBy(column: string, direction: string): unknown }) => query.orderBy('n', 'desc'),
+      join: { from: 'people.id', to: 'books.author_id' },
+    },
   })
 }
 
