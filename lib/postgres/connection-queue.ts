@@ -195,7 +195,7 @@ export async function checkSession(knex: Queryable): Promise<void> {
     if (refusal) throw refusal
     return
   }
-  watch(client)
+  watch(client, { isPrimary: true })
   const connection = (await client.acquireConnection()) as CheckedConnection
   try {
     if (!sendsExtended(connection)) {
@@ -258,11 +258,11 @@ export function refusalOfUid(knex: Queryable, uid: string | undefined): ServiceU
 
 /** Has each connection asked that the pool will make, of a database that may not be there yet. */
 export function watchSession(knex: Queryable): void {
-  watch(clientOf(knex))
+  watch(clientOf(knex), { isPrimary: false })
 }
 
 /** Has each new connection asked before the pool hands it out: pg is to send one statement at a time, and to have none wait. */
-function watch(client: KnexClient): void {
+function watch(client: KnexClient, { isPrimary }: { readonly isPrimary: boolean }): void {
   const pool = poolOf(client)
   if (!pool || !isNewPool(pool)) return
   const own = refused(client.config)
@@ -272,7 +272,10 @@ function watch(client: KnexClient): void {
     return connection
   }
   client.on('query-error', (error, { __knexUid: uid }) => {
-    if (isUnanswered(error)) dropConnection(pool, uid)
+    const connection = pool.used?.find(({ resource }) => resource.__knexUid === uid)?.resource
+    if (!connection) return
+    if (isUnanswered(error)) close(connection)
+    else if (isPrimary && isOfStandby(error)) connection.__knex__disposed ??= error
   })
   const { creator } = pool
   // a pool that the application has made may take a callback, or be of another kind
@@ -282,13 +285,17 @@ function watch(client: KnexClient): void {
   pool.on('destroySuccess', (_, made) => own.delete((made as CheckedConnection).__knexUid ?? ''))
 }
 
+/** True of a write on what may not write: a connection to the primary that outlives a failover may lead to a standby. */
+function isOfStandby(error: unknown): boolean {
+  return (error as NativeError).code === '25006'
+}
+
 /**
- * Closes a connection whose statement still runs, and which knex would give to others: pg sends no ROLLBACK behind it, so that
- * they would read and commit what its transaction has written. PostgreSQL takes that back.
+ * Closes a connection whose statement still runs: pg sends no ROLLBACK behind it, so that others would read and commit what its
+ * transaction has written. PostgreSQL takes that back.
  */
-function dropConnection({ used }: KnexPool, uid: string | undefined): void {
-  const dropped = used?.find(({ resource }) => resource.__knexUid === uid)
-  dropped?.resource.connection?.stream?.destroy()
+function close({ connection }: PgConnection): void {
+  connection?.stream?.destroy()
 }
 
 function ask(connection: CheckedConnection): Promise<void> {

@@ -180,15 +180,7 @@ function send<Row>(
     const done: Done<Row> = (error, result) => {
       const stopping = running && end(running)
       if (error && isLost(error)) dispose(connection, error)
-      if (stopping) {
-        const release = () => queue.end(connection, false)
-        stopping
-          .catch((failure) => dispose(connection, failure))
-          .then(release)
-          .catch(reject)
-      } else {
-        queue.end(connection, !error).catch(reject)
-      }
+      // before the connection is given back, which a listener may dispose of
       try {
         // in place of knex's builder
         const builder = { toString: () => text }
@@ -197,7 +189,15 @@ function send<Row>(
       } catch (failure) {
         // a listener's own: thrown from here it would end the process
         reject(isError(failure) ? failure : new Error(String(failure)))
-        return
+      }
+      if (stopping) {
+        const release = () => queue.end(connection, false)
+        stopping
+          .catch((failure) => dispose(connection, failure))
+          .then(release)
+          .catch(reject)
+      } else {
+        queue.end(connection, !error).catch(reject)
       }
       if (error) reject(stopping ? new ClientGone() : error)
       else resolve(result ?? NO_ROWS)

@@ -225,6 +225,18 @@ describe.each([
     () => expectOnlyNext((trx) => trx.raw('select pg_sleep(0.25)')),
   )
 
+  it.skipIf(!isTaken)('makes place for another when it may not write, as one to a standby', async () => {
+    for (const write of [
+      () => own('notes').insert({ text: 'next' }),
+      () => runStatement(own as never, statementOf(`insert into notes values ('next')`), []),
+    ]) {
+      await own.raw('set default_transaction_read_only = on')
+      await expect(write()).rejects.toMatchObject({ code: '25006' })
+      await write()
+    }
+    expect(await database.knex('notes').pluck('text')).toEqual(['next', 'next'])
+  })
+
   it.skipIf(!isTaken)('ends no process when it is lost while it is in use', () =>
     expectOnlyNext((trx) => trx.raw('select pg_terminate_backend(pg_backend_pid())')),
   )
