@@ -60,6 +60,8 @@ function shownAt(serializer: AnySerializer, bound: BoundField, item: Updated): u
     // the members of an object are compared one by one
     return relatedAt(current, bound) === null ? null : NOT_SHOWN
   }
+  // an object that the caller is not shown
+  if (relation && bound.shownKey !== undefined && current[relation.name] === null) return null
   const isRead = relation && key?.property !== undefined ? current[relation.name] : storedAt(item, bound)
   return isRead === undefined ? NOT_SHOWN : representField(serializer, bound, current, serializer.context)
 }

@@ -232,11 +232,14 @@ function settle(
 /** Loads what the field shows of the objects, where nothing else has asked for it. */
 export async function loadLinks(
   { context }: AnySerializer,
-  { name, readable, relation, key }: BoundField,
+  { name, readable, relation, key, shownKey }: BoundField,
   items: readonly Item[],
 ): Promise<void> {
-  if (!readable || !relation || key?.property === undefined) return
-  const objects = items.flatMap(({ input, current }) => (current && Object.hasOwn(input, name) ? current : []))
+  const isKey = key?.property === undefined
+  if (!readable || !relation || (isKey && shownKey === undefined)) return
+  // a key by itself tells what is shown, unless that is null
+  const isAsked = ({ input }: Item) => (isKey ? input[name] === null : Object.hasOwn(input, name))
+  const objects = items.flatMap((item) => (item.current && isAsked(item) ? item.current : []))
   const missing = objects.filter((object) => (object as Record<string, unknown>)[relation.name] === undefined)
   const model: unknown = missing[0] && modelOf(missing[0])
   if (!isModelClass(model)) return

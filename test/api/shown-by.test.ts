@@ -14,6 +14,7 @@ import {
 } from 'koa-viewsets'
 import { createClient } from 'koa-viewsets/client'
 import { JsonPatchParser, MergePatchParser } from 'koa-viewsets/patches'
+import { type ModelRule, rule } from 'koa-viewsets/rules'
 import { Model } from 'objection'
 import { describe, expect, it } from 'vitest'
 import { serveApp } from '../support/client.js'
@@ -94,8 +95,8 @@ useLibrary({
     insert into books_genres values (1, 1), (1, 2)`,
 })
 
-async function serve(view: typeof Books) {
-  const api = new APIRouter().register('books', view, 'books')
+async function serve(view: typeof Books, rules: readonly ModelRule[] = []) {
+  const api = new APIRouter({ rules }).register('books', view, 'books')
   await api.prepare()
   return { api, client: await serveApp(api.routes()) }
 }
@@ -158,6 +159,19 @@ describe.each(WAYS)('a field that takes keys and shows objects, read as %s', (_w
     const { json } = await client.get('/books')
     expect((await client.send('PATCH', '/books/bulk', json)).status).toBe(200)
     expect([await rows(), await links()]).toEqual(before)
+  })
+
+  it('keeps an object that the caller is not shown, and lets go of one that is', async () => {
+    const { client } = await serve(view, [rule(Author, { read: { name: 'Ben' } })])
+    const before = await rows()
+    const { json } = await client.get('/books/1')
+    expect(json).toMatchObject({ author: null, writer: ben })
+    expect((await client.send('PUT', '/books/1', json)).json).toEqual(json)
+    expect((await client.send('PATCH', '/books/bulk', [json])).json).toEqual([json])
+    expect(await rows()).toEqual(before)
+    await client.send('PATCH', '/books/1', { author: 2 })
+    expect((await client.send('PATCH', '/books/1', { author: null })).json.author).toBeNull()
+    expect(await rows()).toMatchObject([{ author_id: null, editor_id: 2 }, {}])
   })
 
   it('takes objects by their keys alone', async () => {
