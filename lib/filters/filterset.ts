@@ -131,11 +131,18 @@ function opposite({ subQueries, where }: AskedCondition): AskedCondition {
 
 const IS_NULL = 'isnull'
 
-/** Of a related field `true` says that no related object has a value, so that it is always the opposite of `false`. */
+/**
+ * SQL with `??` for the column's name that it has no value, or has one. Of a related field nothing says that no related object
+ * has a value, so that it is always the opposite of the other.
+ */
+export function nullCondition({ column, related, target }: FieldPath, nothing: boolean) {
+  const isOpposite = nothing && related
+  return { sql: `${target} ${nullTest(column, !nothing || isOpposite)}`, isOpposite }
+}
+
 function isNull({ name, position }: Place, path: FieldPath): Filter {
   const condition = (nothing: boolean): AskedCondition => {
-    const isOpposite = nothing && path.related
-    const sql = `${path.target} ${nullTest(path.column, !nothing || isOpposite)}`
+    const { sql, isOpposite } = nullCondition(path, nothing)
     const asked = onPath(path, (reference) => ({ sql, bindings: [reference] }))
     return isOpposite ? opposite(asked) : asked
   }

@@ -128,7 +128,7 @@ class GroupWriter implements WrittenGroup {
 }
 
 /** Is there a related object such that …: `{ "any(reviews)": { stars__gte: 4 } }`. */
-const RELATED = /^(any|none)\((\w+)\)$/
+export const RELATED = /^(any|none)\((\w+)\)$/
 
 /** What a name of a condition may be made of, `count(reviews)__gte` among them: nothing that ends it. */
 const NAME = /^(?:count\(\w+\))?\w*$/

@@ -1,6 +1,8 @@
 /** The SQL of conditions of rules. */
 
 import type { FieldPath, PathStart } from '../filters/field-path.js'
+import { nullCondition } from '../filters/filterset.js'
+import { RELATED } from '../filters/group-of-json.js'
 import { SEPARATOR } from '../filters/json-key.js'
 import { type Lookup, Operand } from '../filters/lookups.js'
 import { lookupsOf } from '../filters/lookups-of.js'
@@ -51,9 +53,6 @@ export function compileCondition(condition: Condition, scope: ConditionScope): C
 const TRUE: SqlPart = { sql: 'true', bindings: [] }
 const FALSE: SqlPart = { sql: 'false', bindings: [] }
 const UNKNOWN: Certain = () => FALSE
-
-/** `any(reviews)` */
-export const RELATED = /^(any|none)\((\w+)\)$/
 
 function compilePart(name: string, value: unknown, scope: ConditionScope): Certain {
   const [, kind, relation] = RELATED.exec(name) ?? []
@@ -170,7 +169,7 @@ function compileRelated(name: string, isAny: boolean, condition: Condition, scop
 
 function compileComparison(name: string, value: unknown, scope: ConditionScope): Certain {
   const { path, suffix, operand, lookups } = askedColumn(name, scope)
-  const asked = readComparison(suffix, value, { operand, lookups, scope, name })
+  const asked = readComparison(suffix, value, { path, operand, lookups, scope, name })
   if (asked === undefined) return UNKNOWN
   const { text, values, isNegated } = asked
   const isList = suffix === 'in' || suffix === 'nin'
@@ -236,25 +235,27 @@ interface Comparison {
   readonly isNegated: boolean
 }
 
-interface Comparing extends Pick<AskedColumn, 'operand' | 'lookups'> {
+interface Comparing extends Pick<AskedColumn, 'path' | 'operand' | 'lookups'> {
   readonly scope: ConditionScope
   readonly name: string
 }
 
 /** Undefined for what is unknown: it asks for a value that is not there, or that the column cannot hold. */
 function readComparison(suffix: string, value: unknown, comparing: Comparing): Comparison | undefined {
-  const { operand, lookups, scope, name } = comparing
+  const { path, operand, lookups, scope, name } = comparing
   if ([value].flat().some(isUnknown)) return undefined
-  const missing = `?? ${nullTest(operand.column)}`
-  if (suffix === 'isnull' && !(value instanceof CallerSetting))
-    return { text: missing, values: [], isNegated: value === false }
+  if (suffix === 'isnull' && !(value instanceof CallerSetting)) {
+    const { sql, isOpposite } = nullCondition(path, value !== false)
+    return { text: sql, values: [], isNegated: isOpposite }
+  }
   const lookup = lookups.get(suffix)
   if (!lookup) {
     const names = ['isnull', ...lookups.keys()].join(', ')
     throw wrong(scope, `asks for ${quote(name)}; the lookups of ${operand.column.property} are ${names}; else use sql`)
   }
   const isNegated = lookup.negated === true
-  if (value === null) return lookup.equal && !lookup.several ? { text: missing, values: [], isNegated } : undefined
+  if (value === null && (!lookup.equal || lookup.several)) return undefined
+  if (value === null) return { text: `?? ${nullTest(operand.column)}`, values: [], isNegated }
   const values = valuesOf(lookup, value, operand)
   return values && { text: lookup.sql(operand), values, isNegated }
 }

@@ -1,5 +1,6 @@
 /** Rules as policies of PostgreSQL, as far as they can be said there. */
 
+import { RELATED } from '../filters/group-of-json.js'
 import { stepThrough } from '../filters/resolve-paths.js'
 import { isNarrowed } from '../filters/step.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -11,7 +12,7 @@ import type { SqlPart } from '../queryset/sql-part.js'
 import { alongRelation } from '../queryset/visible-fields.js'
 import type { RowCondition } from '../queryset/visible-rows.js'
 import { CallerSetting, NotSaid, SettingSql } from './caller-setting.js'
-import { comparedPath, compileCondition, RELATED } from './compile-condition.js'
+import { comparedPath, compileCondition } from './compile-condition.js'
 import { type Condition, RawCondition, readable } from './conditions.js'
 import { recordCondition } from './record-condition.js'
 import type { RuleAction } from './rule.js'

@@ -1053,6 +1053,26 @@ describe('related objects of a whole table that another view set narrows', () =>
   })
 })
 
+it.each([true, false])('has isnull of related rows mean what the filter means by it: %s', async (isnull) => {
+  class Books extends modelViewSet(Book, {
+    serializerClass: serializerOf(Book, ['id']),
+    filterBackends: [FieldFilter],
+    filtersetFields: ['author__name', 'genres__name', 'author_id'],
+  }) {}
+  const idsOf = async (rules: Rules, query: string): Promise<readonly number[]> => {
+    const client = await serving(new APIRouter({ rules }).register('books', Books).routes())
+    const { json } = await client.get(`/books${query}`)
+    await client.close()
+    return json.map(({ id }: Book) => id)
+  }
+  for (const name of ['author__name__isnull', 'genres__name__isnull', 'author_id__isnull']) {
+    const filtered = await idsOf([], `?${name}=${isnull}`)
+    expect([name, await idsOf([rule(Book, { read: { [name]: isnull } })], '')]).toEqual([name, filtered])
+    const others = [1, 2, 3, 4, 5].filter((id) => !filtered.includes(id))
+    expect([name, await idsOf([rule(Book, { read: { not: { [name]: isnull } } })], '')]).toEqual([name, others])
+  }
+})
+
 it('holds of no row where the column cannot hold the value, of whatever type it is', async () => {
   let value: unknown
   const other = await serve(VIEWS, [rule(Author, { read: () => ({ tenant_id: value }) })])

@@ -330,9 +330,11 @@ function comparisonOf(
   const column = path.at(-1) as string
   const isEquality = ['exact', 'ne'].includes(lookup)
   if (given === null && !isEquality) return NEVER
+  // of related rows `true` says that none has a value
+  const isMissing = given === true && path.length === 1
   const asked: Query =
     lookup === 'isnull'
-      ? { [column]: null }
+      ? { [column]: isMissing ? null : { $ne: null } }
       : isEquality
         ? { [column]: { $eq: given } }
         : lookup === 'in' || lookup === 'nin'
@@ -341,6 +343,6 @@ function comparisonOf(
             ? { [column]: { $ne: null, $gte: (given as unknown[])[0], $lte: (given as unknown[])[1] } }
             : { [column]: { $ne: null, [MONGO[lookup] as string]: given } }
   const found = path.slice(0, -1).reduceRight((part, relation) => ({ [relation]: { $elemMatch: part } }), asked)
-  const isNegated = ['ne', 'nin'].includes(lookup) || (lookup === 'isnull' && given === false)
+  const isNegated = ['ne', 'nin'].includes(lookup) || (lookup === 'isnull' && given === true && !isMissing)
   return holds === isNegated ? NOT(found) : found
 }
