@@ -22,7 +22,7 @@ import { actionNamed, showsFigures } from '../views/actions.js'
 import { isAggregating } from '../views/aggregates.js'
 import type { APIView } from '../views/api-view.js'
 import { webhooksOf } from '../views/described-webhook.js'
-import type { Endpoint } from '../views/endpoint.js'
+import { type Endpoint, operationOf } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { namedClass } from '../views/related-view-set.js'
@@ -71,8 +71,7 @@ export async function explainRequest(
   endpoint: Endpoint,
   { tools, webhooks, ...asked }: ExplainedRequest,
 ): Promise<readonly Explanation[]> {
-  const { method } = asked.ctx
-  const operation = endpoint.operations.get(method === 'HEAD' ? 'GET' : method)
+  const operation = operationOf(endpoint, asked.ctx.method)
   return operation ? [await explainOperation({ endpoint, operation, tools, webhooks, asked })] : []
 }
 

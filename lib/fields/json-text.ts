@@ -6,7 +6,7 @@ import { quote } from '../kernel/quote.js'
 import { isPlain } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { MAX_DECIMAL_PLACES, MAX_WHOLE_DIGITS } from './decimal-field.js'
-import { checkText } from './string-field.js'
+import { checkedText } from './string-field.js'
 
 /** How deep arrays and objects may stand in each other. */
 const MAX_DEPTH = 64
@@ -127,7 +127,7 @@ function checkMembers(root: object, container: object, next: object[]): number {
 }
 
 function checkScalar(value: unknown): void {
-  if (typeof value === 'string') checkText(value)
+  if (typeof value === 'string') checkedText(value)
   if (typeof value === 'number' && !Number.isFinite(value)) throw new ValidationError('A valid number is required.')
   if (NEVER_JSON.has(typeof value)) throw new ValidationError(NOT_JSON)
 }
@@ -159,7 +159,7 @@ function placeOf(root: unknown, container: object, key: string | number): string
 
 /** The body's parser refuses the same names, but for values that may be stored so; a string of a form has not been through it. */
 function checkKey(key: string, value: unknown): void {
-  checkText(key)
+  checkedText(key)
   if (isForbidden(key, value)) throw new ValidationError(NOT_JSON)
 }
 

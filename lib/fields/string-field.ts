@@ -5,10 +5,11 @@ import { takesOptions } from '../kernel/option-kinds.js'
 import type { FieldOptions, FieldSchema } from './field.js'
 import { ClosedField, type ClosedOptions, checkLengthOptions } from './options.js'
 
-/** Refuses what PostgreSQL cannot store (NUL) or would change (a lone surrogate). @throws ValidationError */
-export function checkText(text: string): void {
+/** The text. @throws ValidationError PostgreSQL cannot store it (NUL) or would change it (a lone surrogate) */
+export function checkedText(text: string): string {
   if (text.includes('\0')) throw new ValidationError('Null characters are not allowed.')
   if (!text.isWellFormed()) throw new ValidationError('Invalid Unicode.')
+  return text
 }
 
 /** @throws ValidationError unless the number of characters is within the limits */
@@ -65,7 +66,7 @@ export class StringField<const Options extends StringFieldOptions = {}> extends 
 
   override toInternalValue(value: unknown): string {
     if (typeof value !== 'string') throw new ValidationError('Not a valid string.')
-    checkText(value)
+    checkedText(value)
     const { allowBlank, minLength, maxLength } = this.options
     if (allowBlank === false && value.trim() === '') throw new ValidationError('This field may not be blank.')
     checkLength(value, minLength, maxLength)

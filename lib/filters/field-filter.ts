@@ -18,6 +18,7 @@ import { placedInBody } from './group-of-json.js'
 import { type GroupLimits, LONGEST_GROUP, parseGroup } from './parse-group.js'
 import { type ReadGroup, readGroup } from './read-group.js'
 import { askedRelationsOf, relationsIn } from './relations/asked-relation.js'
+import { subQueriesOf } from './sub-queries.js'
 
 /** Options of `FieldFilter`. */
 export interface FieldFilterOptions<Group extends string = string> {
@@ -80,7 +81,7 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
       // clients could write more groups than are worth keeping
       varied: group !== undefined,
       expensive: conditions.some(({ expensive }) => expensive),
-      subQueries: conditions.reduce((sum, one) => sum + one.subQueries, 0),
+      subQueries: subQueriesOf(conditions),
     }
   }
 

@@ -3,7 +3,7 @@
 import { type Context, type QueryParameters, queryOf } from '../http/context.js'
 import type { IDContext } from '../ids/codec.js'
 import { described, insteadOf } from '../kernel/declarations.js'
-import type { ApiError } from '../kernel/errors.js'
+import { type ApiError, ValidationError } from '../kernel/errors.js'
 import { emptyListOf } from '../kernel/once-per.js'
 import { settled } from '../kernel/settled.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -177,6 +177,15 @@ export function lastValueOf(query: QueryParameters, name: string): string | unde
   return typeof value === 'string' ? value : value?.at(-1)
 }
 
+/** What is read of a parameter. @throws ValidationError what is wrong, by its name */
+export function readNamed<Value>(name: string, read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof ValidationError ? new ValidationError({ [name]: error.messages }) : error
+  }
+}
+
 /** @throws {ConfigurationError} the condition is a promise, which would narrow nothing */
 function conditionOf(backend: BaseFilter, ...asked: Parameters<BaseFilter['read']>): FilterCondition | null {
   const problem = `${backend.constructor.name}: read() returned a promise; return the condition, at once`
@@ -245,11 +254,4 @@ export function guardOf(conditions: readonly FilterCondition[]): number | undefi
     if (guarded !== undefined && (least === undefined || guarded < least)) least = guarded
   }
   return least
-}
-
-/** How many sub-queries the conditions are. */
-export function subQueriesOf(conditions: readonly FilterCondition[]): number {
-  let count = 0
-  for (const { subQueries = 0 } of conditions) count += subQueries
-  return count
 }

@@ -1,5 +1,6 @@
 /** The SQL of full-text search, for the filter and for the ranking (promises C12, C13, C15). */
 
+import { checkedText } from '../fields/string-field.js'
 import { BadRequest, ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
@@ -7,10 +8,16 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { readRows } from '../postgres/type-parsers.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { FieldPath, PathStart } from './field-path.js'
-import { type FilterSettings, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
+import {
+  type FilterSettings,
+  lastValueOf,
+  type ParameterDescription,
+  type QueryParameters,
+  readNamed,
+} from './filter.js'
 import { refuseHidden, resolvePaths } from './resolve-paths.js'
 import { withoutPrefix } from './search-filter.js'
-import { checkedText, textOf } from './text-match.js'
+import { textOf } from './text-match.js'
 
 /** PostgreSQL's reader of a query, by `searchType`. */
 const READERS: ReadonlyMap<string, string> = new Map([
@@ -97,13 +104,10 @@ export function askedSearch(query: QueryParameters, settings: FilterSettings): A
 function searchText(query: QueryParameters, settings: FilterSettings): string | null {
   const text = lastValueOf(query, settings.searchParam)
   if (text === undefined || text.trim() === '') return null
-  try {
+  readNamed(settings.searchParam, () => {
     if (text.length > LONGEST_SEARCH) throw new ValidationError(`Give at most ${LONGEST_SEARCH} characters.`)
     checkedText(text)
-  } catch (error) {
-    if (error instanceof ValidationError) throw new ValidationError({ [settings.searchParam]: error.messages })
-    throw error
-  }
+  })
   if (settings.searchType === 'raw' && isTooDeep(text)) throw new BadRequest('Invalid search query.')
   return settings.searchType === 'websearch' ? text.replace(HYPHENS, ' ') : text
 }

@@ -6,12 +6,13 @@ import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldSchema, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
 import { JSONField } from '../fields/json-field.js'
+import { checkedText } from '../fields/string-field.js'
 import type { IDContext } from '../ids/codec.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { ValidationError } from '../kernel/errors.js'
 import { type Column, comparedSql } from '../models/model-description.js'
 import { escaped } from '../models/table-reference.js'
-import { checkedText, escapeLike, matchedSql } from './text-match.js'
+import { escapeLike, matchedSql } from './text-match.js'
 
 /** The most values that a list takes. */
 export const MOST_VALUES = 1_000

@@ -18,7 +18,7 @@ import {
 } from './parse-group.js'
 import { type AskedRelation, askedRelationsOf } from './relations/asked-relation.js'
 import { countOf, existsRelated, ofRelated } from './relations/related-condition.js'
-import { type AskedCondition, anyOf, type Within } from './sub-queries.js'
+import { type AskedCondition, anyOf, subQueriesOf, type Within } from './sub-queries.js'
 
 /** The most characters that a group looks for within texts: where one is not found, the next is looked for. */
 const MOST_SOUGHT = 1_000
@@ -176,7 +176,7 @@ function join(kind: 'and' | 'or' | 'not', parts: readonly AskedCondition[]): Ask
     ? (sql: string) => `not (${sql})`
     : (sql: string) => `(${sql}) is not true`
   return {
-    subQueries: parts.reduce((sum, part) => sum + part.subQueries, 0),
+    subQueries: subQueriesOf(parts),
     where(start) {
       const { sql, bindings } = joinSql(
         parts.map((part) => part.where(start)),

@@ -1,6 +1,6 @@
 /** Searches fields for terms: `?search=brown "lazy dog"` (promises C5, C8, C11, C17). */
 
-import { counted } from '../fields/string-field.js'
+import { checkedText, counted } from '../fields/string-field.js'
 import { BadRequest, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
@@ -13,11 +13,12 @@ import {
   lastValueOf,
   type ParameterDescription,
   type QueryParameters,
+  readNamed,
 } from './filter.js'
 import { judgePattern } from './regex-guard.js'
 import { refuseHidden, resolvePaths } from './resolve-paths.js'
-import { type AskedCondition, anyOf, onPath } from './sub-queries.js'
-import { checkedText, cutText, escapeLike, matchedSql, splitTerms } from './text-match.js'
+import { type AskedCondition, anyOf, onPath, subQueriesOf } from './sub-queries.js'
+import { cutText, escapeLike, matchedSql, splitTerms } from './text-match.js'
 
 /** Options of `SearchFilter`. */
 export interface SearchFilterOptions {
@@ -102,7 +103,7 @@ export class SearchFilter extends BaseFilter {
     const conditions = parts.map((found) => anyOf(found.map(conditionOf)))
     return {
       where: (start) => every(conditions.map((condition) => condition.where(start))),
-      subQueries: conditions.reduce((sum, one) => sum + one.subQueries, 0),
+      subQueries: subQueriesOf(conditions),
       guarded: hasPatterns ? this.statementTimeout : undefined,
       exceeded: hasPatterns ? () => this.#tooSlow(settings.searchParam) : undefined,
       expensive: true,
@@ -123,12 +124,7 @@ export class SearchFilter extends BaseFilter {
     if (terms.length > this.maxTerms) {
       throw new ValidationError({ [parameter]: [`Give at most ${this.maxTerms} terms.`] })
     }
-    try {
-      return terms.map(checkedText)
-    } catch (error) {
-      if (error instanceof ValidationError) throw new ValidationError({ [parameter]: error.messages })
-      throw error
-    }
+    return readNamed(parameter, () => terms.map(checkedText))
   }
 
   #tooSlow(parameter: string): ValidationError {

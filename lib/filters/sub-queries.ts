@@ -18,6 +18,13 @@ export function checkSubQueries(count: number): void {
   }
 }
 
+/** How many sub-queries the conditions are. */
+export function subQueriesOf(conditions: readonly { readonly subQueries?: number | undefined }[]): number {
+  let count = 0
+  for (const { subQueries = 0 } of conditions) count += subQueries
+  return count
+}
+
 /** A condition that is a sub-query: of several with one key any is the sub-query of their conditions, joined by OR. */
 export interface Within<Row = unknown> {
   readonly key: string
@@ -57,7 +64,7 @@ export function anyOf(conditions: readonly AskedCondition[]): AskedCondition {
   const shared = groupBy(conditions, (one) => (one.within ? one.within.key : Symbol()))
   const parts = [...shared.values()].map((group) => (group.length === 1 ? (group[0] as AskedCondition) : within(group)))
   return {
-    subQueries: parts.reduce((sum, part) => sum + part.subQueries, 0),
+    subQueries: subQueriesOf(parts),
     where: (start) => joined(parts.map((part) => part.where(start))),
   }
 }

@@ -1,15 +1,8 @@
 /** Matching text: patterns in which nothing of a client's is special, and columns as text (promises B7, B8, C5). */
 
-import { checkText } from '../fields/string-field.js'
 import type { Column } from '../models/model-description.js'
 
 const TEXT_TYPES = new Set(['text', 'varchar', 'bpchar', 'citext', 'name'])
-
-/** Refuses what PostgreSQL cannot read as text. @throws ValidationError */
-export function checkedText(text: string): string {
-  checkText(text)
-  return text
-}
 
 /** The text as part of a LIKE pattern, in which it stands for itself. */
 export function escapeLike(text: string): string {

@@ -104,11 +104,12 @@ export function decodeSegment(raw: string): string | null {
  *   the hint, has a part that is empty, `.` or `..`, or is not well-formed Unicode. A value that comes from stored data can be any of these.
  */
 export function buildPath(segments: readonly Segment[], params: Readonly<Record<string, unknown>>): string {
-  const parts = segments.map((segment) =>
-    segment.kind === 'literal'
-      ? encodeURIComponent(segment.text)
-      : encodeValue(segment, ownMember(params, segment.name)),
-  )
+  return writePath(segments, (parameter) => encodeValue(parameter, ownMember(params, parameter.name)))
+}
+
+/** A path with what stands in the place of each parameter, as it is. */
+export function writePath(segments: readonly Segment[], written: (parameter: Parameter) => string): string {
+  const parts = segments.map((one) => (one.kind === 'literal' ? encodeURIComponent(one.text) : written(one)))
   return `/${parts.join('/')}`
 }
 

@@ -10,7 +10,7 @@ import type { GenericAPIView } from '../views/generic-api-view.js'
 import { policiesOf } from '../views/policies.js'
 import type { Replicas } from '../views/replicas.js'
 import type { ParentLink } from '../views/view.js'
-import { lookupSegment, type Registration, type ViewSetClass } from './registration.js'
+import { lookupSegment, type Registration } from './registration.js'
 import { writePattern } from './route-table.js'
 import { type RouteTemplate, routeSuffix, routesOf } from './routes.js'
 
@@ -54,15 +54,12 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
       path: documentedPath({ segments }),
       actions,
       operations,
-      formats: new Set([...operations.values()].flatMap((operation) => [...formatsOf(operation.view)])),
+      formats: new Set(
+        [...operations.values()].flatMap((one) => policiesOf(one.view).renderers.map(({ format }) => format)),
+      ),
       handler: view.asView(actions, { ...options, basename, parents, routes }),
     }
   })
-}
-
-/** What the renderers of a class write. */
-function formatsOf(view: ViewSetClass): ReadonlySet<string> {
-  return new Set(policiesOf(view).renderers.map(({ format }) => format))
 }
 
 function operationsOf(

@@ -2,7 +2,7 @@
 
 import { METHODS } from 'node:http'
 import { type Context, FORMAT, NAMESPACE, splitSuffix } from '../http/context.js'
-import { decodeSegment, parsePattern, patternOf, type Segment } from '../kernel/path-pattern.js'
+import { decodeSegment, parsePattern, patternOf, type Segment, writePath } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
 import type { Routable } from './route-table.js'
@@ -77,11 +77,11 @@ export function addLayer(
   const options = { ...MATCHING, ...(name === undefined ? {} : { name }) }
   const register = (path: string) => router.register(path, methods, handle as never, options)
   const hasRest = segments.some((segment) => segment.kind === 'param' && segment.hint === 'path')
-  if (!hasRest) return register(writePath(segments))
+  if (!hasRest) return register(layerPath(segments))
   try {
-    return register(writePath(segments, (rest) => `:${rest}(.*)`))
+    return register(layerPath(segments, (rest) => `:${rest}(.*)`))
   } catch {
-    return register(writePath(segments))
+    return register(layerPath(segments))
   }
 }
 
@@ -134,8 +134,9 @@ export function adaptLayer(adapted: object, options: Adapted, method = 'get'): v
       if (!match.call(self, path)) continue
       const texts = captures.call(self, path)
       const values = new Map(self.paramNames.map(({ name }, index) => [name, texts[index]]))
-      const { matched } = options.current()
-      const found = options.find(pathBelow(matched, values) + end, method.toUpperCase())
+      // without what the application's routers have before it, its parameters as the client wrote them
+      const below = writePath(options.current().matched, ({ name }) => values.get(name) ?? '')
+      const found = options.find(below + end, method.toUpperCase())
       if (found?.endpoint === options.current() && (found.format !== undefined) === (end !== '')) return path
     }
     return undefined
@@ -148,21 +149,13 @@ export function adaptLayer(adapted: object, options: Adapted, method = 'get'): v
   }
 }
 
-/** A path without what the application's routers have before it; its parameters are as the client wrote them. */
-function pathBelow(segments: readonly Segment[], values: ReadonlyMap<string | number, string | undefined>): string {
-  const parts = segments.map((one) =>
-    one.kind === 'literal' ? encodeURIComponent(one.text) : (values.get(one.name) ?? ''),
-  )
-  return `/${parts.join('/')}`
-}
-
 /** The fixed parts that have more than one spelling: a client may leave `:` as it is, or write `%3a`. */
 function encodedParts(segments: readonly Segment[]): ReadonlySet<string> {
   const texts = segments.flatMap((segment) => (segment.kind === 'literal' ? [segment.text] : []))
   return new Set(texts.filter((text) => encodeURIComponent(text) !== text))
 }
 
-/** Spells these parts of a path as `writePath()` does. */
+/** Spells these parts of a path as `layerPath()` does. */
 function respell(path: string, parts: ReadonlySet<string>): string {
   const spell = (raw: string) => {
     const text = literalText(raw)
@@ -189,7 +182,7 @@ function endsInKey(segments: readonly Segment[], ctx: Context): boolean {
 }
 
 /** Our pattern in the router's own syntax. */
-function writePath(segments: readonly Segment[], rest = (name: string) => `*${name}`): string {
+function layerPath(segments: readonly Segment[], rest = (name: string) => `*${name}`): string {
   const parts = segments.map((segment) => {
     // what stays as it is and has a meaning in the router's syntax
     if (segment.kind === 'literal') return encodeURIComponent(segment.text).replace(/[!()]/g, String.raw`\$&`)

@@ -17,7 +17,7 @@ export function rootEndpoint(registrations: readonly Registration[], prefix: rea
       .filter(({ prefix: own, parent }) => !parent && own.every((segment) => segment.kind === 'literal'))
       .map(({ basename, prefix: own }) => [basename, buildPath(own, {})]),
   )
-  const view = apiRoot(() => collections, commonVersioning(registrations))
+  const view = apiRoot(collections, commonVersioning(registrations))
   const [name, operationId] = ['api-root', 'api_root']
   const route = { view, action: 'get', actions: { get: 'get' }, basename: 'api' }
   const serializers = { inputSerializer: undefined, outputSerializer: undefined, outputsList: false }
@@ -47,14 +47,14 @@ function commonVersioning(registrations: readonly Registration[]): Versioning {
 }
 
 /** A view that maps each basename to the path of its collection, as seen through whatever the router is mounted under. */
-function apiRoot(collections: () => ReadonlyMap<string, string>, versioning: Versioning): typeof APIView {
+function apiRoot(collections: ReadonlyMap<string, string>, versioning: Versioning): typeof APIView {
   class APIRoot extends APIView {
     static override description = 'The resources of this API.'
     static override versioningClass = versioning
 
     get(): Record<string, string> {
       const base = publicPath(requestPath(this.ctx.originalUrl)).replace(/\/$/, '')
-      return Object.fromEntries([...collections()].map(([basename, collection]) => [basename, base + collection]))
+      return Object.fromEntries([...collections].map(([basename, collection]) => [basename, base + collection]))
     }
   }
   return APIRoot

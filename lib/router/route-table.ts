@@ -3,6 +3,7 @@
 import { isSafeMethod, splitSuffix } from '../http/context.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { decodeSegment, type Hint, patternOf, type Segment } from '../kernel/path-pattern.js'
+import { operationOf } from '../views/endpoint.js'
 
 interface Branch<T> {
   readonly name: string
@@ -148,7 +149,7 @@ export class RouteTable<Endpoint extends Routable> {
         return { endpoint: whole.value, params: whole.params }
       }
       const found = this.#tree.find(suffix.path)
-      const isKey = found && whole && !takes(found.value, method) && takes(whole.value, method)
+      const isKey = found && whole && !operationOf(found.value, method) && operationOf(whole.value, method)
       if (found?.value.formats.has(suffix.format) && !isKey) {
         return { endpoint: found.value, params: found.params, format: suffix.format }
       }
@@ -165,11 +166,6 @@ export class RouteTable<Endpoint extends Routable> {
   named(name: string): Endpoint | undefined {
     return this.#byName.get(name)
   }
-}
-
-/** True of a path that answers the method. */
-function takes({ operations }: Routable, method: string): boolean {
-  return operations.has(method === 'HEAD' ? 'GET' : method)
 }
 
 /** True where a suffix belongs to the key of what is written, lest `DELETE /files/a.json` deletes the file `a`. */

@@ -4,7 +4,7 @@ import { answerError } from '../http/answer-error.js'
 import { CLOSING, Closing } from '../http/closing.js'
 import { type Context, FORMAT, type Middleware, pathOf } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
-import type { Endpoint } from '../views/endpoint.js'
+import { type Endpoint, operationOf } from '../views/endpoint.js'
 import type { ViewHandler } from '../views/view-handler.js'
 import type { FoundRoute, RouteTable } from './route-table.js'
 
@@ -161,5 +161,5 @@ export function routesMiddleware(api: ServedAPI): RoutesMiddleware {
 
 function nameRoute(ctx: Context, { endpoint }: FoundRoute<Endpoint>): void {
   ctx['_matchedRoute'] = endpoint.path
-  ctx['_matchedRouteName'] = endpoint.operations.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)?.name
+  ctx['_matchedRouteName'] = operationOf(endpoint, ctx.method)?.name
 }

@@ -65,3 +65,11 @@ export interface Endpoint {
   /** Formats the path may end in. */
   readonly formats: ReadonlySet<string>
 }
+
+/** The operation that answers a method of a path; undefined where the path does not take it. */
+export function operationOf<Described>(
+  { operations }: { readonly operations: ReadonlyMap<string, Described> },
+  method: string,
+): Described | undefined {
+  return operations.get(method === 'HEAD' ? 'GET' : method)
+}

@@ -1,6 +1,6 @@
 /** Query dialects: lists as clients of other APIs ask for them, read as the parameters of the view set. */
 import { ORDERING } from '../aggregates/read-asked.js'
-import type { ParameterDescription, QueryParameters } from '../filters/filter.js'
+import { type ParameterDescription, type QueryParameters, readNamed } from '../filters/filter.js'
 import { ValidationError } from '../kernel/errors.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { isRecord } from '../kernel/records.js'
@@ -132,11 +132,7 @@ function severalOf(name: string): string {
 
 /** @throws ValidationError */
 function textOf(container: object, key: string, name: string): string {
-  try {
-    return parameterText(container, key)
-  } catch (error) {
-    throw error instanceof ValidationError ? new ValidationError({ [name]: error.messages }) : error
-  }
+  return readNamed(name, () => parameterText(container, key))
 }
 
 /** The filter that a name of json-server stands for, where the view set has it: `price__gte` for `price_gte`; undefined for no other. */

@@ -11,9 +11,8 @@ import {
   NO_CONDITIONS,
   type QueryParameters,
   readConditions,
-  subQueriesOf,
 } from '../../filters/filter.js'
-import { checkSubQueries, SEVERAL } from '../../filters/sub-queries.js'
+import { checkSubQueries, SEVERAL, subQueriesOf } from '../../filters/sub-queries.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
 import { publicUrl } from '../../http/public-url.js'
 import { ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
