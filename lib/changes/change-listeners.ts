@@ -126,7 +126,7 @@ export class ChangeListeners {
     this.#isCatchingUp = true
     while (this.#behind.size > 0) {
       const parts = groupBy(this.#behind.keys(), (listener) => this.#behind.get(listener)?.at.next?.snapshot)
-      for (const part of parts.values()) await this.#readOn(part).catch(() => this.#end(part))
+      for (const part of parts.values()) await this.#readOn(part).catch((error: unknown) => this.#fail(part, error))
     }
     this.#isCatchingUp = false
   }
@@ -151,9 +151,15 @@ export class ChangeListeners {
   #attempt(listeners: Iterable<Listener>, tell: () => void): void {
     try {
       tell()
-    } catch {
-      this.#end(listeners)
+    } catch (error) {
+      this.#fail(listeners, error)
     }
+  }
+
+  #fail(listeners: Iterable<Listener>, error: unknown): void {
+    const [first] = listeners
+    first?.report(error)
+    this.#end(listeners)
   }
 
   #goOn(listener: Listener, seen: Iterable<FoundChange>, reading: Reading): void {

@@ -137,7 +137,7 @@ async function listen(view: GenericView, visible: VisibleChanges): Promise<{ str
 
 /** The error of a stream that ends as nobody knows what is to be told. */
 function unanswered({ viewClass }: GenericView['plan'], cause: unknown): Error {
-  const message = `${viewClass.name}: who sees what has changed could not be asked: ${errorLine(cause)}; its streams end, and are told later`
+  const message = `${viewClass.name}: what its streams show of changes could not be told: ${errorLine(cause)}; they end, and may begin again where they were`
   return new Error(message, { cause })
 }
 

@@ -526,7 +526,9 @@ describe('a stream', () => {
     const rename = (title: string) => served.send('PATCH', `/books/${id}`, { title })
     await open.hear(1)
     await gated.ended()
-    expect(String(served.reported[0])).toContain('GatedBooks: who sees what has changed could not be asked')
+    expect(String(served.reported[0])).toContain(
+      'GatedBooks: what its streams show of changes could not be told: TooLate: no answer',
+    )
     const { rows } = await database.knex.raw(
       "select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock' and query like '%gates%'",
     )
