@@ -235,7 +235,7 @@ export interface SerializerPlan {
   readonly trusted: ReadonlySet<BoundField>
   /** Foreign keys that a client sets, which the database checks without asking who may see the row. */
   readonly references: readonly WrittenReference[]
-  /** Fields that the caller may not set, or of some rows only. */
+  /** Fields that the caller may not set, or that rows decide on. */
   readonly guarded: readonly BoundField[]
   /** Fields whose input holds other objects, or lists of their keys. */
   readonly nesting: readonly BoundField[]

@@ -143,7 +143,7 @@ function changes(serializer: AnySerializer, bound: BoundField, item: Item): bool
   const { name, field, access } = bound
   if (!isGiven(item, name)) {
     // the application's value for a new object
-    if (access?.isKept && !item.partial && 'default' in field.options) {
+    if (access?.isKept && item.current === undefined && !item.partial && 'default' in field.options) {
       item.value[name] = field.defaultFor(serializer.context)
     }
     return false

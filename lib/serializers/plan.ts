@@ -103,7 +103,9 @@ function compile(serializer: SerializerClass): SerializerPlan {
     references: referencesOf(model, writable),
     guarded: bound.filter(({ access, field, writable: isWritable }) => {
       if (!access || !isWritable) return access?.isKept
-      return access.write === 'some' || (access.read !== 'all' && field instanceof NestedSerializer)
+      return (
+        [access.write, access.read].includes('some') || (access.read === 'none' && field instanceof NestedSerializer)
+      )
     }),
     nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),

@@ -7,6 +7,7 @@ import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
 import { MESSAGES } from '../kernel/messages.js'
 import { isRecord } from '../kernel/records.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
+import { isLeftOut } from './represent.js'
 import { keyOfShown } from './shown-by.js'
 import { isAsShown, isKept, keepUnchanged, UNCHANGED, type Updated } from './unchanged.js'
 
@@ -130,9 +131,17 @@ export function take(serializer: AnySerializer, bound: BoundField, item: Item): 
   if (input === null) return takeNull(serializer, bound, item)
   if (input !== undefined || item.partial) return input
   if (bound.rivals.some((rival) => isGiven(item, rival))) return undefined
+  if (staysAsStored(serializer, bound, item)) return undefined
   if ('default' in field.options) item.value[name] = field.defaultFor(serializer.context)
   else if (bound.required) refuse(item, name, ['This field is required.'])
   return undefined
+}
+
+/** True where rules keep a field of a stored object from the caller: to leave it out is not to set it. */
+function staysAsStored({ context }: AnySerializer, bound: BoundField, { current }: Item): boolean {
+  const { access, field } = bound
+  if (current === undefined || access === undefined) return false
+  return isLeftOut(bound, current, context) || ('default' in field.options && access.write !== 'all')
 }
 
 /** True for a field that the input has a value for, null included. */

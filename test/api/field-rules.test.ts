@@ -127,6 +127,16 @@ class EmployeeSerializer extends ModelSerializer<Employee> {
   static override model = Employee
   static override fields = ['id', 'name', 'email', 'phone', 'salary', 'notes', 'department_id']
 }
+/** Of a row that hides them these are not missing. */
+class FilledSerializer extends ModelSerializer<Employee> {
+  static override model = Employee
+  static override fields = ['id', 'name']
+  static override declaredFields = {
+    notes: new StringField(),
+    salary: new IntegerField({ default: 100 }),
+    department_id: new IntegerField({ default: 2 }),
+  }
+}
 class DepartmentSerializer extends ModelSerializer<Department> {
   static override model = Department
   static override fields = ['id', 'name', 'budget', 'employees']
@@ -274,6 +284,16 @@ class OwnViewSet extends StaffViewSet {
   static override model = Employee
   static override serializerClass = OwnSerializer
 }
+class FilledViewSet extends StaffViewSet {
+  static override model = Employee
+  static override serializerClass = FilledSerializer
+}
+class StaffedViewSet extends StaffViewSet {
+  static override model = Department
+  static override serializerClass = serializerOf(Department, ['id', 'name'], {
+    employees: new NestedSerializer(FilledSerializer, { many: true }),
+  })
+}
 class LedViewSet extends StaffViewSet {
   static override model = Employee
   static override serializerClass = LedSerializer
@@ -313,6 +333,8 @@ beforeAll(async () => {
   api.register('pay', PayViewSet, 'pay')
   api.register('kept', KeptViewSet, 'kept')
   api.register('led', LedViewSet, 'led')
+  api.register('filled', FilledViewSet, 'filled')
+  api.register('staffed', StaffedViewSet, 'staffed')
   api.register('computed', ComputedViewSet, 'computed')
   api.register('slugs', SlugViewSet, 'slugs')
   api.register('names', NameViewSet, 'names')
@@ -644,6 +666,18 @@ describe('a field that may not be set', () => {
       expect(named).toMatchObject({ department: 'Sales' })
       expect(await send('PUT', path, named)).toEqual({ status: 200, json: named })
     }
+  })
+
+  it('stays as it is where it is left out as it was shown, required or with a default', async () => {
+    const before = await database.knex('employees').orderBy('id')
+    expect(await get('/filled/2')).toEqual({ id: 2, name: 'Ben', department_id: 1 })
+    for (const path of ['/filled/1', '/filled/2', '/staffed/1']) {
+      const shown = await get(path)
+      expect(await send('PUT', path, shown)).toEqual({ status: 200, json: shown })
+    }
+    expect(await send('PUT', '/filled/2', { name: 'Ben' })).toMatchObject({ status: 200, json: { department_id: 1 } })
+    expect(await database.knex('employees').orderBy('id')).toEqual(before)
+    expect(await send('PUT', '/filled/1', { name: 'Ada' })).toMatchObject({ status: 400 })
   })
 
   it('may be set where a condition holds of the row', async () => {
