@@ -266,6 +266,21 @@ const COSTS: readonly [
     'api/abandoned-requests',
     'refuses at once whose body has not come',
   ],
+  [
+    '| changes that the client of a change stream may have missed',
+    [['changes/change-stream-mixin', 'MOST_MISSED', '5,000']],
+    'api/change-streams',
+    'begins anew behind more than 5,000 changes',
+  ],
+  [
+    '| time that PostgreSQL may take to say who sees a change',
+    [
+      ['changes/change-listeners', 'PATIENCE', '2 s'],
+      ['webhooks/webhook-dispatcher', 'PATIENCE', '5 s'],
+    ],
+    'api/change-streams',
+    'ends where nobody can say in time what it shows',
+  ],
   ['| statements that go on for a client', [], 'api/abandoned-requests', 'takes the statement of %s with it'],
 ]
 
