@@ -27,10 +27,10 @@ export async function noteClient(trx: Knex.Transaction): Promise<void> {
 }
 
 /** The client of a transaction, for code of the application's; undefined for what is none, or runs on another driver. */
-export function lentClient(trx: object | undefined): PgClient | undefined {
+export function lentClient(trx: Knex | Knex.Transaction | undefined): PgClient | undefined {
   const lent = trx && known.get(trx)
   if (!lent) return undefined
-  lent.lent ??= lend(lent.client)
+  lent.lent ??= lend(lent.client, trx as Knex.Transaction)
   return lent.lent
 }
 
@@ -41,8 +41,11 @@ const BOUNDS: readonly (readonly [RegExp, step: -1 | 1, sql: string])[] = [
   [/^\s*(?:rollback|abort)\b(?!\s+(?:work\s+|transaction\s+)?to\b)/i, -1, 'rollback to savepoint'],
 ]
 
-/** The client, with which nobody ends the transaction: one that a library begins is a savepoint. */
-function lend(client: PgConnection): PgClient {
+/**
+ * The client, with which nobody ends the transaction: one that a library begins is a savepoint. After its end nothing is sent: the
+ * connection is another request's by then.
+ */
+function lend(client: PgConnection, trx: Knex.Transaction): PgClient {
   let depth = 0
   const textOf = (text: string): string => {
     const [, step, sql] = BOUNDS.find(([pattern]) => pattern.test(text)) ?? []
@@ -56,6 +59,7 @@ function lend(client: PgConnection): PgClient {
     return `${sql} ${name}`
   }
   const query = (given: string | { readonly text?: string }, ...others: readonly unknown[]): unknown => {
+    if (trx.isCompleted()) throw refusal('has ended; wait for each query')
     const own = client as unknown as { query(...all: readonly unknown[]): unknown }
     if (typeof given === 'string') return own.query(textOf(given), ...others)
     const text = given.text === undefined ? undefined : textOf(given.text)

@@ -58,7 +58,11 @@ const OTHERS: Readonly<Record<string, (client: PgClient) => Promise<unknown>>> =
           .execute(),
       ),
   'begin isolation level serializable': (client) => client.query('begin isolation level serializable'),
+  kept: async (client) => {
+    kept[0] = client
+  },
 }
+const kept: PgClient[] = []
 const WRITERS: Readonly<Record<string, (client: PgClient, book: number | null, note: string) => Promise<unknown>>> = {
   drizzle: (client, book, note) =>
     drizzle(client as pg.PoolClient)
@@ -193,6 +197,18 @@ describe('this.client', () => {
     expect((await client.send('POST', '/books', { title: 'a' }, { 'X-Way': text })).status).toBe(500)
     expect(String(client.reported.at(length))).toContain(`this.client: the transaction of the request ${message}`)
     expect(await counts()).toEqual([0, 0])
+  })
+
+  it.each([
+    ['committed', 201, ''],
+    ['taken back', 500, 'throw'],
+  ])("sends nothing after the transaction is %s, as the connection is another request's", async (_, status, fail) => {
+    expect((await client.send('POST', '/books', { title: 'a' }, { 'X-Fail': fail, 'X-Way': 'kept' })).status).toBe(
+      status,
+    )
+    const late = async () => kept[0]?.query(`insert into audits (note) values ('late')`)
+    await expect(late()).rejects.toThrow('this.client: the transaction of the request has ended')
+    expect((await counts())[1]).toBe(0)
   })
 
   it('is an error where there is no transaction', async () => {
