@@ -8,7 +8,7 @@ import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { lengthOfExponents } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
 import { asRepeated, isPlain, isRecord } from '../kernel/records.js'
-import { type AskedForm, countNodes, type MediaType, type ParsedBody, type Parser } from './parser.js'
+import { type AskedForm, checkData, countNodes, type MediaType, type ParsedBody, type Parser } from './parser.js'
 import { readBody, tooLarge } from './read-body.js'
 
 export interface FormLimits {
@@ -223,6 +223,7 @@ export class FormParser implements Parser {
   }
 
   accept(_ctx: Context, body: unknown, asked?: AskedForm): ParsedBody {
+    checkData(body)
     return { data: acceptFields([body], this, asked), textual: true }
   }
 }

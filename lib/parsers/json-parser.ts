@@ -13,7 +13,7 @@ import {
   mayLoseDigits,
 } from '../kernel/parse-json.js'
 import { nextTurn } from '../kernel/turns.js'
-import { type JsonLimits, type ParsedBody, type Parser, passedByText, passedByValue } from './parser.js'
+import { checkData, type JsonLimits, type ParsedBody, type Parser, passedByText, passedByValue } from './parser.js'
 import { readBody, tooLarge } from './read-body.js'
 
 export interface JSONParserOptions {
@@ -78,6 +78,7 @@ export class JSONParser implements Parser {
   }
 
   accept(ctx: Context, body: unknown): ParsedBody {
+    checkData(body)
     const passed = passedByValue(body, this)
     if (passed) throw tooMuch(this, passed)
     try {

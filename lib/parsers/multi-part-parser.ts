@@ -9,7 +9,7 @@ import { isRecord } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { acceptFields, FormFields, stepsOf } from './form-parser.js'
 import { isBoundary, MultipartReader, malformed, type PartHeader } from './multipart-reader.js'
-import type { AskedForm, MediaType, ParsedBody, Parser } from './parser.js'
+import { type AskedForm, checkData, type MediaType, type ParsedBody, type Parser } from './parser.js'
 import { GrowingBuffer, openBody, toReadError } from './read-body.js'
 import { UploadedFile, type UploadLimits, Uploads } from './uploads.js'
 
@@ -127,6 +127,7 @@ export class MultiPartParser implements Parser {
   }
 
   accept(ctx: Context, body: unknown, asked?: AskedForm): ParsedBody {
+    checkData(body)
     const uploads = new Uploads(uploadLimits(this, asked))
     const { files } = ctx.request as { files?: unknown }
     const taken = takeFiles(files, uploads)

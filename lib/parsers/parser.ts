@@ -211,6 +211,13 @@ function parsedBy({ constructor: { name } }: Parser, body: ParsedBody): ParsedBo
   throw new ConfigurationError(`${name} returned no body; let parse() and accept() return { data, textual: false }`)
 }
 
+/** @throws Error what other middleware has left of a body is an object without members, such as a `Uint8Array` or a `FormData` */
+export function checkData(body: unknown): void {
+  const kind = Object.prototype.toString.call(body).slice(8, -1)
+  if (typeof body !== 'object' || ['Object', 'Array', 'Null'].includes(kind)) return
+  throw new Error(`Something has read the request body and left a ${kind} in ctx.request.body, not its data`)
+}
+
 /** Whether the request brings a body, from its framing alone: `ctx.request.body` may be an empty object without one. */
 function hasBody({ req }: Context): boolean {
   if (req.headers['transfer-encoding'] !== undefined) return true

@@ -119,7 +119,7 @@ export function feed({ req }: Context, decoder: Decoder): () => void {
     flush()
     decoder.end()
   }
-  req.on('data', take).on('end', end)
+  req.on('data', take).on('end', end).resume()
   decoder.on('drain', resume)
   // that the source broke off must be reported: the decoder would wait for ever
   const forget = finished(req, (error) => error && decoder.destroy(error))
@@ -233,7 +233,8 @@ function collect({ stream, check }: OpenBody, limit: number): Promise<Buffer> {
     const forget = () => {
       stream.off('data', take).off('end', end).off('error', fail).off('close', breakOff)
     }
-    stream.on('data', take).on('end', end).on('error', fail).on('close', breakOff)
+    // the application may have paused it
+    stream.on('data', take).on('end', end).on('error', fail).on('close', breakOff).resume()
   })
 }
 

@@ -284,6 +284,30 @@ it('a body that something has read and thrown away is a mistake of the app', asy
   expect(reported).toMatchObject([{ message: expect.stringContaining('ctx.request.body') }])
 })
 
+it.each([
+  ['bytes', Buffer.from('{}')],
+  ['a form without members', new FormData()],
+])('so is one of which it has left %s: nothing of it would count', async (_, left) => {
+  const { send } = await serving(async (ctx, next) => {
+    ctx.req.resume()
+    await once(ctx.req, 'end')
+    Object.assign(ctx.request, { body: left })
+    await next()
+  })
+  expect((await send({ body: '{}', headers: { 'Content-Type': 'application/json' } })).status).toBe(500)
+  expect(reported).toMatchObject([{ message: expect.stringContaining('ctx.request.body, not its data') }])
+})
+
+it.each(['identity', 'gzip'])('is read where something has paused the request: %s', async (coding) => {
+  const { send } = await serving(async (ctx, next) => {
+    ctx.req.pause()
+    await next()
+  })
+  const body = coding === 'gzip' ? gzipSync('{"a":1}') : '{"a":1}'
+  const headers = { 'Content-Type': 'application/json', 'Content-Encoding': coding }
+  expect((await send({ body, headers })).text).toContain('"a":1')
+})
+
 it('is read while a test mocks all timers', async () => {
   const { send } = await serving()
   vi.useFakeTimers()
