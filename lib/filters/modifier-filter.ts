@@ -1,10 +1,9 @@
 /** Narrows a list by named modifiers of its model that a client may ask for: `?open=true`. */
 
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
-import { didYouMean } from '../kernel/near-miss.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { encloseAdded } from '../queryset/group-conditions.js'
-import { choosesRows, ordersRows } from '../queryset/reads-whole-rows.js'
+import { choosesRows, modifierProblem, ordersRows } from '../queryset/reads-whole-rows.js'
 import {
   BaseFilter,
   type FilterCondition,
@@ -37,12 +36,9 @@ export class ModifierFilter<
 
   constructor(model: M, names: readonly Name[]) {
     super()
-    const known = Object.keys(model.modifiers ?? {})
     for (const name of names) {
-      if (known.includes(name)) continue
-      const fix =
-        didYouMean(name, known) || `; ${known.length === 0 ? 'it has none' : `take one of ${known.join(', ')}`}`
-      throw new ConfigurationError(`ModifierFilter: "${name}" is no modifier of ${modelName(model)}${fix}`)
+      const problem = modifierProblem(model, name)
+      if (problem !== undefined) throw new ConfigurationError(`ModifierFilter: "${name}" ${problem}`)
     }
     this.#model = model
     this.#names = [...new Set(names)]

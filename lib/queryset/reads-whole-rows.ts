@@ -1,6 +1,7 @@
 /** Tells queries that only choose rows of their table from those that also make something of them. */
 import type { Relation } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import { hasContextHooks } from './context-hooks.js'
 import { isShaped } from './count-rows.js'
@@ -20,6 +21,14 @@ type Modifier = string | ((query: AnyQueryBuilder) => unknown)
 
 /** A relation as Objection keeps it; its types leave out what narrows it. */
 export type Narrowed = Relation & { readonly modify: Modifier }
+
+/** What is wrong with the name of a modifier, for a message; undefined where the model has it. */
+export function modifierProblem(model: ModelClass, name: string): string | undefined {
+  const known = Object.keys(model.modifiers ?? {})
+  if (known.includes(name)) return undefined
+  const fix = didYouMean(name, known) || `; ${known.length === 0 ? 'it has none' : `take one of ${known.join(', ')}`}`
+  return `is no modifier of ${modelName(model)}${fix}`
+}
 
 /** True where a modifier adds conditions, joins and orders: the rows are still those of the table. */
 export function choosesRows(model: ModelClass, modifier: Modifier): boolean {

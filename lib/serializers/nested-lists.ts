@@ -5,7 +5,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import { cutsRows } from '../queryset/reads-whole-rows.js'
+import { cutsRows, modifierProblem } from '../queryset/reads-whole-rows.js'
 import { isPart, type RelatedList } from '../queryset/related-lists.js'
 import { canBeTotal, type OrderTerm, orderText, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { BoundField, SerializerClass } from './contract.js'
@@ -86,14 +86,9 @@ function orderOf(model: ModelClass, texts: readonly string[], fail: Fail): reado
   return terms.length === 0 ? terms : totalOrder(description, terms)
 }
 
-/** The type of Objection's own table of modifiers says nothing of their names. */
 function checkModifier(model: ModelClass, name: string, fail: Fail): void {
-  const modifiers = (model.modifiers ?? {}) as Readonly<Record<string, unknown>>
-  if (modifiers[name] !== undefined) {
-    if (!cutsRows(model, name)) return
-    throw fail(`has modify "${name}", whose limit counts for the rows of all lists together; use option limit`)
-  }
-  const known = Object.keys(modifiers)
-  const fix = didYouMean(name, known) || `; ${known.length === 0 ? 'it has none' : `take one of ${known.join(', ')}`}`
-  throw fail(`has modify "${name}", which is no modifier of ${modelName(model)}${fix}`)
+  const problem = modifierProblem(model, name)
+  if (problem !== undefined) throw fail(`has modify "${name}", which ${problem}`)
+  if (!cutsRows(model, name)) return
+  throw fail(`has modify "${name}", whose limit counts for the rows of all lists together; use option limit`)
 }

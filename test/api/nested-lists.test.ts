@@ -381,6 +381,11 @@ describe('a wrong declaration', () => {
       'ProjectSerializer: field "tasks" has modify "opn", which is no modifier of Task; did you mean "open"?',
     ],
     [
+      'a modifier of a name that every object has',
+      { tasks: list({ modify: 'toString' }) },
+      'ProjectSerializer: field "tasks" has modify "toString", which is no modifier of Task; take one of',
+    ],
+    [
       'a limit of a modifier',
       { tasks: list({ modify: ['open', 'two'] }) },
       'ProjectSerializer: field "tasks" has modify "two", whose limit counts for the rows of all lists together; use option limit',
