@@ -3,6 +3,7 @@
 import { recordStatements } from '../postgres/recording-knex.js'
 import { actionNamed } from '../views/actions.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
+import { hasModel } from '../views/generic-view-class.js'
 import { ReadingRoad } from './explain-reads.js'
 import { WritingRoad } from './explain-writes.js'
 import { NOTHING, type Road } from './road-book.js'
@@ -11,7 +12,7 @@ import { knexOf, type Subject } from './subject.js'
 export async function explainRoad(subject: Subject<GenericAPIView>): Promise<Road> {
   const { view } = subject
   const action = actionNamed(view.action)
-  if (!action || (view.viewClass.model === null && view.viewClass.queryset === null)) return NOTHING
+  if (!action || !hasModel(view.viewClass)) return NOTHING
   const knex = await knexOf(subject)
   if (!knex) return NOTHING
   const recording = recordStatements(knex)

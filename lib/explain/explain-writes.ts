@@ -21,7 +21,7 @@ import type { RowAnswer, WritingAction } from '../views/overrides.js'
 import { inViewTransaction } from '../views/request/in-view-transaction.js'
 import { recordedBeside } from '../views/request/log-writes.js'
 import { forcedValues } from '../views/request/parents.js'
-import { resourceOf } from '../views/resource.js'
+import { concurrencyOf, resourceOf } from '../views/resource.js'
 import { readSavedRows, savedRows } from '../views/steps/answer-saved.js'
 import { deleteObjects } from '../views/steps/delete-objects.js'
 import { conditionOf, holdRows, toTell } from '../views/steps/hold-rows.js'
@@ -214,7 +214,7 @@ export class WritingRoad extends RoadBook {
     const { keepsQueryset } = plan
     const kept = keepsQueryset && !told.queryset ? 'what is written must be in the queryset (mayLeaveQueryset)' : null
     const because = [resource.stored(action, serializerClass).because, kept].filter((one) => one !== null)
-    const version = concurrency === null || takesMany(name) ? undefined : [concurrency].flat().join(', ')
+    const version = concurrency === null || takesMany(name) ? undefined : concurrencyOf(viewClass).join(', ')
     const returned = [
       ...(version !== undefined && told.version ? [`its version (${version})`] : []),
       ...(keepsQueryset && told.queryset ? ['that it is in the queryset (mayLeaveQueryset)'] : []),

@@ -15,7 +15,7 @@ import { isInline, schemaNameOf } from '../serializers/schema-name.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
 import { seenClass } from '../serializers/seen-class.js'
 import { type Expansion, expandedBy } from '../serializers/select-fields.js'
-import { forcedWithin, keysOf } from '../serializers/validate-nested.js'
+import { forcedWithin, keyNamesOf } from '../serializers/validate-nested.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
 import { isFile, mayBeNull, outputValue, type Side, sideOf, withoutFile, wordsOf } from './field-schema.js'
 import { componentName } from './shared-parameters.js'
@@ -276,8 +276,7 @@ function isAsked(bound: BoundField, forced: Forced | undefined): boolean {
 
 /** Objects of a nested list with the key by which an element names the object that it changes. */
 function withKey(one: Schema, plan: SerializerPlan, forced: Forced): Schema {
-  const { fields, areWhole } = keysOf(plan, forced)
-  const names = areWhole ? fields.flatMap(({ name, writable }) => (writable ? [] : name)) : []
+  const names = keyNamesOf(plan, forced).filter((name) => !plan.writableFields.has(name))
   if (names.length === 0) return { ...one }
   const properties = Object.fromEntries(names.map((name) => [name, outputValue(plan.byName.get(name) as BoundField)]))
   return { allOf: [one, { type: 'object', properties }] }

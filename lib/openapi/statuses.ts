@@ -1,7 +1,6 @@
 /** The statuses of errors that an operation may answer with (wire format, sections 4 and 13). */
 
 import { isSafeMethod } from '../http/context.js'
-import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import { mayKeep } from '../models/model-traits.js'
 import type { ModelClass } from '../models/objection.js'
@@ -21,6 +20,7 @@ import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { policiesOf } from '../views/policies.js'
 import { reachedViewSets } from '../views/related-view-set.js'
 import { deletedParameters } from '../views/request/ask-deleted.js'
+import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
 import { pageDescription } from './aggregate-schema.js'
 import { permissionsOfParents } from './security.js'
@@ -104,8 +104,8 @@ function needsUser(view: typeof GenericAPIView, serializer: SerializerClass | un
 }
 
 function showsIdsOfUsers(view: typeof GenericAPIView, serializer: SerializerClass | undefined): boolean {
-  if (serializer && serializerPlan(serializer).needsUser) return true
-  return hasModel(view) && externalIds(view.modelClass())?.perUser === true
+  const resource = resourceOf(view)
+  return serializer ? resource.needsUser(serializer, serializer) : resource.namesPerUser
 }
 
 /** True where only users have the ids that the answer shows: it is refused before anything is done. */

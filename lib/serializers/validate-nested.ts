@@ -308,6 +308,12 @@ interface NestedKeys {
   readonly areOwned: boolean
 }
 
+/** The names of the fields by which nested data names an object; none where they do not tell objects apart. */
+export function keyNamesOf(plan: SerializerPlan, forced: Forced): readonly string[] {
+  const { fields, areWhole } = keysOf(plan, forced)
+  return areWhole ? fields.map(({ name }) => name) : []
+}
+
 /** @param forced what the surrounding object decides */
 export function keysOf(plan: SerializerPlan, forced: Forced): NestedKeys {
   const isOwn = ({ field, input, column }: BoundField) =>

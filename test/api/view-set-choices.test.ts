@@ -20,6 +20,7 @@ import { JsonPatchParser, MergePatchParser } from 'koa-viewsets/patches'
 import { describe, expect, it } from 'vitest'
 import { serveApp } from '../support/client.js'
 import { Author, database, Book as LibraryBook, useLibrary } from '../support/library.js'
+import { serializerOf } from '../support/views.js'
 
 class Book extends LibraryBook {
   declare pages: number | null
@@ -356,6 +357,27 @@ describe('unknown names', () => {
     const merge = { 'Content-Type': 'application/merge-patch+json' }
     expect((await client.send('PATCH', '/books/1', { id: 5 }, merge)).status).toBe(400)
     expect((await client.send('PATCH', '/books/1', { title: 'e' }, merge)).json.title).toBe('e')
+  })
+
+  it('are those of fields that name no object of a nested list, as a second field of its key', async () => {
+    const books = serializerOf(LibraryBook, ['id', 'number', 'title'], {
+      number: new IntegerField({ source: 'id', readOnly: true }),
+    })
+    class Authors extends bulkModelViewSet(Author, {
+      serializerClass: serializerOf(Author, ['id', 'name', 'books'], {
+        books: new NestedSerializer(books, { many: true }),
+      }),
+      strictBody: 'writable',
+    }) {}
+    const { client } = await serve(['authors', Authors])
+    const { json } = await client.send('POST', '/authors', { name: 'Zoe', books: [{ title: 'a' }] })
+    const [{ id, number }] = json.books
+    const change = (named: object) => client.send('PATCH', `/authors/${json.id}`, { books: [{ ...named, title: 'b' }] })
+    expect((await change({ id })).json.books).toEqual([{ id, number, title: 'b' }])
+    expect(await change({ number })).toMatchObject({
+      status: 400,
+      json: { errors: { books: { 0: { number: ['This field is read-only.'] } } } },
+    })
   })
 
   it('are a choice of three', () => {

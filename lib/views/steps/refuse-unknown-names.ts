@@ -7,6 +7,7 @@ import type { SerializerClass, SerializerPlan } from '../../serializers/contract
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { schemaOf } from '../../serializers/schema-serializer.js'
+import { forcedWithin, keyNamesOf } from '../../serializers/validate-nested.js'
 import { actionNamed, changesMany, takesMany } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
@@ -35,11 +36,9 @@ export function refuseUnknownNames(view: GenericView): void {
 }
 
 interface Search {
-  /** Names that items have besides. */
-  readonly keys?: readonly string[]
+  /** Names by which items name objects. */
+  readonly keys: readonly string[]
   readonly isList: boolean
-  /** It is a list of nested objects, whose keys name those that are there. */
-  readonly isNested?: boolean
   /** It is a form, whose strings may be JSON. */
   readonly textual: boolean
   /** Names of fields that no client may write are refused, too. */
@@ -68,20 +67,22 @@ function shownNames(byName: SerializerPlan['byName'], { isWritten }: Search): re
 function unknownInObject(serializer: SerializerClass, value: unknown, search: Search): ErrorMessages | undefined {
   // a schema of another library is as strict as it says
   if (typeof value !== 'object' || value === null || Array.isArray(value) || schemaOf(serializer)) return undefined
-  const { byName } = serializerPlan(serializer)
+  const plan = serializerPlan(serializer)
+  const { byName } = plan
   const errors: ErrorMessages = {}
   for (const [name, inner] of Object.entries(value)) {
     if (search.unknown.isFull) break
     const bound = byName.get(name)
     const isHidden = bound?.input === 'nothing' && !bound.readable
     if (!bound || isHidden || (search.isWritten && !bound.writable)) {
-      if (search.keys?.includes(name) || (search.isNested && (bound?.column?.primary || bound?.ids))) continue
+      if (search.keys.includes(name)) continue
       if (bound && !isHidden) errors[name] = ['This field is read-only.']
       else search.unknown.note(name, () => shownNames(byName, search), errors)
     } else if (bound.writable && bound.field instanceof NestedSerializer) {
       const { serializerClass, many } = bound.field
       const value = search.textual ? readForm(bound.field, inner) : inner
-      const found = unknownIn(serializerClass, value, { ...search, keys: [], isList: many, isNested: many })
+      const keys = many ? keyNamesOf(serializerPlan(serializerClass), forcedWithin(plan, bound)) : []
+      const found = unknownIn(serializerClass, value, { ...search, keys, isList: many })
       if (found) errors[name] = found
     }
   }
