@@ -198,12 +198,21 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
     removed.push(...(shown ? unwanted.filter(({ key: [key] }) => shown.has(nameOf.get(key))) : unwanted))
   }
   const added = changes.flatMap((change) => change.added)
-  if (removed.length > 0) {
-    await checkLinks(serializer, relation, removed, 'delete')
-    await unrelate(relation, removed, knex)
-    await checkUnrelated(relation, removed, knex)
-  }
+  await unlink(serializer, relation, removed)
   await relate(serializer, relation, added)
+}
+
+/** Removes links, where rules and policies let the caller. @throws PermissionDenied */
+export async function unlink(
+  serializer: AnySerializer,
+  relation: RelationDescription,
+  links: readonly KeyLink[],
+): Promise<void> {
+  if (links.length === 0) return
+  const knex = knexOf(serializer)
+  await checkLinks(serializer, relation, links, 'delete')
+  await unrelate(relation, links, knex)
+  await checkUnrelated(relation, links, knex)
 }
 
 /** Refuses links whose rows in the join table the caller may not make or delete. @throws PermissionDenied */
@@ -333,11 +342,10 @@ function partsOfOwners(links: readonly KeyLink[]): readonly (readonly KeyLink[])
 
 /** The rows that a relation shows an owner, as far as its links lead to them. */
 function shownBy(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable) {
-  const [property = ''] = relation.relatedProperties
-  const name = describeModel(relation.model).columns.get(property)?.column ?? property
-  const keys = links.map(({ key: [key] }) => key)
+  const { model, relatedProperties } = relation
+  const names = relatedProperties.map((property) => `${model.tableName}.${model.propertyNameToColumnName(property)}`)
   const query = relatedQuery(relation, knex, (links[0] as KeyLink).owner)
-  return query.whereIn(`${relation.model.tableName}.${name}`, keys as string[])
+  return query.whereInComposite(names, links.map(({ key }) => key) as never)
 }
 
 /**

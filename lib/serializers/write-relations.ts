@@ -13,9 +13,11 @@ import { exactAt } from '../models/exact-types.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelOf } from '../models/objection.js'
+import { loadRelations } from '../queryset/load-relations.js'
 import { forgetAnswers } from '../queryset/row-answers.js'
 import { areSame, type KeyName } from '../queryset/same-keys.js'
-import { leaveOutDeleted } from '../queryset/visible-rows.js'
+import { leaveOutDeleted, visibleRowsIn } from '../queryset/visible-rows.js'
+import { whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import { checkRelated, checkRows } from './check-written.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
@@ -28,7 +30,7 @@ import { namesOfRows } from './row-keys.js'
 import type { KeySet, NestedWrite } from './split-writes.js'
 import { leadingOf } from './validate-related.js'
 import { ADDED_BY, DECIDED, TARGET } from './validated-item.js'
-import { type KeyLink, relate, relatedQuery, replaceSets } from './write-links.js'
+import { type KeyLink, relate, relatedQuery, replaceSets, unlink } from './write-links.js'
 import { writeLogOf } from './write-log.js'
 import type { WriteItem } from './write-own-rows.js'
 import { knexOf } from './write-rows.js'
@@ -250,25 +252,39 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
     if (related) throw prefixed(related.item.path, notCleared(bound))
     return
   }
+  const missing = items.flatMap(({ item: { instance } }) =>
+    instance && (instance as Row)[relation.name] === undefined ? [instance] : [],
+  )
+  const visible = visibleRowsIn(serializer.context)
+  const relations = { [relation.name]: {} }
+  await loadRelations(key.related, missing, { relations, knex: knexOf(serializer), visible })
+  // of several rows the one that is shown
+  const shown = items.filter(({ item }) => (item.instance as Row)[relation.name] !== null)
+  const shownOf = ({ item }: Asked) => (item.instance as Row)[relation.name] as Model
+  if (relation.through) {
+    const links = shown.map((one) => ({
+      owner: one.item.row as Model,
+      key: relatedProperties.map((property) => exactAt(shownOf(one), property)),
+      path: one.item.path,
+      isOfStored: true,
+    }))
+    return unlink(serializer, relation, links)
+  }
   const nulls = Object.fromEntries(cleared.map((property) => [property, null]))
-  const detached = relation.through
-    ? []
-    : items.flatMap(({ item }) => ((item.instance as Row)[relation.name] as Model | null) ?? [])
+  const detached = shown.map(shownOf)
   await checkRows(serializer.context, detached, 'update', knexOf(serializer))
   await checkDetached(serializer, detached, cleared)
   if (detached.length > 0) await writeLogOf(knexOf(serializer))?.keep(detached, field.serializerClass)
   await allAtOnce({
-    items,
+    items: shown,
     knex: knexOf(serializer),
     view: serializer.context.view,
     write: async (part, trx) => {
       const rows = part.map(({ item }) => item.row as Model)
       const related = relatedQuery(relation, trx, rows)
-      const query = relation.through
-        ? related.unrelate()
-        : related.patch(buildModel(relation.model, nulls, { patch: true }) as never)
+      const query = related.patch(buildModel(relation.model, nulls, { patch: true }) as never)
       leaveOutDeleted(query, relation)
-      await query
+      await whereRows(query, part.map(shownOf))
     },
   })
   forgetAnswers(detached)

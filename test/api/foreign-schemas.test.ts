@@ -545,6 +545,34 @@ describe('an object that several rows point to, of which it shows one', () => {
   })
 })
 
+describe('an object that shows one of several, and lets go of it', () => {
+  it.each<[string, object]>([
+    ['rows', { relation: Model.HasOneRelation, join: { from: 'places.id', to: 'stays.place_id' } }],
+    [
+      'links',
+      {
+        relation: Model.HasOneThroughRelation,
+        join: { from: 'places.id', through: { from: 'lets.place_id', to: 'lets.stay_id' }, to: 'stays.id' },
+      },
+    ],
+  ])('keeps those that were not shown: %s', async (_, mapping) => {
+    await database.knex.raw(`
+      create table if not exists lets (place_id int, stay_id int);
+      truncate stays, lets; insert into stays select id, 7, 0 from generate_series(1, 3) id;
+      insert into lets select place_id, id from stays`)
+    const Stay = tableOf('stays')
+    const latest = { modelClass: Stay, modify: (query: QueryBuilder<Model>) => void query.orderBy('stays.id', 'desc') }
+    const Place = tableOf('places', { relationMappings: { stay: { ...latest, ...mapping } } })
+    const stay = new NestedSerializer(serializerOf(Stay, ['id']), { required: false, allowNull: true })
+    const client = await serveViews({ places: viewOf(Place, serializerOf(Place, ['id', 'stay'], { stay })) })
+    for (const id of [2, 1]) {
+      expect((await client.send('PATCH', '/places/7', { stay: null })).json).toEqual({ id: 7, stay: { id } })
+    }
+    expect((await client.send('PATCH', '/places/7', { stay: null })).json.stay).toBeNull()
+    expect(await database.knex('stays').count().first()).toEqual({ count: '3' })
+  })
+})
+
 describe('a list inside an object, of rows whose key is no key', () => {
   it.each([
     ['events', ['concert', 'concert', 'plain']],
