@@ -40,7 +40,8 @@ export function representField(
   return bound.access?.mask && !isReadableAt(bound, object, context) ? bound.access.mask(value) : value
 }
 
-function representValue(
+/** The same without what rules say of it. */
+export function representValue(
   serializer: AnySerializer,
   bound: BoundField,
   object: object,

@@ -1,6 +1,5 @@
 /** Validates a list of objects field by field, so that each related field costs one query for the whole list (promise I22). */
 
-import { representationOf } from '../fields/field.js'
 import type { RelatedField } from '../fields/related-field.js'
 import { runValidators } from '../fields/run-validators.js'
 import { ValidationError } from '../kernel/errors.js'
@@ -11,6 +10,7 @@ import type { AnySerializer, BoundField } from './contract.js'
 import { guardFields, guardOf } from './guard-fields.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import { checkReferences } from './references.js'
+import { representValue } from './represent.js'
 import { checkRivals } from './rivals.js'
 import { checkShared } from './shared-objects.js'
 import { isAsShown, keepUnchanged, leaveOut } from './unchanged.js'
@@ -278,17 +278,18 @@ async function runObjectValidators(serializer: AnySerializer, item: Item): Promi
   }
 }
 
+type Row = Readonly<Record<string, unknown>>
+
 /** The values of the columns that the client leaves unchanged, in the form in which it would send them. */
-function shownValues({ plan, context }: AnySerializer, { value }: Item, current: object): Record<string, unknown> {
+function shownValues(serializer: AnySerializer, { value }: Item, current: object): Record<string, unknown> {
   // they are the application's, and see what rules keep from its caller
-  const columns = plan.fields.filter(
+  const columns = serializer.plan.fields.filter(
     ({ name, column, writable, access, field, input }) =>
       column && (writable || access?.isKept) && !field.writeOnly && input === 'value' && !Object.hasOwn(value, name),
   )
-  return Object.fromEntries(columns.map((bound) => [bound.name, shown(bound, current, context)]))
-}
-
-function shown({ field, column }: BoundField, current: object, context: AnySerializer['context']): unknown {
-  const stored = (current as Readonly<Record<string, unknown>>)[(column as { property: string }).property]
-  return stored === null || stored === undefined ? null : representationOf(field, stored, context)
+  // a column that was not read has no value
+  const isRead = ({ column }: BoundField) => (current as Row)[column?.property ?? ''] !== undefined
+  const shown = (bound: BoundField) =>
+    isRead(bound) ? representValue(serializer, bound, current, serializer.context) : null
+  return Object.fromEntries(columns.map((bound) => [bound.name, shown(bound)]))
 }

@@ -252,6 +252,34 @@ it('show nothing of themselves in an answer', { timeout: RUNS * 10_000 }, async 
   }
 })
 
+it('show nothing of themselves to validators of a PATCH, which get values as a client would send them', async () => {
+  const getTypeParser = (oid: number, format: any) =>
+    [1700, 1082, 1184].includes(oid) ? (text: string) => ({ own: text }) : pg.types.getTypeParser(oid, format)
+  const types = { getTypeParser }
+  const knex = makeKnex({ client: 'pg', connection: { ...database.connection, types } as Knex.PgConnectionConfig })
+  onTestFinished(() => knex.destroy())
+  await database.knex.raw(ROWS)
+  class Thing extends Model {
+    static override tableName = 'things'
+  }
+  const got: unknown[] = []
+  class Checked extends ModelSerializer {
+    static override model = Thing
+    static override fields = ['n', 'price', 'day', 'moment']
+    static override validators = [(data: unknown) => void got.push(data)]
+  }
+  Thing.knex(knex)
+  const view = Object.assign(class View extends BulkModelViewSet {}, {
+    model: Thing,
+    serializerClass: Checked as never,
+  })
+  const server = await serve(new Koa().use(new APIRouter().register('things', view).routes()))
+  onTestFinished(() => server.close())
+  const headers = { 'Content-Type': 'application/json' }
+  await server.send({ method: 'PATCH', path: '/things/1', headers, body: '{"n":9}' })
+  expect(got).toEqual([{ n: 9, price: '12.50', day: '2020-02-29', moment: '2020-06-01T10:00:00.654321Z' }])
+})
+
 /** For all connections of the process. @returns what takes them back */
 function setParsers(parsers: ReadonlyMap<number, Parse>): () => void {
   const types = pg.types as unknown as {
