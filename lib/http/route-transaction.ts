@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { type AfterCommitWork, afterCommit } from '../postgres/after-commit.js'
 import { inTransaction } from '../postgres/in-transaction.js'
+import { closeUnanswered } from '../postgres/lost-connections.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
 import { reportError } from './answer-error.js'
 import type { Context } from './context.js'
@@ -22,6 +23,7 @@ export class RouteDatabase {
       throw new ConfigurationError(`${name.replace('()', '(knex)')}: give a knex instance`)
     }
     noteDatabase(knex)
+    closeUnanswered(knex)
     this.#name = name
     this.#knex = knex
     this.#scope = databaseScope(name, options)

@@ -5,7 +5,7 @@
 
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
-import { isUnanswered } from './database-errors.js'
+import { closeUnanswered, leaveStandbys } from './lost-connections.js'
 import type { NativeError } from './native-error.js'
 import { clientOf, type KnexClient, type KnexPool, type PgConnection, poolOf, type Queryable } from './pg-types.js'
 import { tryDriver } from './plain-queries.js'
@@ -195,7 +195,9 @@ export async function checkSession(knex: Queryable): Promise<void> {
     if (refusal) throw refusal
     return
   }
-  watch(client, { isPrimary: true })
+  watch(client)
+  closeUnanswered(knex)
+  leaveStandbys(knex)
   const connection = (await client.acquireConnection()) as CheckedConnection
   try {
     if (!sendsExtended(connection)) {
@@ -258,11 +260,12 @@ export function refusalOfUid(knex: Queryable, uid: string | undefined): ServiceU
 
 /** Has each connection asked that the pool will make, of a database that may not be there yet. */
 export function watchSession(knex: Queryable): void {
-  watch(clientOf(knex), { isPrimary: false })
+  watch(clientOf(knex))
+  closeUnanswered(knex)
 }
 
 /** Has each new connection asked before the pool hands it out: pg is to send one statement at a time, and to have none wait. */
-function watch(client: KnexClient, { isPrimary }: { readonly isPrimary: boolean }): void {
+function watch(client: KnexClient): void {
   const pool = poolOf(client)
   if (!pool || !isNewPool(pool)) return
   const own = refused(client.config)
@@ -271,31 +274,12 @@ function watch(client: KnexClient, { isPrimary }: { readonly isPrimary: boolean 
     if (connection[STATE] !== true) own.set(connection.__knexUid ?? '', connection)
     return connection
   }
-  client.on('query-error', (error, { __knexUid: uid }) => {
-    const connection = pool.used?.find(({ resource }) => resource.__knexUid === uid)?.resource
-    if (!connection) return
-    if (isUnanswered(error)) close(connection)
-    else if (isPrimary && isOfStandby(error)) connection.__knex__disposed ??= error
-  })
   const { creator } = pool
   // a pool that the application has made may take a callback, or be of another kind
   const create = creator?.length === 0 && (async () => check(await creator()))
   if (create) pool.creator = create
   else pool.on('createSuccess', (_, made) => void check(made))
   pool.on('destroySuccess', (_, made) => own.delete((made as CheckedConnection).__knexUid ?? ''))
-}
-
-/** True of a write on what may not write: a connection to the primary that outlives a failover may lead to a standby. */
-function isOfStandby(error: unknown): boolean {
-  return (error as NativeError).code === '25006'
-}
-
-/**
- * Closes a connection whose statement still runs: pg sends no ROLLBACK behind it, so that others would read and commit what its
- * transaction has written. PostgreSQL takes that back.
- */
-function close({ connection }: PgConnection): void {
-  connection?.stream?.destroy()
 }
 
 function ask(connection: CheckedConnection): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Knex } from 'knex'
+import knexLibrary, { type Knex } from 'knex'
 import type Koa from 'koa'
 import { Model } from 'objection'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -88,6 +88,23 @@ describe('transaction()', () => {
     })
     expect((await send('POST', '/')).status).toBe(409)
     expect(await other.knex('shelves').pluck('code')).toEqual(['a'])
+  })
+
+  it('leaves nothing of a request for the next one where a statement takes longer than pg waits', async () => {
+    const own = knexLibrary({
+      client: 'pg',
+      connection: { ...(database.connection as Knex.PgConnectionConfig), query_timeout: 100 },
+      pool: { min: 0, max: 1 },
+    })
+    onTestFinished(() => own.destroy())
+    const { send } = await serveApp(errors(), transaction(own), async (ctx) => {
+      await ctx.state['trx']('shelves').insert({ code: ctx.path })
+      if (ctx.path === '/slow') await ctx.state['trx'].raw('select pg_sleep(0.25)')
+      ctx.body = {}
+    })
+    expect((await send('POST', '/slow')).status).toBe(503)
+    expect((await send('POST', '/next')).status).toBe(200)
+    expect(await codes()).toEqual(['/next'])
   })
 
   it('[A8] rolls back when the handler throws', async () => {
