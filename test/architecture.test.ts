@@ -116,7 +116,6 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/fields/related-field.ts': [1, 'what may be chosen: leaveOutUnseen()'],
   'lib/filters/field-path.ts': [1, 'what a path leads to, joined: joinOf()'],
   'lib/filters/lookups-of.ts': [1, 'takes parts of a time; it reads no table'],
-  'lib/filters/modifier-filter.ts': [1, 'looks whether a modifier can be called; it is not sent'],
   'lib/filters/step.ts': [1, 'rows on the way of a path: those that are seen'],
   'lib/queryset/one-row.ts': [6, 'one row by its key: with what narrows the table, or found before'],
   'lib/queryset/own-condition.ts': [1, 'the beginning of a query, to cut it off; it is not sent'],
@@ -143,7 +142,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/serializers/limited-fields.ts': [1, 'rows that were found before, by their keys'],
   'lib/views/request/parents.ts': [1, 'the objects before the view on a path: their scope()'],
   'lib/serializers/check-written.ts': [3, 'asks rules about rows that were found, or written'],
-  'lib/serializers/write-links.ts': [5, 'writes links of rows that were found before'],
+  'lib/serializers/write-links.ts': [6, 'writes links of rows that were found before'],
   'lib/serializers/write-rows.ts': [1, 'writes rows that were found before'],
   'lib/views/generic-api-view.ts': [2, "the queryset of a view: narrowed by the view's scope()"],
   'lib/views/steps/concurrency.ts': [

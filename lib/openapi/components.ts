@@ -2,15 +2,19 @@
 import type { FieldSchema } from '../fields/field.js'
 import { orNull } from '../fields/or-null.js'
 import { HiddenField } from '../fields/own-value-fields.js'
+import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { readReferenceStep } from '../kernel/json-pointer.js'
 import { pascalCase } from '../kernel/naming.js'
 import { jsonSchemaOf, type StandardSchema } from '../kernel/standard-schema.js'
+import { describeModel } from '../models/describe-model.js'
 import type { VisibleFields } from '../queryset/visible-fields.js'
+import type { RuleSet } from '../rules/rule-set.js'
 import type { BoundField, SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import { inputValue } from '../serializers/input-schema.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { needsObject } from '../serializers/relation-graph.js'
 import { isInline, schemaNameOf } from '../serializers/schema-name.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
 import { seenClass } from '../serializers/seen-class.js'
@@ -31,6 +35,7 @@ export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, Readon
 export class Components {
   readonly #expansions: Expansions
   readonly #forced: ForcedProperties
+  readonly #rules: RuleSet | undefined
   readonly #fields: VisibleFields | undefined
   readonly #inlineNames = { Input: new Map<SerializerClass, string>(), Output: new Map<SerializerClass, string>() }
   readonly #names = new Map<string, Component>()
@@ -38,8 +43,9 @@ export class Components {
   readonly #headers = new Map<string, Header>()
   readonly #security = new Map<string, Readonly<Record<string, unknown>>>()
 
-  /** @param fields what rules say of fields, as far as no caller is known */
-  constructor(expansions: Expansions, forced: ForcedProperties, fields: VisibleFields | undefined) {
+  constructor(expansions: Expansions, forced: ForcedProperties, rules: RuleSet | undefined) {
+    this.#rules = rules
+    const fields = rules?.fields.described
     this.#fields = fields
     this.#expansions = new Map([...expansions].map(([one, added]) => [seenClass(one, fields), added]))
     this.#forced = new Map([...forced].map(([one, own]) => [seenClass(one, fields), own]))
@@ -199,12 +205,21 @@ export class Components {
 
   #shown(bound: BoundField): Schema {
     const { field } = bound
-    const value = field instanceof NestedSerializer ? this.#related(field.serializerClass, bound) : outputValue(bound)
+    const shown = field instanceof NestedSerializer ? this.#related(field.serializerClass, bound) : outputValue(bound)
+    const value = this.#mayHide(bound) ? orNull(shown) : shown
     const { read = 'all', mask } = bound.access ?? {}
     if (read === 'all') return { ...value, ...wordsOf(field) }
     const description = mask ? 'Masked for those who may not read it.' : 'Shown to those who may read it.'
     // nobody knows what a mask makes of a value
     return { ...(mask ? {} : value), description, ...wordsOf(field) }
+  }
+
+  /** True for an object that is there, and that some callers do not see. */
+  #mayHide({ field, relation, source }: BoundField): boolean {
+    if (!relation?.single || source.length > 1) return false
+    if (!(field instanceof NestedSerializer || (field instanceof RelatedField && needsObject(field, relation))))
+      return false
+    return describeModel(relation.model).secured || this.#rules?.hidesRows(relation.model) === true
   }
 
   /** What a field shows of other objects, through their serializer. */

@@ -77,7 +77,7 @@ export function buildDocument(endpoints: readonly Endpoint[], options: SchemaOpt
 export function* documentSteps(endpoints: readonly Endpoint[], options: SchemaOptions): Steps<OpenAPIDocument> {
   const version = VERSIONS[options.openapi ?? '3.1'] as OpenAPIDocument['openapi'] | undefined
   if (!version) throw new ConfigurationError(`OpenAPI: there is no openapi "${options.openapi}"; take 3.1 or 3.2`)
-  const components = new Components(expansionsIn(endpoints), forcedIn(endpoints), rulesIn(endpoints)?.fields.described)
+  const components = new Components(expansionsIn(endpoints), forcedIn(endpoints), rulesIn(endpoints))
   const paths = new Map<string, PathItem>()
   const operationIds = new Set<string>()
   for (const endpoint of endpoints) {

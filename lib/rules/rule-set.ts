@@ -155,6 +155,12 @@ export class RuleSet {
     return this.#rules.get(tableName)
   }
 
+  /** True for a model of which some callers may not see all rows. */
+  hidesRows(model: ModelClass): boolean {
+    const read = this.ruleOf(model)?.conditionOf('read')
+    return read !== undefined && read !== true
+  }
+
   /** Models whose columns conditions may be about: those with rules, and those of the same database that relations lead to. */
   get reached(): readonly ModelClass[] {
     return reachedFrom(this.models)

@@ -406,6 +406,27 @@ describe('what a caller may not write', () => {
   })
 })
 
+it('is told of by the document: an object that is always there may be hidden', async () => {
+  const options = { queryset: Book, shownBy: serializerOf(Book, ['id']) }
+  const serializer = serializerOf(Review, ['id'], {
+    book: new NestedSerializer(serializerOf(Book, ['title']), { readOnly: true }),
+    title: new SlugRelatedField({ source: 'book', slugField: 'title', readOnly: true }),
+    shown: new PrimaryKeyRelatedField({ source: 'book', ...options }),
+    book_id: new PrimaryKeyRelatedField({ source: 'book', readOnly: true }),
+  })
+  class Reviews extends BulkModelViewSet {}
+  Object.assign(Reviews, { model: Review, serializerClass: serializer })
+  const api = new APIRouter({ rules: [rule(Book, { read: { published: true } })] }).register('reviews', Reviews)
+  await database.knex('reviews').insert({ book_id: 5, stars: 1 })
+  // which holds answers to the document
+  const client = await serving(api.routes())
+  onTestFinished(() => client.close())
+  const shown = (await client.get('/reviews')).json
+  expect(shown.at(-1)).toMatchObject({ book: null, title: null, shown: null, book_id: 5 })
+  const schema = api.getSchema().components.schemas[`${serializer.schemaName}Output`]
+  expect(schema?.['properties']).toMatchObject({ title: { type: ['string', 'null'] }, book_id: { type: 'integer' } })
+})
+
 it('holds of what a serializer, or a view set, writes by code of its own', async () => {
   class Own extends BookSerializer {
     static override schemaName = 'OwnBook'
