@@ -228,7 +228,7 @@ interface Grouping {
 function cut(query: Grouping, asked: AskedFigures, { limit, offset }: FigurePage): void {
   if (asked.groups > 0) {
     query.groupByRaw(ordinals(asked))
-    if (asked.order.length > 0) query.orderByRaw(orderText(asked))
+    if (asked.order.length > 0) query.orderByRaw(orderSql(asked))
   }
   if (limit !== undefined && Number.isFinite(limit)) query.limit(limit)
   if (offset) query.offset(offset)
@@ -251,6 +251,6 @@ function ordinals({ groups }: AskedFigures): string {
   return Array.from({ length: groups }, (_, index) => index + 1).join(', ')
 }
 
-function orderText({ order }: AskedFigures): string {
+function orderSql({ order }: AskedFigures): string {
   return order.map(({ position, descending }) => `${position + 1}${descending ? ' desc' : ''}`).join(', ')
 }

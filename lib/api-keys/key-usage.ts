@@ -2,8 +2,7 @@
 
 import type { Knex } from 'knex'
 import { oncePer } from '../kernel/once-per.js'
-import { oneLine } from '../kernel/quote.js'
-import { isError } from '../kernel/realms.js'
+import { messageOf, oneLine } from '../kernel/quote.js'
 
 const MINUTE = 60_000
 /** How long uses are gathered before they are written, in milliseconds. */
@@ -70,7 +69,7 @@ export class KeyUsage {
     this.#warned = true
     process.emitWarning('When API keys were last used could not be written.', {
       code: 'KOA_VIEWSETS_KEY_USAGE',
-      detail: oneLine(isError(error) ? error.message : String(error)),
+      detail: oneLine(messageOf(error)),
     })
   }
 }

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Explanation } from '../explain/explanation.js'
-import { isError } from '../kernel/realms.js'
+import { messageOf } from '../kernel/quote.js'
 import { baseOf } from '../models/objection.js'
 import type { DescribedAPI } from '../openapi/docs-site.js'
 import type { PrintedPolicies } from '../rules/policies.js'
@@ -78,11 +78,10 @@ export async function prepare(api: LoadedAPI, advice = ''): Promise<void> {
     await bindModels(api)
     await api.prepare()
   } catch (error) {
-    const reason = isError(error) ? error.message : String(error)
     const missing = process.env['DATABASE_URL']
       ? ''
       : '\nDATABASE_URL is not set: it names the database of models that the module binds to none'
-    throw new Error(`${reason}\nThe types of columns are read from the database${advice}${missing}`, {
+    throw new Error(`${messageOf(error)}\nThe types of columns are read from the database${advice}${missing}`, {
       cause: error,
     })
   }

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { didYouMean } from '../kernel/near-miss.js'
-import { isError } from '../kernel/realms.js'
+import { messageOf } from '../kernel/quote.js'
 import { collectstatic } from './collectstatic.js'
 import { type Command, type Terminal, UsageError, type Values } from './command.js'
 import { explain } from './explain.js'
@@ -96,10 +96,6 @@ function usage(name: string, { summary, help, positionals }: Command): string {
 function table(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length)) + 2
   return rows.map(([left, right]) => `  ${left.padEnd(width)}${right}\n`).join('')
-}
-
-function messageOf(error: unknown): string {
-  return isError(error) ? error.message : String(error)
 }
 
 function prefixLines(prefix: string, text: string): string {

@@ -15,7 +15,7 @@ import {
   type QueryParameters,
   readNamed,
 } from './filter.js'
-import { refuseHidden, resolvePaths } from './resolve-paths.js'
+import { refuseHiddenKeys, resolvePaths } from './resolve-paths.js'
 import { withoutPrefix } from './search-filter.js'
 import { textOf } from './text-match.js'
 
@@ -62,7 +62,7 @@ export const fullTextOf = oncePer((settings: FilterSettings): { search: ((text: 
   const reader = readerOf(settings.name, settings.searchType)
   const names = settings.searchFields.map(withoutPrefix)
   const paths = resolvePaths(`${settings.name}: searchFields`, settings.model, names)
-  refuseHidden(`${settings.name}: searchFields`, settings.model, paths)
+  refuseHiddenKeys(`${settings.name}: searchFields`, settings.model, paths)
   const many = paths.find((path) => !path.single)
   if (many) {
     throw new ConfigurationError(

@@ -102,7 +102,7 @@ export function externalPath(where: string, model: ModelDescription, path: Field
  * Refuses to search the keys that clients know by external ids: a search would give away their digits (promise E14).
  * @throws {ConfigurationError}
  */
-export function refuseHidden(where: string, model: ModelDescription, paths: readonly FieldPath[]): void {
+export function refuseHiddenKeys(where: string, model: ModelDescription, paths: readonly FieldPath[]): void {
   for (const { name, properties } of paths) {
     const key = externalKey(model, properties)
     if (!key?.ids.hidesKeys) continue

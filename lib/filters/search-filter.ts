@@ -16,7 +16,7 @@ import {
   readNamed,
 } from './filter.js'
 import { judgePattern } from './regex-guard.js'
-import { refuseHidden, resolvePaths } from './resolve-paths.js'
+import { refuseHiddenKeys, resolvePaths } from './resolve-paths.js'
 import { type AskedCondition, anyOf, onPath, subQueriesOf } from './sub-queries.js'
 import { cutText, escapeLike, matchedSql, splitTerms } from './text-match.js'
 
@@ -156,7 +156,7 @@ function slow(milliseconds: number): string {
 const searched = oncePer((settings: FilterSettings): readonly SearchField[] => {
   const matches = settings.searchFields.map((name) => PREFIXES.get(name.charAt(0)) ?? 'contains')
   const paths = resolvePaths(`${settings.name}: searchFields`, settings.model, settings.searchFields.map(withoutPrefix))
-  refuseHidden(`${settings.name}: searchFields`, settings.model, paths)
+  refuseHiddenKeys(`${settings.name}: searchFields`, settings.model, paths)
   return paths.map((path, index) => ({ path, match: matches[index] as keyof typeof MATCHES }))
 })
 

@@ -31,10 +31,20 @@ export function oneLine(text: string): string {
   return escapeControls(JSON.stringify(text).slice(1, -1))
 }
 
-/** An error by name and message, on one line. It never throws: background work tells of its errors so. */
+/** An error by name and message, on one line. */
 export function errorLine(error: unknown): string {
+  return oneLine(told(error, ({ name, message }) => `${name}: ${message}`))
+}
+
+/** The message of an error, or the text of what else was thrown. */
+export function messageOf(error: unknown): string {
+  return told(error, ({ message }) => String(message))
+}
+
+/** It never throws: background work tells of its errors so. */
+function told(error: unknown, tell: (error: Error) => string): string {
   try {
-    return oneLine(isError(error) ? `${error.name}: ${error.message}` : String(error))
+    return isError(error) ? tell(error) : String(error)
   } catch {
     return 'an error without a text'
   }

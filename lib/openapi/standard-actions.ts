@@ -27,7 +27,7 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
   facets: { summary: ({ many }) => `Count ${many} by their values`, status: 200, answers: facetsSchema },
   create: {
     summary: ({ any }) => `Create ${any}`,
-    status: (subject) => statusesOf(subject).create ?? 201,
+    status: (subject) => ownStatuses(subject).create ?? 201,
     takes: (subject, isForm) => serialized(subject, isForm ? 'Input' : 'JsonInput'),
     answers: shows,
   },
@@ -46,7 +46,7 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
   },
   destroy: {
     summary: ({ any }) => `Delete ${any}`,
-    status: (subject) => statusesOf(subject).destroy ?? 204,
+    status: (subject) => ownStatuses(subject).destroy ?? 204,
     answers: shows,
   },
   restoreDeleted: { summary: ({ any }) => `Restore ${any}`, status: 200, answers: shows },
@@ -80,7 +80,7 @@ export function statusOf({ status }: Standard, subject: Subject): number {
   return typeof status === 'number' ? status : status(subject)
 }
 
-function statusesOf({ view }: Subject) {
+function ownStatuses({ view }: Subject) {
   return (view as GenericAPIView).viewClass.statuses
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { oncePerUntilFailed } from '../kernel/once-per.js'
-import { isError } from '../kernel/realms.js'
+import { messageOf } from '../kernel/quote.js'
 import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { within } from '../kernel/within.js'
@@ -50,7 +50,7 @@ export const tryDriver = oncePerUntilFailed(async (client: KnexClient) => {
   Object.defineProperty(Object.getPrototypeOf(connection), IS_PLAIN, { value: true })
   warnOnce(
     'KOA_VIEWSETS_PLAIN_QUERIES',
-    `pg behaves otherwise than koa-viewsets knows it (${isError(failure) ? failure.message : String(failure)}): statements go ` +
+    `pg behaves otherwise than koa-viewsets knows it (${messageOf(failure)}): statements go ` +
       'through its documented query() only, which takes longer. PLAIN_QUERIES=true does so without being tried.',
   )
 })

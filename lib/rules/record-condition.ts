@@ -1,7 +1,7 @@
 /** Asks the function of a rule what it says of callers who are not there yet: settings stand for their values. */
 
 import { isDeepStrictEqual } from 'node:util'
-import { quote } from '../kernel/quote.js'
+import { messageOf, quote } from '../kernel/quote.js'
 import { ignoreRejection, isPromise } from '../kernel/realms.js'
 import { CallerSetting, NotSaid } from './caller-setting.js'
 import { type Condition, RawCondition } from './conditions.js'
@@ -206,7 +206,7 @@ function plainly<Made>(make: () => Made): Made {
     return make()
   } catch (error) {
     if (error instanceof NotSaid || error instanceof TypeError) throw error
-    throw new NotSaid(`throws ${(error as Error | undefined)?.message ?? String(error)}`)
+    throw new NotSaid(`throws ${messageOf(error)}`)
   } finally {
     globalThis.Date = date
     Math.random = random
