@@ -31,11 +31,23 @@ export type ForcedProperties = ReadonlyMap<SerializerClass, Forced>
 /** What a parameter adds to what a serializer shows, by name: what it is, and the name of the parameter. */
 export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, ReadonlyMap<Expansion, string>>>
 
+/** Relations of tables, of whose objects other view sets may show a part. */
+export type NarrowedRelations = ReadonlyMap<string, ReadonlySet<string>>
+
+/** What endpoints say of serializers, all together. */
+interface Collected {
+  readonly expansions: Expansions
+  readonly forced: ForcedProperties
+  readonly narrowed: NarrowedRelations
+  readonly rules: RuleSet | undefined
+}
+
 /** Collects the components of one document. */
 export class Components {
   readonly #expansions: Expansions
   readonly #forced: ForcedProperties
   readonly #rules: RuleSet | undefined
+  readonly #narrowed: NarrowedRelations
   readonly #fields: VisibleFields | undefined
   readonly #inlineNames = { Input: new Map<SerializerClass, string>(), Output: new Map<SerializerClass, string>() }
   readonly #names = new Map<string, Component>()
@@ -43,8 +55,9 @@ export class Components {
   readonly #headers = new Map<string, Header>()
   readonly #security = new Map<string, Readonly<Record<string, unknown>>>()
 
-  constructor(expansions: Expansions, forced: ForcedProperties, rules: RuleSet | undefined) {
+  constructor({ expansions, forced, narrowed, rules }: Collected) {
     this.#rules = rules
+    this.#narrowed = narrowed
     const fields = rules?.fields.described
     this.#fields = fields
     this.#expansions = new Map([...expansions].map(([one, added]) => [seenClass(one, fields), added]))
@@ -173,7 +186,7 @@ export class Components {
     const own = readable.map((bound): [string, Schema] => {
       const others = [...(expansions.get(bound.name)?.keys() ?? [])].flatMap((other) => expandedBy(other) ?? [])
       const expanded = others.map((other) => this.#related(other, bound))
-      return [bound.name, anyOf([this.#shown(bound), ...expanded])]
+      return [bound.name, anyOf([this.#shown(bound, model), ...expanded])]
     })
     const names = new Set(readable.map(({ name }) => name))
     const required = readable
@@ -203,10 +216,10 @@ export class Components {
     return { type: 'array', items: one, ...(limit !== undefined && { maxItems: limit }) }
   }
 
-  #shown(bound: BoundField): Schema {
+  #shown(bound: BoundField, owner: SerializerPlan['model']): Schema {
     const { field } = bound
     const shown = field instanceof NestedSerializer ? this.#related(field.serializerClass, bound) : outputValue(bound)
-    const value = this.#mayHide(bound) ? orNull(shown) : shown
+    const value = this.#mayHide(bound, owner) ? orNull(shown) : shown
     const { read = 'all', mask } = bound.access ?? {}
     if (read === 'all') return { ...value, ...wordsOf(field) }
     const description = mask ? 'Masked for those who may not read it.' : 'Shown to those who may read it.'
@@ -215,11 +228,12 @@ export class Components {
   }
 
   /** True for an object that is there, and that some callers do not see. */
-  #mayHide({ field, relation, source }: BoundField): boolean {
+  #mayHide({ field, relation, source }: BoundField, owner: SerializerPlan['model']): boolean {
     if (!relation?.single || source.length > 1) return false
     if (!(field instanceof NestedSerializer || (field instanceof RelatedField && needsObject(field, relation))))
       return false
-    return describeModel(relation.model).secured || this.#rules?.hidesRows(relation.model) === true
+    const isNarrowed = this.#narrowed.get(owner?.model.tableName ?? '')?.has(relation.name) === true
+    return isNarrowed || describeModel(relation.model).secured || this.#rules?.hidesRows(relation.model) === true
   }
 
   /** What a field shows of other objects, through their serializer. */

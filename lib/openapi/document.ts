@@ -18,7 +18,7 @@ import type { Endpoint, Operation } from '../views/endpoint.js'
 import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { declaredInput } from '../views/input-class.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
-import { Components, type Expansions, type ForcedProperties } from './components.js'
+import { Components, type Expansions, type ForcedProperties, type NarrowedRelations } from './components.js'
 import { documentedPath } from './documented-path.js'
 import { describeOperation, ROOT_TAG } from './operations.js'
 import { shareParameters } from './shared-parameters.js'
@@ -77,7 +77,12 @@ export function buildDocument(endpoints: readonly Endpoint[], options: SchemaOpt
 export function* documentSteps(endpoints: readonly Endpoint[], options: SchemaOptions): Steps<OpenAPIDocument> {
   const version = VERSIONS[options.openapi ?? '3.1'] as OpenAPIDocument['openapi'] | undefined
   if (!version) throw new ConfigurationError(`OpenAPI: there is no openapi "${options.openapi}"; take 3.1 or 3.2`)
-  const components = new Components(expansionsIn(endpoints), forcedIn(endpoints), rulesIn(endpoints))
+  const components = new Components({
+    expansions: expansionsIn(endpoints),
+    forced: forcedIn(endpoints),
+    narrowed: narrowedIn(endpoints),
+    rules: rulesIn(endpoints),
+  })
   const paths = new Map<string, PathItem>()
   const operationIds = new Set<string>()
   for (const endpoint of endpoints) {
@@ -151,6 +156,18 @@ function expansionsIn(endpoints: readonly Endpoint[]): Expansions {
     for (const { owner, name, expansion } of expansionsOf(serializerClass, expandable)) {
       const names = getOrInsert(found, owner, () => new Map())
       getOrInsert(names, name, () => new Map()).set(expansion, expandParam)
+    }
+  }
+  return found
+}
+
+/** Relations whose objects come from other view sets (`related`). */
+function narrowedIn(endpoints: readonly Endpoint[]): NarrowedRelations {
+  const found = new Map<string, Set<string>>()
+  for (const { view } of endpoints) {
+    if (!isGeneric(view)) continue
+    for (const name of Object.keys(view.related)) {
+      getOrInsert(found, view.modelClass().tableName, () => new Set()).add(name)
     }
   }
   return found

@@ -406,26 +406,36 @@ describe('what a caller may not write', () => {
   })
 })
 
-it('is told of by the document: an object that is always there may be hidden', async () => {
-  const options = { queryset: Book, shownBy: serializerOf(Book, ['id']) }
-  const serializer = serializerOf(Review, ['id'], {
-    book: new NestedSerializer(serializerOf(Book, ['title']), { readOnly: true }),
-    title: new SlugRelatedField({ source: 'book', slugField: 'title', readOnly: true }),
-    shown: new PrimaryKeyRelatedField({ source: 'book', ...options }),
-    book_id: new PrimaryKeyRelatedField({ source: 'book', readOnly: true }),
-  })
-  class Reviews extends BulkModelViewSet {}
-  Object.assign(Reviews, { model: Review, serializerClass: serializer })
-  const api = new APIRouter({ rules: [rule(Book, { read: { published: true } })] }).register('reviews', Reviews)
-  await database.knex('reviews').insert({ book_id: 5, stars: 1 })
-  // which holds answers to the document
-  const client = await serving(api.routes())
-  onTestFinished(() => client.close())
-  const shown = (await client.get('/reviews')).json
-  expect(shown.at(-1)).toMatchObject({ book: null, title: null, shown: null, book_id: 5 })
-  const schema = api.getSchema().components.schemas[`${serializer.schemaName}Output`]
-  expect(schema?.['properties']).toMatchObject({ title: { type: ['string', 'null'] }, book_id: { type: 'integer' } })
-})
+it.each(['rules', 'view sets of related objects'])(
+  'are told of by the document: %s hide what is there',
+  async (how) => {
+    const options = { queryset: Book, shownBy: serializerOf(Book, ['id']) }
+    const serializer = serializerOf(Review, ['id'], {
+      book: new NestedSerializer(serializerOf(Book, ['title']), { readOnly: true }),
+      title: new SlugRelatedField({ source: 'book', slugField: 'title', readOnly: true }),
+      shown: new PrimaryKeyRelatedField({ source: 'book', ...options }),
+      book_id: new PrimaryKeyRelatedField({ source: 'book', readOnly: true }),
+    })
+    class Published extends BookViewSet {
+      override getQueryset() {
+        return super.getQueryset().where('books.published', true)
+      }
+    }
+    class Reviews extends BulkModelViewSet {}
+    const related = how === 'rules' ? {} : { book: Published }
+    Object.assign(Reviews, { model: Review, serializerClass: serializer, related })
+    const rules = how === 'rules' ? [rule(Book, { read: { published: true } })] : []
+    const api = new APIRouter({ rules }).register('reviews', Reviews)
+    await database.knex('reviews').insert({ book_id: 5, stars: 1 })
+    // which holds answers to the document
+    const client = await serving(api.routes())
+    onTestFinished(() => client.close())
+    const shown = (await client.get('/reviews')).json
+    expect(shown.at(-1)).toMatchObject({ book: null, title: null, shown: null, book_id: 5 })
+    const schema = api.getSchema().components.schemas[`${serializer.schemaName}Output`]
+    expect(schema?.['properties']).toMatchObject({ title: { type: ['string', 'null'] }, book_id: { type: 'integer' } })
+  },
+)
 
 it('holds of what a serializer, or a view set, writes by code of its own', async () => {
   class Own extends BookSerializer {
