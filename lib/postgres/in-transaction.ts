@@ -24,24 +24,36 @@ export async function inTransaction<Result>(
   knex: Knex,
   { name, work, refused, report }: TransactionWork<Result>,
 ): Promise<Result> {
+  const thrown: unknown[] = []
   try {
-    return await knex.transaction(async (trx) => {
-      let failure: unknown
-      reportTo(trx, report)
-      await noteClient(trx)
-      trx.on('query-error', (error) => {
-        if (!isSpoiled(error)) failure = error
-      })
-      const result = await settle(work(trx), name).catch((error: unknown) => {
-        throw failure !== undefined && isSpoiled(error) ? swallowed(name, failure) : error
-      })
-      if (refused()) throw new Refused(result)
-      if (failure !== undefined || isLent(trx)) await checkUsable(trx, name, failure)
-      return result
-    })
+    return await knex.transaction((trx) =>
+      attempt(trx).catch((error: unknown) => {
+        thrown.push(error)
+        throw error
+      }),
+    )
   } catch (error) {
-    if (error instanceof Refused) return error.result as Result
-    throw error
+    // where ROLLBACK fails, knex tells of that alone; what it would undo goes with the connection
+    const [cause] = thrown.length > 0 ? thrown : [error]
+    if (cause instanceof Refused) return cause.result as Result
+    throw cause
+  }
+
+  async function attempt(trx: Knex.Transaction): Promise<Result> {
+    // knex hands out transactions that have failed to begin
+    if (trx.isCompleted()) await trx.executionPromise
+    let failure: unknown
+    reportTo(trx, report)
+    await noteClient(trx)
+    trx.on('query-error', (error) => {
+      if (!isSpoiled(error)) failure = error
+    })
+    const result = await settle(work(trx), name).catch((error: unknown) => {
+      throw failure !== undefined && isSpoiled(error) ? swallowed(name, failure) : error
+    })
+    if (refused()) throw new Refused(result)
+    if (failure !== undefined || isLent(trx)) await checkUsable(trx, name, failure)
+    return result
   }
 }
 

@@ -2,7 +2,7 @@ import knexLibrary, { type Knex } from 'knex'
 import type Koa from 'koa'
 import { Model } from 'objection'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { modelSerializer } from '../../lib/index.js'
+import { BadRequest, modelSerializer } from '../../lib/index.js'
 import { ConfigurationError } from '../../lib/kernel/errors.js'
 import { prepareModels } from '../../lib/tools/index.js'
 import { errors, transaction } from '../../plugins/index.js'
@@ -90,6 +90,33 @@ describe('transaction()', () => {
     expect(await other.knex('shelves').pluck('code')).toEqual(['a'])
   })
 
+  it('answers what the work has refused where its connection is lost before ROLLBACK', async () => {
+    const { send } = await working(async (_, trx) => {
+      const [{ pid }] = (await trx.raw('select pg_backend_pid() as pid')).rows
+      await database.knex.raw('select pg_terminate_backend(?, 1000)', [pid])
+      throw new BadRequest('No.')
+    })
+    expect((await send('POST', '/')).json).toEqual({ status: 400, detail: 'No.' })
+  })
+
+  it('does no work in a transaction that could not begin, and tells why', async () => {
+    const own = knexLibrary({ client: 'pg', connection: database.connection as Knex.PgConnectionConfig })
+    onTestFinished(() => own.destroy())
+    type Connection = { connection: { stream: { destroy(): void } } }
+    const { client } = own as unknown as { client: { acquireConnection(): Promise<Connection> } }
+    const acquire = client.acquireConnection.bind(client)
+    client.acquireConnection = async () => {
+      const connection = await acquire()
+      connection.connection.stream.destroy()
+      return connection
+    }
+    let count = 0
+    const { send, reported } = await serveApp(errors(), transaction(own), async () => void count++)
+    expect((await send('POST', '/')).status).toBe(503)
+    expect(count).toBe(0)
+    expect(String((reported[0] as Error).cause)).toContain('BEGIN')
+  })
+
   it('leaves nothing of a request for the next one where a statement takes longer than pg waits', async () => {
     const own = knexLibrary({
       client: 'pg',
@@ -97,12 +124,14 @@ describe('transaction()', () => {
       pool: { min: 0, max: 1 },
     })
     onTestFinished(() => own.destroy())
-    const { send } = await serveApp(errors(), transaction(own), async (ctx) => {
+    const { send, reported } = await serveApp(errors(), transaction(own), async (ctx) => {
       await ctx.state['trx']('shelves').insert({ code: ctx.path })
       if (ctx.path === '/slow') await ctx.state['trx'].raw('select pg_sleep(0.25)')
       ctx.body = {}
     })
     expect((await send('POST', '/slow')).status).toBe(503)
+    // and not what ROLLBACK failed for behind it
+    expect(String((reported[0] as Error).cause)).toContain('select pg_sleep(0.25) - Query read timeout')
     expect((await send('POST', '/next')).status).toBe(200)
     expect(await codes()).toEqual(['/next'])
   })
