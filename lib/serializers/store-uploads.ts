@@ -4,7 +4,7 @@ import { CheckedFile, uploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
-import { oneLine } from '../kernel/quote.js'
+import { errorLine } from '../kernel/quote.js'
 import { isInDoubt } from '../postgres/database-errors.js'
 import { type EndWork, isTransaction, whenEnded } from '../postgres/transaction-end.js'
 import type { BoundField, SerializerPlan } from './contract.js'
@@ -156,7 +156,7 @@ async function remove(files: readonly Kept[]): Promise<void> {
     } catch (error) {
       if (failing.has(storage)) continue
       failing.add(storage)
-      process.emitWarning(`a file of an upload was left behind: "${oneLine((error as Error).message)}"`, {
+      process.emitWarning(`a file of an upload was left behind: "${errorLine(error)}"`, {
         code: 'KOA_VIEWSETS_UPLOAD',
       })
     }

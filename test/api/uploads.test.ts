@@ -474,19 +474,25 @@ describe('[F8] a stored file', () => {
     expect(await Photo.query()).toEqual([expect.objectContaining({ image: kept()[0] })])
   })
 
-  it('is left behind with a warning when it cannot be removed', async () => {
+  it.each([
+    ['an error', new Error('away'), 'away'],
+    ['a text', 'away', 'away'],
+    ['nothing', undefined, 'undefined'],
+  ])('is left behind with a warning when it cannot be removed, and %s is thrown', async (_name, thrown, text) => {
     const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    const broken = vi.spyOn(storage, 'delete').mockRejectedValue(new Error('away'))
-    await create('x', png())
-    await create('y', png())
+    const broken = vi.spyOn(storage, 'delete').mockRejectedValue(thrown)
+    for (const name of ['x', 'y', 'z']) await create(name, png())
     for (const id of [1, 2]) expect((await client.send('DELETE', `/photos/${id}`)).status).toBe(204)
     await vi.waitFor(() => expect(broken).toHaveBeenCalledTimes(2))
     // once for as long as the storage is away
     await vi.waitFor(() =>
-      expect(warned).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('away'), { code: 'KOA_VIEWSETS_UPLOAD' }),
+      expect(warned).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(text), { code: 'KOA_VIEWSETS_UPLOAD' }),
     )
     broken.mockRestore()
     warned.mockRestore()
+    // the storage is back, and the next failure is told
+    await client.send('DELETE', '/photos/3')
+    await vi.waitFor(() => expect(kept()).toHaveLength(2))
   })
 })
 
