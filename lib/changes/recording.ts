@@ -145,15 +145,15 @@ export function openLog(view: GenericView, trx: Queryable): ChangeLog {
   return new ChangeLog(trx, {
     origin: originOf(ctx),
     context,
-    deletes: mayDelete(plan, ctx.method),
+    deletes: mayDelete(plan),
     recorded: (model, shownBy) => recording.of(model, shownBy),
   })
 }
 
 /** True where rows may go, and others with them: what is marked leaves what is nested where it is; code of the application's may do as it likes. */
-function mayDelete({ action, viewClass }: GenericPlan, method: string): boolean {
-  if (!actionNamed(action)) return true
-  return method === 'DELETE' && (viewClass.softDelete === null || action === 'purgeDeleted')
+function mayDelete({ action, writing }: GenericPlan): boolean {
+  const known = actionNamed(action)
+  return !known || (known.writes === 'delete' && writing.deleting.way !== 'mark')
 }
 
 const STREAM = { perCaller: 'size', seconds: 'seconds' } as const

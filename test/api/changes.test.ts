@@ -1,6 +1,7 @@
 /** Recorded changes: what the tables show before and after each request, for each object, and nothing else. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import Router from '@koa/router'
 import knexLibrary, { type Knex } from 'knex'
 import type Koa from 'koa'
 import { knexSnakeCaseMappers, Model, type QueryBuilder } from 'objection'
@@ -995,6 +996,15 @@ describe('what is deleted together with an object', () => {
     await client.send('POST', '/books', { title: 'Emma', reviews: [{ text: 'r' }] })
     const { send } = await serveBooks(Withdrawn)
     expect((await send('POST', '/books/1/withdraw')).status).toBe(204)
+    const deleted = (await recorded()).filter(({ action: word }) => word === 'delete')
+    expect(deleted.map(({ model }) => model)).toEqual(['books', 'reviews'])
+  })
+
+  it('is recorded where a route has another method delete', async () => {
+    const router = new Router().post('/books/:id/delete', BookViewSet.asView({ post: 'destroy' }))
+    await client.send('POST', '/books', { title: 'Emma', reviews: [{ text: 'r' }] })
+    const { send } = await serveApp(router.routes() as Koa.Middleware)
+    expect((await send('POST', '/books/1/delete')).status).toBe(204)
     const deleted = (await recorded()).filter(({ action: word }) => word === 'delete')
     expect(deleted.map(({ model }) => model)).toEqual(['books', 'reviews'])
   })
