@@ -94,21 +94,26 @@ export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; 
   }
 }
 
-/** The one that is shown of several rows, as objects show it. */
-function firstOf(step: Step, { owner, related, schema, visible }: JoinNames) {
+/** The one that is shown of several rows, as objects show it. The owner's keys have a name that its own table does not hide. */
+function firstOf(step: Step, { owner, related, through, schema, visible }: JoinNames) {
   const relation = describeModel(step.owner).relations.get(step.name) as RelationDescription
+  const keys = step.join.map((_, index) => `key${index}`)
   const query = relatedTo(
     step.owner,
     relation,
-    step.join.map(([column]) => `${owner}.${column}`),
+    keys.map((key) => `${through}.${key}`),
   )
   leaveOutUnrelated(query, visible, { owner: step.owner, relation })
   leaveOutDeleted(query, step)
   orderByKey(query)
   const own = schema()
   const rows = own === undefined ? query : query.withSchema(own)
+  const named = step.join.flatMap(([column], index) => [`${owner}.${column}`, keys[index] as string])
   return {
-    from: { sql: 'lateral ? as ??', bindings: [rows.limit(1), related] },
+    from: {
+      sql: `lateral (select ${keys.map(() => '?? as ??').join(', ')}) as ?? cross join lateral ? as ??`,
+      bindings: [...named, through, rows.limit(1), related],
+    },
     where: { sql: 'true', bindings: [] },
   }
 }

@@ -414,6 +414,8 @@ describe('FieldFilter', () => {
     expect(await found('people?latest__genres__name=novel')).toEqual([2])
     expect(await found('people?boss__latest__n=2')).toEqual([2])
     expect(await found('people?boss__latest__n__isnull=true')).toEqual([1])
+    expect(await found('people?lastReport__name=Ben')).toEqual([1])
+    expect(await found('people?lastReport__lastReport__name=Cleo')).toEqual([1])
   })
 
   it('[R4] sends one SELECT for the page, and asks nothing else', async () => {

@@ -65,7 +65,7 @@ export class People extends ReadOnlyModelViewSet<Person> {
   static override filterBackends = [FieldFilter]
   static override filtersetFields = [
     ...['books__title', 'books__n', 'books__genres__name', 'country__code', 'latest__n', 'latest__genres__name'],
-    'boss__latest__n',
+    ...['boss__latest__n', 'lastReport__name', 'lastReport__lastReport__name'],
   ]
 }
 

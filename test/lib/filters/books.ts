@@ -71,6 +71,12 @@ export class Person extends Model {
       modelClass: Person,
       join: { from: 'people.boss_id', to: 'people.id' },
     },
+    lastReport: {
+      relation: Model.HasOneRelation,
+      modelClass: Person,
+      modify: (query: { orderBy(column: string, direction: string): unknown }) => query.orderBy('id', 'desc'),
+      join: { from: 'people.id', to: 'people.boss_id' },
+    },
     books: {
       relation: Model.HasManyRelation,
       modelClass: Book,
