@@ -523,7 +523,17 @@ describe('a field that may not be read', () => {
     expect(await get('/departments/1/team')).toMatchObject([{ id: 1 }, { id: 2 }])
     const hidden = new APIRouter({ rules: [rule(Employee, { fields: { department: { read: isHr } } })] })
     hidden.register('departments', DepartmentViewSet)
-    new NestedRouter(hidden, 'departments', { lookup: 'department' }).register('team', TeamViewSet, 'team')
+    class Team extends TeamViewSet {
+      @action({ methods: ['POST'], detail: true })
+      async greet() {
+        return this.getObject()
+      }
+      @action({ methods: ['POST'] })
+      async count() {
+        return { count: await this.getQueryset().resultSize() }
+      }
+    }
+    new NestedRouter(hidden, 'departments', { lookup: 'department' }).register('team', Team, 'team')
     await hidden.prepare()
     const other = await serving(hidden.routes())
     onTestFinished(() => other.close())
@@ -531,9 +541,11 @@ describe('a field that may not be read', () => {
       (await other.get('/departments/1/team', AS[who])).status,
       (await other.get('/departments/1/team/1', AS[who])).status,
       (await other.send('PATCH', '/departments/1/team/1', {}, AS[who])).status,
+      (await other.send('POST', '/departments/1/team/1/greet', {}, AS[who])).status,
+      (await other.send('POST', '/departments/1/team/count', {}, AS[who])).status,
     ]
-    expect(await statuses('hr')).toEqual([200, 200, 200])
-    expect(await statuses('ada')).toEqual([404, 404, 404])
+    expect(await statuses('hr')).toEqual([200, 200, 200, 200, 200])
+    expect(await statuses('ada')).toEqual([404, 404, 404, 404, 404])
   })
 
   it('is in no full text, no cursor, and no JSON that PostgreSQL writes', async () => {

@@ -20,7 +20,7 @@ import { mayAsk } from '../../queryset/visible-fields.js'
 import { namesIn } from '../../queryset/where-keys.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import type { ForcedValues } from '../../serializers/contract.js'
-import { isDetail } from '../actions.js'
+import { actionNamed, isDetail } from '../actions.js'
 import { foundObject, type GenericView } from '../generic-view.js'
 import { keyOnPath, lookedUp, lookupOf } from '../steps/read-object.js'
 import type { View } from '../view.js'
@@ -86,7 +86,7 @@ export function parentScope(view: GenericView): Where | undefined {
   const isTold = columns.every(
     ({ property }) => !visibleFields || mayAsk(visibleFields, view.plan.resource.model, [property]),
   )
-  if (!isTold && view.ctx.method !== 'POST') throw new NotFound()
+  if (!isTold && actionNamed(view.plan.action)?.writes !== 'insert') throw new NotFound()
   const known = view.parentKey ?? parentKeyOnPath(view)
   if (known) return (start) => keyIs(start, columns, known)
   const parent = openParent(view)
