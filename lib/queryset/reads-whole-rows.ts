@@ -2,6 +2,8 @@
 import type { Relation } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
+import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import { hasContextHooks } from './context-hooks.js'
 import { isShaped } from './count-rows.js'
@@ -36,9 +38,30 @@ export function choosesRows(model: ModelClass, modifier: Modifier): boolean {
   return query !== undefined && readsWholeRows(query)
 }
 
-/** True where a modifier cuts rows off: of a relation these are the rows of all its owners together, not of each. */
-export function cutsRows(model: ModelClass, modifier: Modifier): boolean {
-  return modifiedBy(model, modifier)?.has(/^(limit|offset|first|page|range)$/) === true
+/**
+ * What of a modifier cuts rows off, for a message: of a relation these are the rows of all its owners together, not of each.
+ * DISTINCT ON does, unless a column that leads to the owner is among its own.
+ */
+export function cutOf(
+  { model, relatedProperties, through }: RelationDescription,
+  modifier: Modifier,
+): string | undefined {
+  const [joined, properties] = through ? [through.model, through.ownerProperties] : [model, relatedProperties]
+  const columns = properties.map((property) => joined.propertyNameToColumnName(property))
+  const keys = new Set([...properties, ...columns])
+  // what is no text may name any column
+  const isOther = (one: unknown) => typeof one === 'string' && !keys.has(one.slice(one.lastIndexOf('.') + 1))
+  const query = modifiedBy(model, modifier)
+  if (query?.has(/^(limit|offset|first|page|range)$/)) return 'a limit'
+  const mixes = ({ name, args }: Operation) => name === 'distinctOn' && args?.flat().every(isOther) === true
+  // Objection takes a function, too; it is not in its types
+  return query?.has(mixes as never) ? `distinctOn() without ${columns.join(', ')}` : undefined
+}
+
+/** An operation of a query, as Objection keeps it. */
+interface Operation {
+  readonly name: string
+  readonly args?: readonly unknown[] | null
 }
 
 /** True where a modifier orders rows. */
@@ -48,10 +71,11 @@ export function ordersRows(model: ModelClass, modifier: Modifier): boolean {
 
 /** @throws {ConfigurationError} the mapping of a relation cuts its rows off, so that each object would be shown others */
 export function checkWhole(owner: ModelClass, name: string): void {
-  const relation = owner.getRelation(name) as Narrowed
-  if (!cutsRows(relation.relatedModelClass, relation.modify)) return
+  const relation = describeModel(owner).relations.get(name)
+  const cut = relation && cutOf(relation, (owner.getRelation(name) as Narrowed).modify)
+  if (cut === undefined) return
   throw new ConfigurationError(
-    `${modelName(owner)}.relationMappings.${name}: its modify has a limit, which counts for the rows of all objects together; ` +
+    `${modelName(owner)}.relationMappings.${name}: its modify has ${cut}, which counts for the rows of all objects together; ` +
       'leave it out: one object is the first of its order, and a list is cut by limit of NestedSerializer',
   )
 }

@@ -5,7 +5,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import { cutsRows, modifierProblem } from '../queryset/reads-whole-rows.js'
+import { cutOf, modifierProblem } from '../queryset/reads-whole-rows.js'
 import { isPart, type RelatedList } from '../queryset/related-lists.js'
 import { canBeTotal, type OrderTerm, orderText, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { BoundField, SerializerClass } from './contract.js'
@@ -40,7 +40,7 @@ export function listOf({ serializer, name, field, relation, relations, readOnly 
   const { model } = relation
   const modifiers = [modify].flat()
   const list = { relation: relation.name, modifiers, order: orderOf(model, orderBy, fail), limit }
-  for (const modifier of modifiers) checkModifier(model, modifier, fail)
+  for (const modifier of modifiers) checkModifier(relation, modifier, fail)
   if (isPart(list) && !(readOnly || field.readOnly)) {
     throw fail('shows a part of a list, which a client cannot write as a whole; set readOnly: true')
   }
@@ -86,9 +86,10 @@ function orderOf(model: ModelClass, texts: readonly string[], fail: Fail): reado
   return terms.length === 0 ? terms : totalOrder(description, terms)
 }
 
-function checkModifier(model: ModelClass, name: string, fail: Fail): void {
-  const problem = modifierProblem(model, name)
+function checkModifier(relation: RelationDescription, name: string, fail: Fail): void {
+  const problem = modifierProblem(relation.model, name)
   if (problem !== undefined) throw fail(`has modify "${name}", which ${problem}`)
-  if (!cutsRows(model, name)) return
-  throw fail(`has modify "${name}", whose limit counts for the rows of all lists together; use option limit`)
+  const cut = cutOf(relation, name)
+  if (cut === undefined) return
+  throw fail(`has modify "${name}": it has ${cut}, which counts for the rows of all lists together; use option limit`)
 }

@@ -388,12 +388,22 @@ describe('a wrong declaration', () => {
     [
       'a limit of a modifier',
       { tasks: list({ modify: ['open', 'two'] }) },
-      'ProjectSerializer: field "tasks" has modify "two", whose limit counts for the rows of all lists together; use option limit',
+      'ProjectSerializer: field "tasks" has modify "two": it has a limit, which counts for the rows of all lists together; use option limit',
     ],
     [
       'a limit of the relation',
       { nextTasks: list({}) },
       'Project.relationMappings.nextTasks: its modify has a limit, which counts for the rows of all objects together; leave it out: one object is the first of its order, and a list is cut by limit of NestedSerializer',
+    ],
+    [
+      'distinctOn() of a modifier',
+      { tasks: list({ modify: 'perDue' }) },
+      'ProjectSerializer: field "tasks" has modify "perDue": it has distinctOn() without project_id, which counts for',
+    ],
+    [
+      'distinctOn() of the relation',
+      { perDue: list({}) },
+      'Project.relationMappings.perDue: its modify has distinctOn() without project_id, which counts for the rows of all objects',
     ],
     [
       'a part that is written',
@@ -424,6 +434,13 @@ describe('a wrong declaration', () => {
       await new APIRouter().register('projects', projectsWith(fields)).prepare()
     }
     await expect(prepared()).rejects.toThrow(message)
+  })
+
+  it('may be distinct by the column that leads to the object', async () => {
+    const { get } = await serveProjects({ ownPerDue: list({}) })
+    await database.knex('tasks').insert({ project_id: 2, title: 'g', due: 3 })
+    const shown = (await get('/projects')).json.results.map(({ ownPerDue }: any) => titles(ownPerDue))
+    expect(shown).toEqual(['bdae', 'gfg', ''])
   })
 
   it.each([

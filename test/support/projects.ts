@@ -65,6 +65,7 @@ export class Task extends Model {
     latest: (query: QueryBuilder<Task>) => void query.orderBy('due', 'desc'),
     titles: (query: QueryBuilder<Task>) => void query.select('tasks.id', 'tasks.title'),
     two: (query: QueryBuilder<Task>) => void query.limit(2),
+    perDue: (query: QueryBuilder<Task>) => void query.distinctOn('due').orderBy('due'),
   }
 
   static override relationMappings = () => ({
@@ -114,6 +115,18 @@ export class Project extends Model {
       relation: Model.HasManyRelation,
       modelClass: Task,
       modify: (query: QueryBuilder<Task>) => query.orderBy('due').limit(2),
+      join: { from: 'projects.id', to: 'tasks.project_id' },
+    },
+    perDue: {
+      relation: Model.HasManyRelation,
+      modelClass: Task,
+      modify: (query: QueryBuilder<Task>) => query.distinctOn('tasks.due').orderBy('tasks.due'),
+      join: { from: 'projects.id', to: 'tasks.project_id' },
+    },
+    ownPerDue: {
+      relation: Model.HasManyRelation,
+      modelClass: Task,
+      modify: (query: QueryBuilder<Task>) => query.distinctOn('project_id', 'due').orderBy(['project_id', 'due', 'id']),
       join: { from: 'projects.id', to: 'tasks.project_id' },
     },
     members: {
