@@ -64,6 +64,11 @@ interface Operation {
   readonly args?: readonly unknown[] | null
 }
 
+/** True where a modifier takes the first rows of its order, so that no other order may stand before that. */
+export function takesFirst(model: ModelClass, modifier: Modifier): boolean {
+  return modifiedBy(model, modifier)?.has('distinctOn') === true
+}
+
 /** True where a modifier orders rows. */
 export function ordersRows(model: ModelClass, modifier: Modifier): boolean {
   return modifiedBy(model, modifier)?.has(/^orderBy/) === true

@@ -3,9 +3,9 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
-import type { RelationDescription } from '../models/model-description.js'
+import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import { cutOf, modifierProblem } from '../queryset/reads-whole-rows.js'
+import { cutOf, modifierProblem, type Narrowed, takesFirst } from '../queryset/reads-whole-rows.js'
 import { isPart, type RelatedList } from '../queryset/related-lists.js'
 import { canBeTotal, type OrderTerm, orderText, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { BoundField, SerializerClass } from './contract.js'
@@ -16,8 +16,8 @@ const OPTIONS = ['orderBy', 'modify', 'limit'] as const
 /** A field in its place. */
 interface Placed extends Pick<BoundField, 'name' | 'field' | 'relation'> {
   readonly serializer: SerializerClass
-  /** The names of the model's relations. */
-  readonly relations: Iterable<string>
+  /** The model whose relations it shows. */
+  readonly owner: ModelDescription | undefined
   readonly readOnly: boolean
 }
 
@@ -25,7 +25,7 @@ interface Placed extends Pick<BoundField, 'name' | 'field' | 'relation'> {
  * The list that a field shows in an order or in part; undefined where it has no such option.
  * @throws {ConfigurationError} the options are of no list, or name what there is not
  */
-export function listOf({ serializer, name, field, relation, relations, readOnly }: Placed): RelatedList | undefined {
+export function listOf({ serializer, owner, name, field, relation, readOnly }: Placed): RelatedList | undefined {
   if (!(field instanceof NestedSerializer)) return undefined
   const { orderBy = [], modify = [], limit } = field.options
   const given = OPTIONS.find((option) => field.options[option] !== undefined)
@@ -34,13 +34,17 @@ export function listOf({ serializer, name, field, relation, relations, readOnly 
   if (!field.many) throw fail(`has ${given}, which is for lists; set many: true, or leave it out`)
   if (!relation || relation.single) {
     throw fail(
-      `has ${given}, and the model has no relation of that name to many objects${didYouMean(field.options.source ?? name, relations) || '; correct its source'}`,
+      `has ${given}, and the model has no relation of that name to many objects${didYouMean(field.options.source ?? name, owner?.relations.keys() ?? []) || '; correct its source'}`,
     )
   }
   const { model } = relation
   const modifiers = [modify].flat()
   const list = { relation: relation.name, modifiers, order: orderOf(model, orderBy, fail), limit }
   for (const modifier of modifiers) checkModifier(relation, modifier, fail)
+  const own = owner && relation.narrowed ? [(owner.model.getRelation(relation.name) as Narrowed).modify] : []
+  if (orderBy.length > 0 && [...modifiers, ...own].some((modifier) => takesFirst(model, modifier))) {
+    throw fail('has orderBy, and its rows are the first by the order of a distinctOn(); leave orderBy out')
+  }
   if (isPart(list) && !(readOnly || field.readOnly)) {
     throw fail('shows a part of a list, which a client cannot write as a whole; set readOnly: true')
   }

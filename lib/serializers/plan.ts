@@ -265,7 +265,7 @@ function bind(
     column,
     relation,
     counted,
-    list: listOf({ serializer, name, field, relation, relations: model?.relations.keys() ?? [], readOnly: !writable }),
+    list: listOf({ serializer, name, field, relation, owner: model, readOnly: !writable }),
     ids,
     key:
       field instanceof RelatedField && relation && describeModel(relation.model).prepared

@@ -406,6 +406,11 @@ describe('a wrong declaration', () => {
       'Project.relationMappings.perDue: its modify has distinctOn() without project_id, which counts for the rows of all objects',
     ],
     [
+      'an order beside that of distinctOn()',
+      { ownPerDue: list({ orderBy: ['title'] }) },
+      'ProjectSerializer: field "ownPerDue" has orderBy, and its rows are the first by the order of a distinctOn(); leave orderBy out',
+    ],
+    [
       'a part that is written',
       { tasks: new NestedSerializer(TaskSerializer, { many: true, limit: 2 }) },
       'ProjectSerializer: field "tasks" shows a part of a list, which a client cannot write as a whole; set readOnly: true',
