@@ -9,6 +9,7 @@ import type { Column, JoinTable, RelationDescription } from '../models/model-des
 import { traitsOf } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { groupConditions } from '../queryset/group-conditions.js'
 import { isHeld } from '../queryset/held-rows.js'
 import { keyRows } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
@@ -296,9 +297,13 @@ async function checkUnrelated(
 ): Promise<void> {
   const { model } = relation.through ?? {}
   if (!model || !describeModel(model).secured) return
-  const left = relation.narrowed
-    ? partsOfOwners(links).map((part) => shownBy(relation, part, knex))
-    : parts(links, MOST_COLUMNS).map((part) => whereLinks(ownRows(model, knex), relation, part))
+  const isLeft = (part: readonly KeyLink[]) => {
+    if (!relation.narrowed) return whereLinks(ownRows(model, knex), relation, part)
+    return knowsItsRows(relation)
+      ? whereShown(ownRows(model, knex), relation, part, knex)
+      : shownBy(relation, part, knex)
+  }
+  const left = (relation.narrowed ? partsOfOwners(links) : [...parts(links, MOST_COLUMNS)]).map(isLeft)
   for (const query of left) if ((await query.resultSize()) > 0) throw new PermissionDenied()
 }
 
@@ -326,13 +331,21 @@ async function unrelate(relation: RelationDescription, links: readonly KeyLink[]
     return
   }
   for (const part of partsOfOwners(links)) {
-    const shown = shownBy(relation, part, knex)
-    if (!through || !knowsItsRows(relation)) await shown.unrelate()
-    else {
-      const names = rowNames(through)
-      await through.model.query(knex).delete().whereIn(names, shown.select(names))
-    }
+    if (!through || !knowsItsRows(relation)) await shownBy(relation, part, knex).unrelate()
+    else await whereShown(through.model.query(knex).delete() as AnyQueryBuilder, relation, part, knex)
   }
+}
+
+/** Narrows a query of the join table to these links of one owner, as far as the relation shows them. */
+function whereShown<Query extends AnyQueryBuilder>(
+  query: Query,
+  relation: RelationDescription,
+  links: readonly KeyLink[],
+  knex: Queryable,
+): Query {
+  const names = ['tableoid', 'ctid'].map((name) => `${(relation.through as JoinTable).model.tableName}.${name}`)
+  // an OR of the mapping reaches no other links
+  return whereLinks(query, relation, links).whereIn(names, shownBy(relation, links, knex).select(names))
 }
 
 /** Links of one owner each. */
@@ -344,7 +357,7 @@ function partsOfOwners(links: readonly KeyLink[]): readonly (readonly KeyLink[])
 function shownBy(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable) {
   const { model, relatedProperties } = relation
   const names = relatedProperties.map((property) => `${model.tableName}.${model.propertyNameToColumnName(property)}`)
-  const query = relatedQuery(relation, knex, (links[0] as KeyLink).owner)
+  const query = groupConditions(relatedQuery(relation, knex, (links[0] as KeyLink).owner) as AnyQueryBuilder)
   return query.whereInComposite(names, links.map(({ key }) => key) as never)
 }
 
@@ -354,11 +367,6 @@ function shownBy(relation: RelationDescription, links: readonly KeyLink[], knex:
  */
 function knowsItsRows({ narrowed, through }: RelationDescription): boolean {
   return narrowed && through !== undefined && !through.narrowed && !describeModel(through.model).isView
-}
-
-/** What names a row of the join table, whatever its key. */
-function rowNames({ model }: JoinTable): string[] {
-  return ['tableoid', 'ctid'].map((name) => `${model.tableName}.${name}`)
 }
 
 /**

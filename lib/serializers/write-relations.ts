@@ -12,7 +12,8 @@ import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, modelOf } from '../models/objection.js'
+import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { forgetAnswers } from '../queryset/row-answers.js'
 import { areSame, type KeyName } from '../queryset/same-keys.js'
@@ -281,8 +282,8 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
     view: serializer.context.view,
     write: async (part, trx) => {
       const rows = part.map(({ item }) => item.row as Model)
-      const related = relatedQuery(relation, trx, rows)
-      const query = related.patch(buildModel(relation.model, nulls, { patch: true }) as never)
+      const related = relatedQuery(relation, trx, rows) as AnyQueryBuilder
+      const query = groupConditions(related.patch(buildModel(relation.model, nulls, { patch: true }) as never))
       leaveOutDeleted(query, relation)
       await whereRows(query, part.map(shownOf))
     },

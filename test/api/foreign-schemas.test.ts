@@ -558,18 +558,23 @@ describe('an object that shows one of several, and lets go of it', () => {
   ])('keeps those that were not shown: %s', async (_, mapping) => {
     await database.knex.raw(`
       create table if not exists lets (place_id int, stay_id int);
-      truncate stays, lets; insert into stays select id, 7, 0 from generate_series(1, 3) id;
+      truncate stays, lets; insert into stays select id, case id when 4 then 1 else 7 end, 0 from generate_series(1, 4) id;
       insert into lets select place_id, id from stays`)
     const Stay = tableOf('stays')
-    const latest = { modelClass: Stay, modify: (query: QueryBuilder<Model>) => void query.orderBy('stays.id', 'desc') }
+    const modify = (query: QueryBuilder<Model>) =>
+      void query.whereRaw('1 = 1').orWhereRaw('1 = 1').orderBy('stays.id', 'desc')
+    const latest = { modelClass: Stay, modify }
     const Place = tableOf('places', { relationMappings: { stay: { ...latest, ...mapping } } })
     const stay = new NestedSerializer(serializerOf(Stay, ['id']), { required: false, allowNull: true })
     const client = await serveViews({ places: viewOf(Place, serializerOf(Place, ['id', 'stay'], { stay })) })
+    const others = await database.knex.raw('select * from stays, lets where stays.id = 4 and stay_id = 4')
     for (const id of [2, 1]) {
       expect((await client.send('PATCH', '/places/7', { stay: null })).json).toEqual({ id: 7, stay: { id } })
     }
     expect((await client.send('PATCH', '/places/7', { stay: null })).json.stay).toBeNull()
-    expect(await database.knex('stays').count().first()).toEqual({ count: '3' })
+    expect(await database.knex('stays').count().first()).toEqual({ count: '4' })
+    const { rows } = await database.knex.raw('select * from stays, lets where stays.id = 4 and stay_id = 4')
+    expect([rows.length, rows]).toEqual([1, others.rows])
   })
 })
 

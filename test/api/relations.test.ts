@@ -225,7 +225,7 @@ describe('[P14] Links that a relation tells apart by a column of its join table'
       readers: {
         relation: Model.ManyToManyRelation,
         modelClass: Author,
-        modify: (query: QueryBuilder<Model>) => void query.where('posts.kind', 'letter'),
+        modify: (query: QueryBuilder<Model>) => void query.where('posts.kind', 'letter').orWhere('posts.kind', 'card'),
         join: {
           from: 'letters.id',
           through: { from: 'posts.of_id', to: 'posts.author_id' },
@@ -241,10 +241,11 @@ describe('[P14] Links that a relation tells apart by a column of its join table'
       create table letters (id int primary key);
       create table posts (of_id int, author_id int references authors, kind text not null default 'letter');
       insert into letters values (1);
-      insert into posts values (1, 1, 'letter'), (1, 2, 'letter'), (1, 1, 'parcel')`)
+      insert into posts values (1, 1, 'letter'), (1, 2, 'letter'), (1, 1, 'parcel'), (2, 1, 'card')`)
     const client = await serveViews({ letters: viewOf(Letter, serializerOf(Letter, ['id'], { readers })) })
     expect((await client.send('PATCH', '/letters/1', { readers: [2] })).json).toEqual({ id: 1, readers: [2] })
     expect(await rowsOf('select author_id, kind from posts order by kind')).toEqual([
+      { author_id: 1, kind: 'card' },
       { author_id: 2, kind: 'letter' },
       { author_id: 1, kind: 'parcel' },
     ])
