@@ -5,7 +5,7 @@ import { forEachAtOnce } from '../kernel/at-once.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
-import { type Asker, answerWithin, Questions } from '../kernel/questions.js'
+import { type Asker, answerInTime, Questions } from '../kernel/questions.js'
 import { type ChangeFeed, PAGE } from './change-feed.js'
 import {
   commonPosition,
@@ -24,8 +24,6 @@ import { VisibleChanges } from './visible-changes.js'
 const AT_ONCE = 4
 /** The most groups that one statement asks for. */
 const MOST_TOGETHER = 100
-/** Timeout of such a statement, in milliseconds. */
-const PATIENCE = 2_000
 /** Heartbeat of idle streams: the interval in milliseconds, and the number of changes after which positions are sent. */
 const BEAT = { milliseconds: 15_000, changes: 1_000 }
 
@@ -72,7 +70,7 @@ export class ChangeListeners {
   /** Of those who are further than the feed: what they know already. */
   readonly #known = new Map<Listener, Known>()
   /** What groups see. */
-  readonly #questions = new Questions(PATIENCE)
+  readonly #questions = new Questions()
   #isCatchingUp = false
   #beat: NodeJS.Timeout | undefined
   /** Behind what everybody was told. */
@@ -238,7 +236,7 @@ export class ChangeListeners {
     if (groups.length === 1) return this.#askOne(groups[0] as Group, changes, tell)
     const visible = groups.map((group) => ([...group][0] as Listener).visible)
     const question = (asker: Asker) => VisibleChanges.ofAll(visible, changes, asker)
-    const seen = await answerWithin(PATIENCE, question).catch(() => undefined)
+    const seen = await answerInTime(question).catch(() => undefined)
     // one of them may be wrong for all
     if (!seen) return forEachAtOnce(groups, AT_ONCE, (group) => this.#askOne(group, changes, tell))
     for (const [index, group] of groups.entries()) {

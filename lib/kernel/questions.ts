@@ -3,6 +3,9 @@
 import { Rests } from './rests.js'
 import { TooLate, within } from './within.js'
 
+/** Time limit of an answer, in milliseconds. */
+const PATIENCE = 5_000
+
 /** Whoever waits for an answer; gone once it is there, or too late: that ends what is still asked of the database. */
 export interface Asker {
   readonly destroyed: boolean
@@ -10,26 +13,20 @@ export interface Asker {
 
 type Question<Answer> = (asker: Asker) => Promise<Answer>
 
-/** The answer to a question, within a time limit in milliseconds. @throws TooLate */
-export async function answerWithin<Answer>(milliseconds: number, question: Question<Answer>): Promise<Answer> {
+/** The answer to a question, within the time limit. @throws TooLate */
+export async function answerInTime<Answer>(question: Question<Answer>): Promise<Answer> {
   const asker = { destroyed: false }
   try {
-    return await within(milliseconds, question(asker))
+    return await within(PATIENCE, question(asker))
   } finally {
     asker.destroyed = true
   }
 }
 
 export class Questions {
-  readonly #patience: number
   readonly #rests = new Rests()
   /** Questions that have no answer yet, though nobody waits for it any more. */
   readonly #busy = new Set<string>()
-
-  /** @param patience timeout of a question, in milliseconds */
-  constructor(patience: number) {
-    this.#patience = patience
-  }
 
   /** True where the last question has not been answered. */
   isTroubled(key: string): boolean {
@@ -55,7 +52,7 @@ export class Questions {
       return answer
     }
     try {
-      const answer = await answerWithin(this.#patience, ask)
+      const answer = await answerInTime(ask)
       this.#rests.note(key, true)
       return answer
     } catch (error) {

@@ -80,8 +80,6 @@ const KINDS = {
 /** What a receiver may have at the most is an hour: a worker that was killed has its deliveries for as long. */
 const MOST = { timeoutSeconds: 3_600, retentionDays: 36_500 } as const
 
-/** Timeout of questions about owners, in milliseconds. */
-const PATIENCE = 5_000
 /** Delay after an error, in milliseconds. */
 const AFTER_ERROR = 2_000
 /** Poll interval for due deliveries, in milliseconds: short after there were some, then longer. */
@@ -196,7 +194,7 @@ class Running {
     this.fanOut = new FanOut({
       knex,
       endpoints: table,
-      telling: { resources, events: endpoints.events, findOwner, questions: new Questions(PATIENCE), report },
+      telling: { resources, events: endpoints.events, findOwner, questions: new Questions(), report },
       enqueue,
       postponed: () => this.#mending.ring(),
     })

@@ -273,11 +273,8 @@ const COSTS: readonly [
     'begins anew behind more than 5,000 changes',
   ],
   [
-    '| time that PostgreSQL may take to say who sees a change',
-    [
-      ['changes/change-listeners', 'PATIENCE', '2 s'],
-      ['webhooks/webhook-dispatcher', 'PATIENCE', '5 s'],
-    ],
+    '| time that it may take to say who sees a change',
+    [['kernel/questions', 'PATIENCE', '5 s']],
     'api/change-streams',
     'ends where nobody can say in time what it shows',
   ],
