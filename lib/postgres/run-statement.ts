@@ -127,6 +127,7 @@ export async function runAsPg(
   text: string,
   values: readonly unknown[],
   types: TypeParsers,
+  recipient?: StatementClient,
 ): Promise<PgAnswer> {
   const scope = scopeOf(knex)
   const own = scope?.base ?? knex
@@ -137,7 +138,8 @@ export async function runAsPg(
     await queue.end(connection)
     return knex.transaction((trx) => runAsPg(trx, text, values, types))
   }
-  return (await send(sender, { text, name: undefined, settings: scope?.settings }, values, types)) as PgAnswer
+  const reader = own.isTransaction ? undefined : recipient
+  return (await send(sender, { text, name: undefined, settings: scope?.settings }, values, types, reader)) as PgAnswer
 }
 
 /** Connection for a statement, and its source. */

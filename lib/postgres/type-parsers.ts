@@ -4,8 +4,8 @@
  */
 // @ts-expect-error the package has no types of its table
 import textParsers from 'pg-types/lib/textParsers.js'
-import { clientOf, connectionOptionsOf, type Queryable, type TypeParsers } from './pg-types.js'
-import { type StatementClient, stopWith } from './run-statement.js'
+import { clientOf, connectionOptionsOf, nativeSql, type Queryable, type TypeParsers } from './pg-types.js'
+import { readsRawRows, runAsPg, type StatementClient } from './run-statement.js'
 
 type Parse = (text: string) => unknown
 
@@ -49,25 +49,26 @@ function isOwnParser(types: TypeParsers, oid: number, parse: Parse): boolean {
 
 const JSON_TYPES = new Set([114, 3802])
 
-/** Runs a statement of ours, by knex, and reads it by the standard parsers. @param recipient whoever waits for it: it is stopped once they are gone */
+/** Runs a statement of ours, by knex, and reads it by the standard parsers. */
 export async function runRaw<Answer = { readonly rows: readonly Record<string, unknown>[] }>(
   knex: Queryable,
   sql: string,
   bindings: object = [],
-  recipient?: StatementClient,
 ): Promise<Answer> {
-  const statement = knex.raw(sql, bindings as never).options({ types: standardTypes })
-  stopWith(recipient, knex, statement as never)
-  return (await statement) as Answer
+  return (await knex.raw(sql, bindings as never).options({ types: standardTypes })) as Answer
 }
 
-/** The rows of such a statement. */
+/** The rows of such a statement. @param recipient whoever waits for them: it is stopped once they are gone */
 export async function readRows<Row = Record<string, unknown>>(
   knex: Queryable,
   sql: string,
   bindings: object = [],
   recipient?: StatementClient,
 ): Promise<readonly Row[]> {
-  const { rows } = await runRaw<{ readonly rows: readonly Row[] }>(knex, sql, bindings, recipient)
+  if (recipient && readsRawRows(knex)) {
+    const { text, values } = nativeSql(knex.raw(sql, bindings as never))
+    return (await runAsPg(knex, text, values, standardTypes, recipient)).rows as readonly Row[]
+  }
+  const { rows } = await runRaw<{ readonly rows: readonly Row[] }>(knex, sql, bindings)
   return rows
 }
