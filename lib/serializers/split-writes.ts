@@ -6,7 +6,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { isKept } from './unchanged.js'
+import { isKept, isMask } from './unchanged.js'
 import { ADDED_BY, changesNothing, DECIDED } from './validated-item.js'
 
 type Data = Record<string, unknown>
@@ -15,7 +15,7 @@ type Data = Record<string, unknown>
 export interface Writes {
   /** Values of the object's own row, by property. */
   readonly columns: Data
-  /** Values of the object's own row that stay as they are, by property: hooks of the model see them. */
+  /** Values of the object's own row that stay as they are, by property: hooks of the model see them, but for masks. */
   readonly kept: Data
   /** What the surrounding object decides, by property. */
   readonly decided: Data | undefined
@@ -50,7 +50,7 @@ export interface NestedWrite {
  * Sorts validated data (and what `save(extra)` adds: field names or properties of the model) by where it is written.
  * @throws {ConfigurationError} a key is neither a field nor a property, or nested data has no relation
  */
-export function splitWrites(serializer: AnySerializer, data: Data): Writes {
+export function splitWrites(serializer: AnySerializer, data: Data, instance?: object): Writes {
   const { plan } = serializer
   const columns: Data = {}
   const kept: Data = {}
@@ -61,7 +61,13 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
     const bound = plan.byName.get(name)
     const { relation } = bound ?? {}
     if (isKept(data, name)) {
-      if (bound?.column && bound.input !== 'objects') kept[bound.column.property] = value
+      const property = bound?.column?.property
+      if (
+        property !== undefined &&
+        bound?.input !== 'objects' &&
+        !isMask(value, (instance as Data | undefined)?.[property])
+      )
+        kept[property] = value
       continue
     }
     if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {

@@ -17,7 +17,7 @@ export function toItems(serializer: AnySerializer, entries: readonly WriteEntry[
   const items: WriteItem[] = []
   for (const { data, instance, path } of entries) {
     try {
-      const writes = withOwnRow(serializer, splitWrites(serializer, data), instance)
+      const writes = withOwnRow(serializer, splitWrites(serializer, data, instance), instance)
       items.push({ data, instance: instance as Model | undefined, path, writes, row: undefined })
     } catch (error) {
       throw prefixed(path, error)

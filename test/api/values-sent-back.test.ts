@@ -529,6 +529,41 @@ describe('what a caller was shown is unchanged when it comes back', () => {
     expect((await stored())[1]).toMatchObject({ writes: 1 })
   })
 
+  it('keeps from hooks what stands in the place of what is stored', async () => {
+    const seen: unknown[] = []
+    class Hashed extends Item {
+      declare title: string
+      override $beforeUpdate() {
+        seen.push({ ...this })
+        if (this.title !== undefined) this.title = `hash of ${this.title}`
+      }
+    }
+    class Stars extends StringField {
+      override toRepresentation() {
+        return '***'
+      }
+    }
+    class Masking extends serializerOf(Hashed, ['id', 'title', 'doc', 'note']) {
+      override toRepresentation(item: Model): unknown {
+        return { ...(super.toRepresentation(item) as object), title: '***', doc: {} }
+      }
+    }
+    const client = await serveViews({
+      whole: viewOf(Hashed, Masking),
+      field: viewOf(Hashed, serializerOf(Hashed, ['id', 'title', 'note'], { title: new Stars() })),
+    })
+    const before = (await stored())[0]
+    for (const path of ['whole', 'field']) {
+      const { json } = await client.get(`/${path}/1`)
+      expect((await client.send('PUT', `/${path}/1`, { ...json, note: path })).json).toEqual({ ...json, note: path })
+      expect((await stored())[0]).toMatchObject({ title: before.title, doc: before.doc, note: path })
+    }
+    expect(seen).toEqual([
+      { id: 1, note: 'whole' },
+      { id: 1, note: 'field' },
+    ])
+  })
+
   describe('two fields of one column or relation', () => {
     const both = (one: string, other: string) => {
       const message = [`Give either ${one} or ${other}, not both.`]
