@@ -1,119 +1,19 @@
 /** Descriptions of models: columns, keys and relations, from `jsonSchema`, `relationMappings` and the catalogue. */
 
 import { ConfigurationError } from '../kernel/errors.js'
-import { type PropertySchema, readModelSchema, typesOf } from '../kernel/json-schema.js'
+import { readModelSchema } from '../kernel/json-schema.js'
 import { groupBy } from '../kernel/maps.js'
 import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { noteErrors, rememberNames } from '../postgres/prepared-names.js'
 import { shareTurns } from '../postgres/row-stream.js'
-import { runRaw } from '../postgres/type-parsers.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
-import { type CatalogueColumn, type CatalogueTable, readCatalogue } from './catalogue.js'
-import { type Checked, readCheck } from './check-constraint.js'
+import { type CatalogueTable, readCatalogue } from './catalogue.js'
+import { describeColumn } from './describe-column.js'
 import { describeRelations } from './describe-relations.js'
-import type { Column, ModelDescription } from './model-description.js'
+import type { ModelDescription } from './model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
 import { bareName, toReference } from './table-reference.js'
-
-export interface ColumnSources
-  extends Pick<Column, 'property' | 'column' | 'schema' | 'required' | 'primary' | 'unique'> {
-  stored: CatalogueColumn | undefined
-  composite: boolean
-}
-
-/** Describes a column for serializers. */
-function describeColumn(from: ColumnSources): Column {
-  const { stored, schema } = from
-  const types = typesOf(schema)
-  const allowsNull = types.length === 0 || types.includes('null')
-  const hasDefault = stored?.hasDefault === true || schema.default !== undefined
-  const nullable = stored ? !stored.notNull && allowsNull : types.includes('null')
-  // a key the database fills in; without the catalogue, a single key that the schema does not ask for
-  const auto = stored
-    ? stored.generated || (from.primary && !from.composite && stored.makesValues)
-    : from.primary && !from.composite && !from.required
-  const required = !auto && !hasDefault && (from.required || (stored ? stored.notNull : false))
-  return {
-    property: from.property,
-    column: from.column,
-    nativeName: stored?.nativeName ?? from.column,
-    writtenName: stored?.writtenName ?? from.column,
-    type: stored?.type ?? typeFromSchema(schema, auto),
-    sqlType: stored?.sqlType,
-    oid: stored?.oid,
-    collation: stored?.collation,
-    nullable,
-    holdsNull: stored?.holdsNull ?? nullable,
-    required,
-    hasDefault,
-    auto,
-    isComputed: stored?.isComputed ?? false,
-    primary: from.primary,
-    unique: from.unique || (from.primary && !from.composite),
-    maxLength: smaller(stored?.maxLength, schema.maxLength),
-    precision: stored?.precision,
-    scale: stored?.scale,
-    leastPart: stored?.leastPart,
-    labels: stored?.labels,
-    element: stored?.element,
-    dimensions: stored?.dimensions ?? 1,
-    isDomain: stored?.isDomain ?? false,
-    domains: stored?.domains ?? [],
-    isOrdered: stored?.isOrdered ?? true,
-    isEquated: stored?.isEquated ?? true,
-    isDeterministic: stored?.isDeterministic ?? true,
-    isCounted: stored?.isCounted ?? false,
-    checked: stored ? [...checkedIn(stored), ...openBounds(schema)] : [],
-    schema,
-  }
-}
-
-/** Bounds of a model's schema that are none of its values, as CHECKs have them. */
-function openBounds({ exclusiveMinimum, exclusiveMaximum }: PropertySchema): readonly Checked[] {
-  const boundOf = (value: number) => ({ value: String(value), exclusive: true })
-  return [
-    ...(typeof exclusiveMinimum === 'number' ? [{ least: boundOf(exclusiveMinimum) }] : []),
-    ...(typeof exclusiveMaximum === 'number' ? [{ greatest: boundOf(exclusiveMaximum) }] : []),
-  ]
-}
-
-/** What CHECKs ask of the column; where other texts are equal to the choices that one names, these are not all that there are. */
-function checkedIn({ checks, nativeName, collation }: CatalogueColumn): readonly Checked[] {
-  const checked = checks.flatMap((check) => readCheck(check, nativeName))
-  return collation === undefined ? checked : checked.filter(({ choices }) => choices === undefined)
-}
-
-const FORMATS: Readonly<Record<string, string>> = {
-  'date-time': 'timestamptz',
-  date: 'date',
-  time: 'time',
-  uuid: 'uuid',
-}
-
-/** The type a column most likely has, before the catalogue was read. */
-function typeFromSchema(schema: PropertySchema, auto: boolean): string {
-  const [type] = typesOf(schema).filter((name) => name !== 'null')
-  switch (type) {
-    case 'integer':
-      return 'int4'
-    case 'number':
-      return 'float8'
-    case 'boolean':
-      return 'bool'
-    case 'object':
-    case 'array':
-      return 'jsonb'
-    case 'string':
-      return FORMATS[schema.format ?? ''] ?? 'text'
-    default:
-      return auto ? 'int4' : 'unknown'
-  }
-}
-
-function smaller(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined ? b : b === undefined ? a : Math.min(a, b)
-}
 
 /** The cached description of a model. */
 interface Known {
@@ -216,11 +116,16 @@ export function describeBy(model: ModelClass, table: CatalogueTable, source?: ob
 }
 
 /** Checks the session settings of a database, and installs what shares turns, traces statements and reads errors. */
-async function listenTo(knex: Queryable): Promise<void> {
+export async function listenTo(knex: Queryable): Promise<void> {
   await checkSession(knex)
   shareTurns(knex)
   noteDatabase(knex)
   noteErrors(knex, configOf(knex))
+}
+
+/** The table of a model in the catalogue; undefined until that was read. */
+export function catalogueOf(model: ModelClass): CatalogueTable | undefined {
+  return known.get(model)?.table
 }
 
 /** True where the model's catalogue was read of the database behind a knex, or not at all. */
@@ -245,85 +150,6 @@ export function areReadTogether(model: ModelClass, other: ModelClass): boolean {
 /** The config object of a knex client, which a pool and its transactions share: it identifies the database in caches. */
 export function configOf({ client }: Queryable): object {
   return (client as { readonly config: object }).config
-}
-
-/**
- * Checks that a knex finds the tables that the catalogue was read of, or others that are the same, as where each tenant has
- * a schema or a database. What is compiled holds for all of them. In another database, types that each has made for itself
- * are the same where they are called the same.
- * @param path where it looks for tables, for the message; undefined for its own schema
- * @returns false where it finds none of them
- * @throws {ConfigurationError} one is missing, or differs in a column or a constraint, or as `prepareModels()`
- */
-export async function findsSameTables(
-  models: readonly ModelClass[],
-  knex: Queryable,
-  path: string | undefined,
-): Promise<boolean> {
-  const [first] = models
-  // those of other databases are read there
-  const own = models.filter((model) => known.get(model)?.source === known.get(first as ModelClass)?.source)
-  const isOther = own.some((model) => !isReadFrom(model, knex))
-  const read = own.flatMap((model) => {
-    const table = known.get(model)?.table
-    return table ? [{ name: model.tableName, known: table }] : []
-  })
-  const found = await readCatalogue(
-    knex,
-    read.map(({ name }) => name),
-  )
-  if (found.size === 0) return false
-  const compared = isOther ? withoutOwnTypes : (column: CatalogueColumn) => column
-  for (const { name, known } of read) {
-    const difference = differenceOf(known, found.get(name), compared)
-    if (difference === undefined) continue
-    const where = path === undefined ? `database "${await databaseName(knex)}"` : `search_path "${path}"`
-    throw new ConfigurationError(`${where}: the table "${name}" ${difference} than the one that prepare() read`)
-  }
-  if (isOther) await listenTo(knex)
-  return true
-}
-
-async function databaseName(knex: Queryable): Promise<string> {
-  const { rows } = await runRaw<{ rows: [{ name: string }] }>(knex, 'select current_database() as name')
-  return rows[0].name
-}
-
-/** The number of the first type that a database has made (PostgreSQL: `FirstNormalObjectId`). */
-const FIRST_OWN_TYPE = 16_384
-
-function withoutOwnTypes(column: CatalogueColumn): CatalogueColumn {
-  return column.oid < FIRST_OWN_TYPE ? column : { ...column, oid: 0 }
-}
-
-/**
- * The first difference of two tables, as the middle of a message; undefined where they are the same. The numbers of tables
- * are not compared, nor are additional columns that need no value: nobody reads them.
- */
-function differenceOf(
-  known: CatalogueTable,
-  found: CatalogueTable | undefined,
-  compared: (column: CatalogueColumn) => CatalogueColumn,
-): string | undefined {
-  if (!found) return 'is no other'
-  const textOf = (column: CatalogueColumn) => JSON.stringify(compared(column))
-  const columns = new Map(found.columns.map((column) => [column.column, textOf(column)]))
-  const other = known.columns.find((column) => columns.get(column.column) !== textOf(column))
-  if (other) return `has another column "${other.column}"`
-  const names = new Set(known.columns.map(({ column }) => column))
-  const needed = found.columns.find(({ column, notNull, hasDefault, generated }) => {
-    return !names.has(column) && notNull && !hasDefault && !generated
-  })
-  if (needed) return `has another column "${needed.column}"`
-  const rest = (table: CatalogueTable) =>
-    JSON.stringify([
-      { ...table, table: undefined, columns: undefined, constraints: undefined },
-      table.constraints
-        .filter((constraint) => constraint.columns.every((column) => names.has(column)))
-        .map(({ target, ...constraint }) => JSON.stringify([constraint, target?.columns]))
-        .sort(),
-    ])
-  return rest(known) === rest(found) ? undefined : 'has other constraints, triggers or policies'
 }
 
 /** The knex a model is bound to. @throws {ConfigurationError} it is bound to none */
