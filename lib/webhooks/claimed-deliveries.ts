@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { readRows, runRaw } from '../postgres/type-parsers.js'
 import type { ObjectQueue } from './delivery-table.js'
 import type { WebhookOutcome } from './retry-schedule.js'
-import { TABLES } from './webhook-tables.js'
+import { STILL_SIGNS, TABLES } from './webhook-tables.js'
 
 /** One that this worker has for a while, and where it goes. */
 export interface ClaimedDelivery extends ObjectQueue {
@@ -39,7 +39,7 @@ const TAKE = `update ${TABLES.deliveries} as d
   set leased_until = now() + make_interval(secs => :lease), attempts = attempts + 1
   from chosen, :endpoints: as e where d.id = chosen.id and e.id = d.endpoint_id
   returning d.id, d.endpoint_id as "endpointId", d.object, d.body, d.attempts, e.url,
-    array_remove(array[e.secret, case when e.old_secret_until > now() then e.old_secret end], null) as secrets`
+    e.secret || array(select old ->> 'secret' from jsonb_array_elements(e.old_secrets) as old where ${STILL_SIGNS}) as secrets`
 
 /**
  * Takes deliveries that are due. What another worker is taking is left to it; what it has taken is free again when its time is

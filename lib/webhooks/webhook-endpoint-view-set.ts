@@ -25,9 +25,11 @@ import { createSecret } from './sign-webhook.js'
 import { describeTold } from './told-resources.js'
 import { WebhookDelivery, WebhookEndpoint } from './webhook-endpoint.js'
 import { isAmong } from './webhook-events.js'
+import { STILL_SIGNS } from './webhook-tables.js'
 
-/** Hours that a secret which was replaced still signs. */
+/** Hours that a secret which was replaced still signs, and the most of them. */
 const OLD_SECRET_HOURS = 24
+const MOST_OLD_SECRETS = 4
 
 /** What the validators of an endpoint ask its view set. */
 type Declaring = Pick<typeof WebhookEndpointViewSet, 'events' | 'receivers'>
@@ -158,13 +160,17 @@ export class WebhookEndpointViewSet extends ModelViewSet<WebhookEndpoint> {
     return this.#secretOf(await this.getObject())
   }
 
-  /** Answers `POST /{id}/secret`: a new one. What is sent in the next 24 hours is signed by both. */
+  /** Answers `POST /{id}/secret`: a new one. What is sent in the next 24 hours is signed by the one before, too. */
   @action({ methods: ['POST'], detail: true, urlPath: 'secret', outputSerializer: SecretSerializer })
   async replaceSecret(): Promise<unknown> {
     const endpoint = await this.getObjectToWrite()
     const trx = this.trx as Knex.Transaction
     await trx.raw(
-      `update ?? set old_secret = secret, old_secret_until = now() + interval '${OLD_SECRET_HOURS} hours', secret = ? where id = ?`,
+      `update ?? set secret = ?, old_secrets =
+         jsonb_build_array(jsonb_build_object('secret', secret, 'until', now() + interval '${OLD_SECRET_HOURS} hours')) ||
+         coalesce((select jsonb_agg(old order by place) from jsonb_array_elements(old_secrets) with ordinality as each(old, place)
+           where ${STILL_SIGNS} and place < ${MOST_OLD_SECRETS}), '[]')
+       where id = ?`,
       [this.#table, createSecret(), endpoint.id],
     )
     return this.#secretOf(endpoint)
@@ -208,7 +214,8 @@ export class WebhookEndpointViewSet extends ModelViewSet<WebhookEndpoint> {
     this.ctx.set('Cache-Control', 'no-store')
     const knex = (this.trx ?? this.knex) as Knex
     const { rows } = await knex.raw<{ rows: readonly object[] }>(
-      'select secret, case when old_secret_until > now() then old_secret_until end as old_secret_until from ?? where id = ?',
+      `select secret, (select max((old ->> 'until')::timestamptz) from jsonb_array_elements(old_secrets) as old where ${STILL_SIGNS})
+         as old_secret_until from ?? where id = ?`,
       [this.#table, id],
     )
     return new SecretSerializer({ obj: rows[0] as object, context: this.getSerializerContext() }).data

@@ -11,6 +11,9 @@ export const TABLES = {
   progress: 'koa_viewsets_webhook_progress',
 } as const
 
+/** True of an element `old` of `old_secrets`, the last one first: `{"secret", "until"}`. */
+export const STILL_SIGNS = `(old ->> 'until')::timestamptz > now()`
+
 const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
   endpoints: [
     `create table if not exists ${TABLES.endpoints} (
@@ -22,8 +25,7 @@ const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
       is_active boolean not null default true,
       problem text,
       secret text not null,
-      old_secret text,
-      old_secret_until timestamptz,
+      old_secrets jsonb not null default '[]',
       failures int not null default 0,
       paused_until timestamptz,
       created_at timestamptz not null default now()
