@@ -173,8 +173,18 @@ function answerFor(error: unknown): Answer {
     status: code,
     // that of the system names files: koa-send throws it with a 404
     detail: expose === true && typeof message === 'string' && syscall === undefined ? message : reason,
-    headers: typeof headers === 'object' && headers !== null ? { ...headers } : {},
+    headers: headersOf(headers),
   }
+}
+
+/**
+ * The headers that an error brings. A date is in the whole head of another server's answer alone, as clients of HTTP throw it:
+ * of that our client is told how long to wait, and nothing of cookies, connections and policies.
+ */
+function headersOf(headers: unknown): Readonly<Record<string, unknown>> {
+  const entries = typeof headers === 'object' ? Object.entries(headers ?? {}) : []
+  const isAnswer = entries.some(([name]) => name.toLowerCase() === 'date')
+  return Object.fromEntries(isAnswer ? entries.filter(([name]) => name.toLowerCase() === 'retry-after') : entries)
 }
 
 /** A value that only PostgreSQL has refused: reported once for each kind of them and each route, and never shown. */
