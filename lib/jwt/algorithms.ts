@@ -39,6 +39,12 @@ export function isAlgorithm(name: string): name is JWTAlgorithm {
   return Object.hasOwn(DEMANDS, name)
 }
 
+/** True for one algorithm, also by its other name: `EdDSA` with a key of Ed25519 is `Ed25519` (RFC 9864). */
+export function isSameAlgorithm(one: unknown, other: JWTAlgorithm): boolean {
+  const fullName = (name: unknown) => (name === 'EdDSA' ? 'Ed25519' : name)
+  return fullName(one) === fullName(other)
+}
+
 /** True for algorithms whose key both signs and verifies. */
 export function isSymmetric(algorithm: JWTAlgorithm): boolean {
   return DEMANDS[algorithm].kty === 'oct'

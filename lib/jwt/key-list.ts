@@ -2,7 +2,7 @@
 import { createPublicKey, createSecretKey, type JsonWebKey, KeyObject } from 'node:crypto'
 import type { CryptoKey, JWK } from 'jose'
 import { ConfigurationError } from '../kernel/errors.js'
-import type { JWTAlgorithm } from './algorithms.js'
+import { isSameAlgorithm, type JWTAlgorithm } from './algorithms.js'
 import { algorithmOf, UnusableKey } from './usable-key.js'
 
 /** A key and the one algorithm that it serves. */
@@ -46,7 +46,7 @@ const MOST_TRIED = 10
 
 /** The keys that may have signed a token: those of its algorithm that have its `kid`, or no name, where either has none. */
 export function keysFor({ keys }: KeyList, { alg, kid }: WantedKey): readonly VerificationKey[] {
-  const fitting = keys.filter(({ algorithm }) => algorithm === alg)
+  const fitting = keys.filter(({ algorithm }) => isSameAlgorithm(algorithm, alg))
   const named = kid === undefined ? [] : fitting.filter((key) => key.kid === kid)
   if (named.length > 0) return named.slice(0, MOST_TRIED)
   return fitting.filter((key) => kid === undefined || key.kid === undefined).slice(0, MOST_TRIED)
@@ -67,7 +67,7 @@ const PEM = /^\s*-----BEGIN ([A-Z0-9 ]+)-----/
 export function staticKeys(where: string, given: readonly JWTKey[], algorithms: readonly JWTAlgorithm[]): KeySource {
   if (given.length === 0) throw new ConfigurationError(`${where}: key is an empty list; give at least one key`)
   const keys = given.map((key) => readKey(where, key, algorithms))
-  const idle = algorithms.find((name) => !keys.some(({ algorithm }) => algorithm === name))
+  const idle = algorithms.find((name) => !keys.some(({ algorithm }) => isSameAlgorithm(algorithm, name)))
   if (idle !== undefined) {
     throw new ConfigurationError(
       `${where}: no key is for ${idle}, as a key serves one algorithm only; leave ${idle} out of algorithms, or give a JWK with "alg": "${idle}"`,

@@ -183,7 +183,8 @@ async function readText({ body }: Response, maxBytes: number): Promise<string> {
     if (size > maxBytes) throw new Error(`its answer is longer than ${maxBytes} bytes`)
     chunks.push(chunk as Uint8Array)
   }
-  return Buffer.concat(chunks).toString()
+  // without a byte order mark, which some issuers send
+  return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
 function entriesOf(text: string): readonly unknown[] | undefined {
@@ -214,7 +215,7 @@ async function readEntry(entry: unknown, algorithms: readonly JWTAlgorithm[]): P
   if (typeof entry !== 'object' || entry === null) return undefined
   const jwk = entry as JWK
   // whose private part is published, is everybody's
-  if (jwk.d !== undefined || jwk.kty === 'oct') return undefined
+  if (jwk.d || jwk.kty === 'oct') return undefined
   try {
     const algorithm = algorithmOf(jwk, algorithms)
     const members = Object.fromEntries(PUBLIC.flatMap((name) => (jwk[name] === undefined ? [] : [[name, jwk[name]]])))

@@ -1,9 +1,9 @@
 /** Keys that can be used, and for which algorithm: each key serves one only (RFC 8725 section 3.1). */
 
 import { quote } from '../kernel/quote.js'
-import { DEMANDS, type Demand, type JWTAlgorithm } from './algorithms.js'
+import { DEMANDS, type Demand, isSameAlgorithm, type JWTAlgorithm } from './algorithms.js'
 
-/** The members of a JSON Web Key that are read (RFC 7517 section 4). */
+/** The members of a JSON Web Key that are read (RFC 7517 section 4); null is none, as serializers of some issuers write it. */
 export interface KeyMembers {
   readonly kty?: unknown
   readonly crv?: unknown
@@ -28,10 +28,11 @@ const LEAST_RSA_BITS = 2048
  * @throws {UnusableKey} it serves none of them, is for something else, or is too weak
  */
 export function algorithmOf(key: KeyMembers, wanted: readonly JWTAlgorithm[]): JWTAlgorithm {
-  const algorithm = wanted.find((name) => (key.alg === undefined || key.alg === name) && fits(key, DEMANDS[name]))
+  const algorithm = wanted.find((name) => isSameAlgorithm(key.alg ?? name, name) && fits(key, DEMANDS[name]))
   if (algorithm === undefined) throw new UnusableKey(`${described(key)} fits none of ${wanted.join(', ')}`)
-  if (key.use !== undefined && key.use !== 'sig') throw new UnusableKey('its "use" is not "sig"')
-  if (key.key_ops !== undefined && !(Array.isArray(key.key_ops) && key.key_ops.includes('verify'))) {
+  if ((key.use ?? 'sig') !== 'sig') throw new UnusableKey('its "use" is not "sig"')
+  const operations = key.key_ops ?? ['verify']
+  if (!(Array.isArray(operations) && operations.includes('verify'))) {
     throw new UnusableKey('its "key_ops" have no "verify"')
   }
   refuseWeak(key, algorithm)
@@ -43,7 +44,7 @@ function fits({ kty, crv }: KeyMembers, demand: Demand): boolean {
 }
 
 function described({ kty, crv, alg }: KeyMembers): string {
-  if (alg !== undefined) return `a key with the "alg" ${quote(alg)}`
+  if (typeof alg === 'string') return `a key with the "alg" ${quote(alg)}`
   if (kty === 'oct') return 'a secret'
   return `a key of the kind ${[kty, crv].filter((part) => typeof part === 'string').join(' ')}`
 }

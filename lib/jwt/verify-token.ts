@@ -1,7 +1,7 @@
 /** Tokens: their parts, their signature and claims, by jose and what it leaves open. */
 import { errors, jwtVerify } from 'jose'
 import { isRecord } from '../kernel/records.js'
-import { isAlgorithm, type JWTAlgorithm } from './algorithms.js'
+import { isAlgorithm, isSameAlgorithm, type JWTAlgorithm, NAMES } from './algorithms.js'
 import { invalidToken } from './bearer.js'
 import type { VerificationKey, WantedKey } from './key-list.js'
 
@@ -123,7 +123,7 @@ export async function verifyToken(
   for (const { key, algorithm } of keys) {
     try {
       await jwtVerify(token, key, {
-        algorithms: [algorithm],
+        algorithms: NAMES.filter((name) => isSameAlgorithm(algorithm, name)),
         issuer: [...rules.issuers],
         audience: [...rules.audiences],
         requiredClaims: ['exp'],

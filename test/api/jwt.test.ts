@@ -92,6 +92,16 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       expect((await get(closed, bearer(tokenOf(key.privateKey)))).status).toBe(200)
     })
 
+    it('may name its algorithm EdDSA or Ed25519, whatever its key does', async () => {
+      const algorithms = ['EdDSA', 'Ed25519']
+      for (const own of [{}, { alg: 'EdDSA' }, { alg: 'Ed25519' }]) {
+        const guards = { authentication: [byKey({ algorithms, key: { ...edwards.jwk, ...own } })] }
+        for (const alg of algorithms) {
+          expect((await get(guards, bearer(tokenBy(edwards, { header: { alg } })))).json.user).toEqual({ id: 'alice' })
+        }
+      }
+    })
+
     it('may be signed by a secret', async () => {
       expect((await get(hmac, bearer(tokenOf(secret)))).json.user).toEqual({ id: 'alice' })
     })

@@ -243,6 +243,14 @@ describe('keys', () => {
     expect(keysFor(list, { alg: 'PS256', kid: 'one' })).toEqual([])
   })
 
+  it('are usable with members that are null, and behind a byte order mark', async () => {
+    const nulls = { d: null, use: null, key_ops: null, alg: null, crv: null, x5c: null }
+    issuer.answer = (_request, response) => {
+      response.end(`\ufeff${JSON.stringify({ keys: [{ ...one.jwk, ...nulls }] })}`)
+    }
+    expect(await ask(keySet(), 'one')).toBe('one')
+  })
+
   it('of one name are all tried, as those without a name, ten at most', async () => {
     const anonymous = { ...three.jwk, kid: undefined }
     issuer.keys = [one.jwk, { ...two.jwk, kid: 'one' }, { ...ec.jwk, kid: 'one' }, anonymous]
