@@ -3,6 +3,8 @@
 /** One property of a model's `jsonSchema`. */
 export interface PropertySchema {
   readonly type?: string | readonly string[]
+  /** Takes null besides its type, as OpenAPI 3.0 says and Ajv reads it. */
+  readonly nullable?: boolean
   readonly format?: string
   readonly title?: string
   readonly description?: string
@@ -39,8 +41,9 @@ export function readModelSchema(schema: unknown): ModelSchema {
 
 /** The types a property names; none means any. */
 export function typesOf(property: PropertySchema | undefined): readonly string[] {
-  const type = property?.type
-  return type === undefined ? [] : typeof type === 'string' ? [type] : type
+  const { type, nullable } = property ?? {}
+  const types = type === undefined ? [] : typeof type === 'string' ? [type] : type
+  return nullable === true && types.length > 0 && !types.includes('null') ? [...types, 'null'] : types
 }
 
 function asRecord(value: unknown): Record<string, unknown> {

@@ -54,7 +54,8 @@ export class Collector {
     if (known) return known.table
     const { name, model, kind, narrowed, relatedProperties } = relation
     const related = describeModel(model)
-    if (kind !== 'belongs-to-one') throw new NeedsInstances(`the relation "${name}" is no foreign key`)
+    if (kind !== 'belongs-to-one')
+      throw new NeedsInstances(`the relation "${name}" is no foreign key (BelongsToOneRelation)`)
     if (narrowed) throw new NeedsInstances(`the relation "${name}" is narrowed by a query of its own`)
     const isKey = relatedProperties.some((property) => related.columns.get(property)?.unique) || isPrimaryKey(relation)
     // of a view, and of tables with heirs, the model alone says that its key is one

@@ -215,6 +215,11 @@ function checkWritable(
   } else if (field instanceof RelatedField && field.many) {
     if (relation?.kind !== 'many-to-many') fail(`is a list of keys without a many-to-many relation; ${override}`)
     if (relation && field.compositeOf(relation.model)) fail(`is a list of keys of several columns; ${override}`)
+  } else if (relation?.kind === 'has-one' && !column) {
+    fail(
+      `names a HasOneRelation of ${modelName(model.model)}, whose key the related row holds; ` +
+        `where it is a column of "${model.model.tableName}", make it a BelongsToOneRelation; else ${override}`,
+    )
   } else if (!column) {
     fail(
       `is no column of ${modelName(model.model)}, so it cannot be written${didYouMean(source[0] as string, model.columns.keys())}; ${override}`,

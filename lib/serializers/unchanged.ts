@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { uploadField } from '../fields/file-upload-field.js'
-import { isContainer, Numeral } from '../kernel/json-numerals.js'
+import { Numeral } from '../kernel/json-numerals.js'
 import { ownCopy } from '../kernel/own-copy.js'
 import { exactAt } from '../models/exact-types.js'
 import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
@@ -119,7 +119,7 @@ export function isKept(data: object, name: string): boolean {
 export function isMask(value: unknown, stored: unknown): boolean {
   if (typeof value !== typeof stored) return value === null || stored === null || stored === undefined
   const isOne = typeof stored !== 'object' || stored === null || value === null
-  return isOne ? value !== stored : isContainer(stored) && !isEqual(workingCopyOf(value), workingCopyOf(stored))
+  return isOne ? value !== stored : !isEqual(workingCopyOf(value), workingCopyOf(stored))
 }
 
 /** A related object: what a client is shown of it, and what the row or the join table has for it. */

@@ -800,6 +800,31 @@ describe('[I23] a mistake of the programmer is a ConfigurationError with class, 
     expect(plan(Circle)).toThrow(ConfigurationError)
   })
 
+  it('a foreign key of the model that its mapping calls HasOne', async () => {
+    class Owned extends Model {
+      static override tableName = 'books'
+      static override relationMappings = {
+        author: {
+          relation: Model.HasOneRelation,
+          modelClass: Author,
+          join: { from: 'books.author_id', to: 'authors.id' },
+        },
+      }
+    }
+    class OwnedSerializer extends ModelSerializer {
+      static override model = Owned
+      static override fields = ['id', 'author']
+      static override declaredFields = { author: new PrimaryKeyRelatedField({ queryset: Author }) }
+    }
+    class Views extends ModelViewSet {
+      static override model = Owned
+      static override serializerClass = OwnedSerializer
+    }
+    await expect(new APIRouter().register('books', Views).prepare()).rejects.toThrow(
+      'field "author" names a HasOneRelation of Owned, whose key the related row holds; where it is a column of "books", make it a BelongsToOneRelation; else set readOnly: true, or override create() and update()',
+    )
+  })
+
   it('but input that a hook of the class takes needs no column', async () => {
     class Confirmed extends BookSerializer {
       static override fields = ['title']

@@ -175,10 +175,14 @@ describe('describeModel', () => {
           title: { type: 'string', maxLength: 5 },
           slug: { type: 'string' },
           note: { type: ['string', 'null'] },
+          isbn: { type: 'string' },
+          tenant: { type: 'integer', nullable: true },
         },
       },
     })
-    expect(declared).toEqual(['id', 'title', 'note', 'slug'])
+    expect(declared).toEqual(['id', 'title', 'note', 'isbn', 'slug', 'tenant'])
+    expect(columns.get('isbn')).toMatchObject({ nullable: false })
+    expect(columns.get('tenant')).toMatchObject({ nullable: true })
     expect(columns.size).toBeGreaterThan(10)
     expect(columns.get('title')?.maxLength).toBe(5)
     expect(columns.get('slug')).toMatchObject({ nullable: false, required: true })
