@@ -343,8 +343,11 @@ function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey 
   const parts = properties.map((property) => {
     const part = objectKey(model.model, property)
     if (part) return part
+    const near = didYouMean(property, columns.keys())
     throw new ConfigurationError(
-      `${view.name}: lookupField "${property}" is no column of ${modelName(model.model)}${didYouMean(property, columns.keys())}`,
+      properties === primaryKey
+        ? `${view.name}: idColumn of ${modelName(model.model)} is "${property}", which is no column of "${model.model.tableName}"${near || '; name its primary key there'}`
+        : `${view.name}: lookupField "${property}" is no column of ${modelName(model.model)}${near}`,
     )
   })
   return parts.length === 1 ? (parts[0] as ObjectKey) : new CompositeKey(parts)

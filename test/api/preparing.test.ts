@@ -186,6 +186,23 @@ describe('mistakes of the programmer', () => {
     expect(lines[2]).toBe('Orders: ordering names "-nope", which is no column of Volume')
   })
 
+  it('refuses a model whose idColumn is none of its table', async () => {
+    class Tag extends Model {
+      static override tableName = 'tags'
+    }
+    class TagSerializer extends ModelSerializer {
+      static override model = Tag
+      static override fields = ['slug']
+    }
+    class Tags extends ModelViewSet {
+      static override model = Tag
+      static override serializerClass = TagSerializer
+    }
+    await expect(new APIRouter().register('tags', Tags).prepare()).rejects.toThrow(
+      'Tags: idColumn of Tag is "id", which is no column of "tags"; name its primary key there',
+    )
+  })
+
   it.each<[string, string, object, string]>([
     ['a question mark', 'is_it?', {}, 'field "is_it?" is the column "is_it?", and knex can carry no name'],
     ['a colon', 'is:it', {}, 'field "is:it" is the column "is:it", and Objection does not write'],
