@@ -276,7 +276,7 @@ export function isValidationGap({ status, cause }: ApiError): boolean {
 
 /** Objection's own errors. `modelClass` distinguishes its NotFoundError from that of http-errors, which has the same name. */
 function answerObjection(
-  error: Error & { type?: unknown; data?: unknown },
+  error: Error & { type?: unknown; data?: unknown; modelClass?: unknown },
   subject: ConstraintSubject,
 ): ApiError | null {
   if (!('modelClass' in error)) return null
@@ -286,10 +286,23 @@ function answerObjection(
   if (failures.length === 0) return new ValidationError(INVALID, { cause: error })
   const errors: ErrorMessages = {}
   for (const [path, failure] of failures) {
+    const field = fieldOfPath(path, subject)
+    if (field === undefined) warnOfUnwritten(error.modelClass, path, failure)
     // what is required inside of a JSON value is no field
-    errors[fieldOfPath(path, subject) ?? 'non_field_errors'] = [path.includes('.') ? INVALID : modelMessage(failure)]
+    errors[field ?? 'non_field_errors'] = [path.includes('.') ? INVALID : modelMessage(failure)]
   }
   return new ValidationError(errors, { cause: error })
+}
+
+/** Who asks can do nothing about a property that no field writes. */
+function warnOfUnwritten(model: unknown, path: string, failure: unknown): void {
+  const { name } = model as { readonly name?: unknown }
+  const [property] = path.split('.', 1)
+  warnOnce(
+    'KOA_VIEWSETS_MISSING_VALUE',
+    `${String(name)} has refused its "${String(property)}" (${String(keywordOf(failure))}), a property that no field of the serializer ` +
+      'is known to write: give it by performCreate(), add it to fields, or take it out of what the jsonSchema asks for.',
+  )
 }
 
 /** A failure deep inside a JSON value has a path: `meta.tags.0`. */
@@ -300,9 +313,12 @@ function fieldOfPath(path: string, subject: ConstraintSubject): string | undefin
 
 /** `failure` is a list of `{ keyword, message }`; the validator's own text names things a client does not know. */
 function modelMessage(failure: unknown): string {
+  return MESSAGES.get(keywordOf(failure)) ?? INVALID
+}
+
+function keywordOf(failure: unknown): unknown {
   const first: unknown = Array.isArray(failure) ? failure[0] : failure
-  const keyword = typeof first === 'object' && first !== null && 'keyword' in first ? first.keyword : undefined
-  return MESSAGES.get(keyword) ?? INVALID
+  return typeof first === 'object' && first !== null && 'keyword' in first ? first.keyword : undefined
 }
 
 /** By the keyword of the failure. JSON Schema has no `unique`: objection-unique says so of a value that another row has. */

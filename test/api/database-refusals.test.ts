@@ -157,6 +157,19 @@ describe('a column that must have a value, and that no field writes', () => {
       ),
     ])
   })
+
+  it('is so, too, where the jsonSchema of the model asks for it', async () => {
+    const heard = warnings()
+    class Num extends tableOf('numbers') {
+      static override jsonSchema = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } }
+    }
+    const client = await serveViews({ numbers: viewOf(Num, serializerOf(Num, ['id'])) })
+    expect(await client.send('POST', '/numbers', { id: 103 })).toMatchObject(NO_FIELD('This field is required.'))
+    await setImmediate()
+    expect(heard.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/Num has refused its "n" \(required\).*performCreate\(\)/),
+    ])
+  })
 })
 
 describe('what SQL of the application cannot compute', () => {
