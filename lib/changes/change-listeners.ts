@@ -91,6 +91,8 @@ export class ChangeListeners {
     if (since) this.#behind.set(listener, { at: since, meanwhile: [] })
     this.#beat ??= setInterval(() => this.#sendBeat(), BEAT.milliseconds).unref()
     const position = await this.#feed.follow(this.#take)
+    // it has left meanwhile: who comes next begins later
+    if (!this.#groups.get(group)?.has(listener)) return
     this.#position ??= position
     if (since) {
       void this.#catchUp()

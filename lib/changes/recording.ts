@@ -15,8 +15,6 @@ import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import type { GenericPlan } from '../views/action-plan.js'
-import { actionNamed } from '../views/actions.js'
 import { contextOf, type GenericView } from '../views/generic-view.js'
 import type { GenericViewClass } from '../views/generic-view-class.js'
 import { declaredInput } from '../views/input-class.js'
@@ -145,15 +143,10 @@ export function openLog(view: GenericView, trx: Queryable): ChangeLog {
   return new ChangeLog(trx, {
     origin: originOf(ctx),
     context,
-    deletes: mayDelete(plan),
+    // what is marked leaves what is nested where it is; code of the application's may do as it likes
+    deletes: plan.writing.removes !== false,
     recorded: (model, shownBy) => recording.of(model, shownBy),
   })
-}
-
-/** True where rows may go, and others with them: what is marked leaves what is nested where it is; code of the application's may do as it likes. */
-function mayDelete({ action, writing }: GenericPlan): boolean {
-  const known = actionNamed(action)
-  return !known || (known.writes === 'delete' && writing.deleting.way !== 'mark')
 }
 
 const STREAM = { perCaller: 'size', seconds: 'seconds' } as const

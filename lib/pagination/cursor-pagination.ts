@@ -179,7 +179,7 @@ function tokensOf(source: ListSource, request: PageRequest): CursorTokens {
   const { name, order, model, shown } = source
   if (order.length === 0) {
     throw new ConfigurationError(
-      `${name}: a list without a total order has no cursors; take distinct() and groupBy() out of its query, or choose another paginator`,
+      `${name}: a list without a total order has no cursors; take distinct(), distinctOn() and groupBy() out of its query, or choose another paginator`,
     )
   }
   const settings = currentSettings()

@@ -14,6 +14,7 @@ import { actionsOf } from './action-options.js'
 import type { GenericPlan, Way } from './action-plan.js'
 import { actionNamed, takesMany } from './actions.js'
 import type { GenericView } from './generic-view.js'
+import type { GenericViewClass } from './generic-view-class.js'
 import { declaredInput } from './input-class.js'
 import { INPUT } from './overrides.js'
 import { recordingClass } from './request/log-writes.js'
@@ -45,6 +46,8 @@ export class WritingPlan implements Way<'statement' | 'transaction'> {
   readonly telling: Way<'update' | 'select'>
   /** Rows are deleted by one statement, or each by the model's `$query().delete()`; or they are marked as deleted. */
   readonly deleting: Way<'statement' | 'model' | 'mark'>
+  /** Its rows go, and are not only marked; undefined for an action of the application's own, of which nobody knows. */
+  readonly removes: boolean | undefined
   /** What is related to an object is loaded before it is written, because code of the application may look at it. */
   readonly before: Way<'unseen' | 'loaded'>
   /** The same of an object that was saved. */
@@ -54,7 +57,9 @@ export class WritingPlan implements Way<'statement' | 'transaction'> {
     const { resource, action } = plan
     const { view } = resource
     const { updateObstacle, deleteObstacle, bulkDeleteObstacle } = traitsOf(resource.model.model)
-    const marks = view.softDelete !== null && action !== 'purgeDeleted'
+    const marks = marksDeleted(view, action)
+    const known = actionNamed(action)
+    this.removes = known && known.writes === 'delete' && !marks
     this.does = actionsOf(view).get(action)?.rule ?? (DELETING.has(action) ? 'delete' : 'update')
     this.holding = holdingOf(resource)
     this.changing = wayOf('statement', 'model', updateObstacle)
@@ -68,6 +73,11 @@ export class WritingPlan implements Way<'statement' | 'transaction'> {
     this.because = writeObstacles(plan, this)
     this.way = this.because === null ? 'statement' : 'transaction'
   }
+}
+
+/** True for an action that marks rows as deleted, which stay. */
+export function marksDeleted({ softDelete }: Pick<GenericViewClass, 'softDelete'>, action: string): boolean {
+  return softDelete !== null && actionNamed(action)?.writes === 'delete' && action !== 'purgeDeleted'
 }
 
 function wayOf<Fast extends string, General extends string>(

@@ -86,6 +86,44 @@ const AREAS: Readonly<Record<string, Area>> = {
       'test/api/configuration',
     ],
   },
+  filters: {
+    sources: ['lib/filters', 'lib/filters/relations'],
+    tests: ['test/lib/filters', 'test/api/filter', 'test/api/lookups', 'test/api/related-', 'test/api/search'],
+  },
+  rules: {
+    sources: [
+      'lib/rules',
+      'lib/queryset/visible-rows.ts',
+      'lib/queryset/visible-fields.ts',
+      'lib/serializers/check-written.ts',
+      'lib/serializers/guard-fields.ts',
+      'lib/serializers/limited-fields.ts',
+      'lib/serializers/readable-at.ts',
+      'lib/serializers/shown-by.ts',
+    ],
+    tests: ['test/lib/rules', 'test/api/rule', 'test/api/field-rules', 'test/trust/field-rules'],
+  },
+  nested: {
+    sources: [
+      'lib/serializers/lock-rows.ts',
+      'lib/serializers/replace-sets.ts',
+      'lib/serializers/split-writes.ts',
+      'lib/serializers/validate-nested.ts',
+      'lib/serializers/validate-related.ts',
+      'lib/serializers/write-links.ts',
+      'lib/serializers/write-relations.ts',
+      'lib/serializers/write-tree.ts',
+    ],
+    tests: ['test/lib/serializers', 'test/api/saving', 'test/api/nested', 'test/api/written-rows', 'test/api/links-'],
+  },
+  changes: {
+    sources: ['lib/changes'],
+    tests: ['test/lib/changes', 'test/api/changes', 'test/api/change-streams', 'test/api/client-changes'],
+  },
+  webhooks: {
+    sources: ['lib/webhooks'],
+    tests: ['test/lib/webhooks', 'test/api/webhook'],
+  },
   parsers: {
     sources: ['lib/parsers'],
     tests: ['test/lib/parsers', 'test/api/content-negotiation', 'test/api/uploads'],
@@ -116,7 +154,9 @@ interface Chosen extends Mutant {
 
 function filesOf(source: string): string[] {
   if (source.endsWith('.ts')) return [source]
-  return readdirSync(join(ROOT, source)).map((name) => `${source}/${name}`)
+  return readdirSync(join(ROOT, source))
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `${source}/${name}`)
 }
 
 /** Each kind in turn gives one, so that what is rare is not left out. */

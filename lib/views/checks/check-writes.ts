@@ -12,6 +12,7 @@ import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { declaredInput } from '../input-class.js'
 import { resourceOf } from '../resource.js'
+import { marksDeleted } from '../writing-plan.js'
 
 /**
  * Checks the writing actions as they come with the package; what an application writes by itself is its own affair.
@@ -30,7 +31,7 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
     )
     if (hostile && (hostile.column === '__proto__' || writing.writes !== 'insert'))
       throw cannotHold(view, model, action, hostile)
-    const marks = view.softDelete !== null && writing.writes === 'delete' && action !== 'purgeDeleted'
+    const marks = marksDeleted(view, action)
     if (!model.takes[marks ? 'update' : writing.writes]) throw takesNone(view, model, action)
     if (writing.writes !== 'insert') checkKey(view, model, action)
     if (writing.writes === 'delete' && !marks) checkDelete(view, model, action)

@@ -80,7 +80,7 @@ async function holdFound(view: GenericView, wanted: WantedRows): Promise<HeldRow
       terms: (wanted.terms ?? []).map(({ property }) => columns.get(property) as Column),
       where: only.where,
       asked: visibleRows ? askedOf(view.plan.resource.model, [visibleRows.written(model, write)], false) : [],
-      lock: view.ctx.method === 'DELETE' ? 'update' : 'no key update',
+      lock: removes(view) ? 'update' : 'no key update',
       knex,
     })
     if (!row) return only.readsOwnRow && !secured ? NONE : MISSED
@@ -237,12 +237,17 @@ function isLockable(query: AnyQueryBuilder): boolean {
 /** What may add tables to a query, or make something else of its rows. */
 const SHAPING = /join|^(from|fromRaw|table|into|onBuild|onBuildKnex|runBefore|for\w*)$/i
 
+/** An action of the application's own is taken by its method. */
+function removes({ plan, ctx }: GenericView): boolean {
+  return plan.writing.removes ?? ctx.method === 'DELETE'
+}
+
 type Lockable = Pick<AnyQueryBuilder, 'forUpdate' | 'forNoKeyUpdate'>
 
 /** A row that stays is locked as an update of it does, which leaves it free to be referred to (promise I6). */
 function lock<Query extends Lockable | Knex.QueryBuilder>(view: GenericView, query: Query): Query {
   const lockable = query as Lockable
-  void (view.ctx.method === 'DELETE' ? lockable.forUpdate() : lockable.forNoKeyUpdate())
+  void (removes(view) ? lockable.forUpdate() : lockable.forNoKeyUpdate())
   return query
 }
 
