@@ -2,6 +2,7 @@
 import { extname } from 'node:path'
 import type { Context } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
+import { keepCookiesPrivate } from '../http/private-cookies.js'
 import type { FoundFile } from './static-files.js'
 
 const IMMUTABLE = 'public, max-age=31536000, immutable'
@@ -13,8 +14,10 @@ const SHORT = 'public, max-age=60'
  * @returns false when the client has the file: the answer is 304 then
  */
 export function describeFile(ctx: Context, name: string, file: FoundFile): boolean {
+  const control = file.immutable ? IMMUTABLE : SHORT
+  keepCookiesPrivate(ctx, control)
   ctx.set({
-    'Cache-Control': file.immutable ? IMMUTABLE : SHORT,
+    'Cache-Control': control,
     ETag: file.etag,
     'Last-Modified': file.modified.toUTCString(),
     'X-Content-Type-Options': 'nosniff',

@@ -1,4 +1,4 @@
-/** `Cache-Control`: its options, and the values they stand for. */
+/** `Cache-Control`: its options, and the value they stand for. */
 import { checkKinds } from '../kernel/option-kinds.js'
 
 /** What caches may do with an answer (RFC 9111). */
@@ -11,22 +11,13 @@ export interface CacheOptions {
   readonly noCache?: boolean
 }
 
-/** The options as headers say them; made once. */
-export interface CachePolicy {
-  /** The value of `Cache-Control`. */
-  readonly control: string
-  /** The value of `Cache-Control` for an answer that must stay with its caller. */
-  readonly privateControl: string
-}
-
 /**
- * Settles the options.
+ * The options as `Cache-Control` says them; made once.
  * @param where what a mistake is reported for
  * @throws {ConfigurationError} an option is wrong
  */
-export function cachePolicy(where: string, options: CacheOptions = {}): CachePolicy {
+export function cachePolicy(where: string, options: CacheOptions = {}): string {
   checkKinds(where, options, { kinds: { maxAge: 'count', private: 'boolean', noCache: 'boolean' } })
   const { maxAge = 0, private: isPrivate = true, noCache = false } = options
-  const write = (scope: string) => `${noCache ? 'no-cache, ' : ''}${scope}${maxAge > 0 ? `, max-age=${maxAge}` : ''}`
-  return { control: write(isPrivate ? 'private' : 'public'), privateControl: write('private') }
+  return `${noCache ? 'no-cache, ' : ''}${isPrivate ? 'private' : 'public'}${maxAge > 0 ? `, max-age=${maxAge}` : ''}`
 }

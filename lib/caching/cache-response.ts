@@ -3,11 +3,11 @@ import { hash } from 'node:crypto'
 import { finderOf } from '../http/challenges.js'
 import { type Context, isAnonymous, isSafeMethod, RequestSlot } from '../http/context.js'
 import { matchesWeakly, namesTag } from '../http/entity-tags.js'
+import { keepCookiesPrivate } from '../http/private-cookies.js'
 import { isStreamed } from '../http/response-body.js'
 import { renderPending } from '../http/response-end.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { frame } from '../kernel/signing.js'
-import type { CachePolicy } from './cache-policy.js'
 
 const DIGITS = 16
 
@@ -74,11 +74,7 @@ export interface CacheResponseOptions {
  * it. A body that is an object is rendered here, once: as `contentNegotiation()` would, or else as JSON. A stream gets no
  * tag, nor does what can be had only once. An answer of 400 and more is never kept and has no tag.
  */
-export function cacheResponse(
-  ctx: Context,
-  policy: CachePolicy,
-  { row, keep = false }: CacheResponseOptions = {},
-): void {
+export function cacheResponse(ctx: Context, control: string, { row, keep = false }: CacheResponseOptions = {}): void {
   if (isSent(ctx)) return
   if (ctx.status >= 400) {
     ctx.remove('ETag')
@@ -86,8 +82,8 @@ export function cacheResponse(
     return
   }
   if (ctx.status !== 200 || !isReading(ctx) || ONLY_ONCE.get(ctx)) return
-  if (!keep) ctx.set('Cache-Control', policy.control)
-  if (policy.control !== policy.privateControl) keepCookiesPrivate(ctx, policy)
+  if (!keep) ctx.set('Cache-Control', control)
+  keepCookiesPrivate(ctx, control)
   addETag(ctx, row)
 }
 
@@ -152,17 +148,4 @@ function bytesOf(ctx: Context): string | Uint8Array | undefined {
   if (text === undefined) return undefined
   ctx.body = text
   return text
-}
-
-/** A cookie is its caller's, whoever sets it: the session's middleware does so when the handler has long returned. */
-function keepCookiesPrivate(ctx: Context, { control, privateControl }: CachePolicy): void {
-  const { res } = ctx
-  const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-  const writePrivately = (...values: unknown[]) => {
-    if (res.hasHeader('Set-Cookie') && res.getHeader('Cache-Control') === control) {
-      res.setHeader('Cache-Control', privateControl)
-    }
-    return writeHead(...values)
-  }
-  res.writeHead = writePrivately
 }

@@ -75,6 +75,20 @@ describe('staticAssets()', () => {
     expect(plain.headers).toMatchObject({ 'cache-control': MINUTE, etag: expect.stringMatching(/^W\/"f-[0-9a-f]+"$/) })
   })
 
+  it('gives no cookie of a session to shared caches', async () => {
+    const session: Koa.Middleware = async (ctx, next) => {
+      await next()
+      ctx.cookies.set('session', 'x')
+    }
+    await serving(session, staticAssets({ root }))
+    for (const headers of [{}, { 'If-None-Match': '*' }] as Record<string, string>[]) {
+      expect((await get(HASHED, headers)).headers).toMatchObject({
+        'set-cookie': expect.anything(),
+        'cache-control': YEAR.replace('public', 'private'),
+      })
+    }
+  })
+
   it('serves names that need escaping, and types by their ending', async () => {
     expect((await get('/static/img/%C3%BC%20b.svg')).headers['content-type']).toBe('image/svg+xml')
     expect(await get('/static/LICENSE')).toMatchObject({

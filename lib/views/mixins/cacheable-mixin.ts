@@ -1,5 +1,5 @@
 /** Validators and `Cache-Control` for lists and objects. */
-import { type CachePolicy, cachePolicy } from '../../caching/cache-policy.js'
+import { cachePolicy } from '../../caching/cache-policy.js'
 import { cacheResponse, ROW_VERSION } from '../../caching/cache-response.js'
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { oncePer } from '../../kernel/once-per.js'
@@ -20,9 +20,8 @@ export function isCacheable(view: object): view is Cacheable {
 }
 
 /** How the answers of a class may be kept; settled once. @throws {ConfigurationError} */
-export const policyOf = oncePer(
-  (view: Cacheable): CachePolicy =>
-    cachePolicy(view.name, { maxAge: view.cacheMaxAge, private: view.cachePrivate, noCache: view.cacheNoCache }),
+export const policyOf = oncePer((view: Cacheable): string =>
+  cachePolicy(view.name, { maxAge: view.cacheMaxAge, private: view.cachePrivate, noCache: view.cacheNoCache }),
 )
 
 const KINDS = { cacheMaxAge: 'count', cachePrivate: 'boolean', cacheNoCache: 'boolean' } as const
