@@ -71,7 +71,7 @@ export interface JoinNames {
 /** The tables that a step leads to, and the condition that a row of them belongs to one of its owner's. */
 export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
   const { owner, related, schema, relatedSchema, visible } = names
-  if (step.isFirst && !names.rows) return firstOf(step, names)
+  if (step.isFirst) return firstOf(step, names)
   const seen = visible?.related({ owner: step.owner, relation: step.name, model: step.model })
   const { rows = seen && 'query' in seen ? seen.query() : undefined } = names
   const own = { schema, rows, relatedSchema, seen: seen && 'where' in seen ? seen : undefined }
@@ -95,7 +95,7 @@ export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; 
 }
 
 /** The one that is shown of several rows, as objects show it. The owner's keys have a name that its own table does not hide. */
-function firstOf(step: Step, { owner, related, through, schema, visible }: JoinNames) {
+function firstOf(step: Step, { owner, related, through, schema, rows, visible }: JoinNames) {
   const relation = describeModel(step.owner).relations.get(step.name) as RelationDescription
   const keys = step.join.map((_, index) => `key${index}`)
   const query = relatedTo(
@@ -103,16 +103,16 @@ function firstOf(step: Step, { owner, related, through, schema, visible }: JoinN
     relation,
     keys.map((key) => `${through}.${key}`),
   )
-  leaveOutUnrelated(query, visible, { owner: step.owner, relation })
+  leaveOutUnrelated(query, visible, { owner: step.owner, relation }, rows)
   leaveOutDeleted(query, step)
   orderByKey(query)
   const own = schema()
-  const rows = own === undefined ? query : query.withSchema(own)
+  const first = (own === undefined ? query : query.withSchema(own)).limit(1)
   const named = step.join.flatMap(([column], index) => [`${owner}.${column}`, keys[index] as string])
   return {
     from: {
       sql: `lateral (select ${keys.map(() => '?? as ??').join(', ')}) as ?? cross join lateral ? as ??`,
-      bindings: [...named, through, rows.limit(1), related],
+      bindings: [...named, through, first, related],
     },
     where: { sql: 'true', bindings: [] },
   }

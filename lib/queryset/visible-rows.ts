@@ -99,10 +99,18 @@ export function seenRelated(visible: VisibleRows | undefined, { owner, relation 
   return rows || links ? { rows, links, join: through?.model.tableName } : undefined
 }
 
-/** Leaves out what the caller does not see of the rows that a relation leads to. */
-export function leaveOutUnrelated(query: AnyQueryBuilder, visible: VisibleRows | undefined, of: RelationOf): void {
+/**
+ * Leaves out what the caller does not see of the rows that a relation leads to.
+ * @param shown another list of the related rows, whose view set has left out what the caller does not see
+ */
+export function leaveOutUnrelated(
+  query: AnyQueryBuilder,
+  visible: VisibleRows | undefined,
+  of: RelationOf,
+  shown?: AnyQueryBuilder,
+): void {
   const { rows, links, join } = seenRelated(visible, of) ?? {}
-  leaveOutUnseen(query, rows)
+  leaveOutUnseen(query, shown ? { query: () => shown, mayBeLeft: false } : rows)
   if (links) addCondition(query, links, query.tableRefFor(join as never))
 }
 

@@ -60,6 +60,10 @@ const related = (reviews: FilterRelations[string]) =>
   class extends Items {
     static override filterRelations: FilterRelations = { reviews, tags: Tags }
   }
+const newest = (reviews: FilterRelations[string]) =>
+  class extends Items {
+    static override filterRelations: FilterRelations = { newest: reviews }
+  }
 class Instances extends Items {
   override getQueryset() {
     return super.getQueryset().where('items.id', '>', 0).orWhere('items.id', '<', 0)
@@ -98,6 +102,7 @@ beforeAll(async () => {
     .register('strict', Strict, 'strict')
   const views = { shown: Shown, owned: Owned, backed: Backed, narrowed: Narrowed, hooked: Hooked }
   for (const [name, view] of Object.entries(views)) api.register(name, related(view), name)
+  api.register('newest', newest(Reviews), 'newest').register('newestShown', newest(Shown), 'newestShown')
   await api.prepare()
   client = await serving(api.routes())
 })
@@ -124,6 +129,18 @@ async function refused(text: string, path = 'items'): Promise<string[]> {
 }
 
 const ALL = [1, 2, 3, 4, 5]
+
+describe('groups about a relation that shows the first of several objects', () => {
+  it.each([
+    ['any(newest,stars=5)', [4], []],
+    ['any(newest,stars=2)', [1], [1]],
+    ['none(newest)', [5], [4, 5]],
+    ['count(newest)=1', [1, 2, 3, 4], [1, 2, 3]],
+  ])('ask %s of that one, the first of those that the view set shows', async (text, ofAll, ofShown) => {
+    expect([text, await found('newest', text)]).toEqual([text, ofAll])
+    expect([text, await found('newestShown', text)]).toEqual([text, ofShown])
+  })
+})
 
 describe.each(['items', 'instances', 'natives'])('groups of %s', (path) => {
   it.each([

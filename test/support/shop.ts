@@ -91,6 +91,13 @@ export class Item extends Model {
         query.where('reviews.stars', '>=', 4),
       join: toReviews,
     },
+    // of several reviews it shows the last
+    newest: {
+      relation: Model.HasOneRelation,
+      modelClass: Review,
+      modify: (query: { orderBy(column: string, direction: string): unknown }) => query.orderBy('id', 'desc'),
+      join: toReviews,
+    },
     tags: { relation: Model.ManyToManyRelation, modelClass: Tag, join: throughTags },
     mainTags: {
       relation: Model.ManyToManyRelation,
