@@ -15,7 +15,7 @@ const isFirst = firstTime()
 export function callerOf(ctx: Context): Caller {
   const id = userKey(ctx)
   if (id !== undefined) return { kind: 'user', id }
-  warnAboutProxy(ctx.app)
+  warnAboutProxy(ctx)
   return { kind: 'ip', address: canonicalAddress(ctx.ip) }
 }
 
@@ -70,12 +70,16 @@ export function callerParts(caller: Caller): [kind: string, name: string] {
   return caller.kind === 'user' ? ['user', caller.id] : ['ip', caller.address]
 }
 
-/** Without `maxIpsCount` a proxied address is whatever the client wrote (promise D16). */
-function warnAboutProxy(app: Context['app']): void {
-  if (!app.proxy || app.maxIpsCount > 0 || !isFirst(app)) return
+const FIX = 'Set app.proxy, and app.maxIpsCount to the number of proxies in front of the application'
+
+/** Without `maxIpsCount` a proxied address is whatever the client wrote (promise D16); without `proxy` it is the proxy's. */
+function warnAboutProxy({ app, headers }: Context): void {
+  const isBehindOne = app.proxy || headers['x-forwarded-for'] !== undefined
+  if (!isBehindOne || (app.proxy && app.maxIpsCount > 0) || !isFirst(app)) return
   process.emitWarning(
-    'app.proxy is set without app.maxIpsCount: clients choose the address they are known by. ' +
-      'Set maxIpsCount to the number of proxies in front of the application.',
+    app.proxy
+      ? `app.proxy is set without app.maxIpsCount: clients choose the address they are known by. ${FIX}.`
+      : `A request has X-Forwarded-For, and app.proxy is not set: all that come through a proxy are one caller. ${FIX}, if there are any.`,
     { code: 'KOA_VIEWSETS_PROXY' },
   )
 }

@@ -379,19 +379,21 @@ describe('a cursor that is not there', () => {
   })
 
   it('[D16] belongs to the address Koa trusts, and is typed', async () => {
+    const warnings: string[] = []
+    const listener = (warning: Error) => warnings.push(warning.message)
+    process.on('warning', listener)
     const client = await exportsOf({ pageSize: 10 })
     const { cursor_id } = (await client.get('/api/exports', { 'X-Forwarded-For': '203.0.113.7' })).json
     expect((await next(client, cursor_id, { 'X-Forwarded-For': '203.0.113.8' })).status).toBe(200)
     expect((await next(client, cursor_id, as('127.0.0.1'))).status).toBe(404)
-    const warnings: string[] = []
-    const listener = (warning: Error) => warnings.push(warning.message)
-    process.on('warning', listener)
+    await setImmediate()
+    expect(warnings.filter((text) => text.includes('app.proxy is not set'))).toHaveLength(1)
     const proxied = await exportsOf({ pageSize: 10, app: (app) => (app.proxy = true) })
     const opened = (await proxied.get('/api/exports', { 'X-Forwarded-For': '2001:db8:1:2::3' })).json.cursor_id
     expect((await next(proxied, opened, { 'X-Forwarded-For': '2001:db8:1:3::3' })).status).toBe(404)
     expect((await next(proxied, opened, { 'X-Forwarded-For': '2001:DB8:1:2:ffff::' })).status).toBe(200)
     await setImmediate()
-    expect(warnings.filter((text) => text.includes('maxIpsCount'))).toHaveLength(1)
+    expect(warnings.filter((text) => text.includes('without app.maxIpsCount'))).toHaveLength(1)
     process.removeListener('warning', listener)
   })
 

@@ -34,7 +34,7 @@ describe('canonicalAddress', () => {
 })
 
 describe('callerOf', () => {
-  const of = (user: unknown, ip = '203.0.113.7') => callerOf({ state: { user }, ip, app: {} } as Context)
+  const of = (user: unknown, ip = '203.0.113.7') => callerOf({ state: { user }, ip, app: {}, headers: {} } as Context)
 
   it('is nobody whose id is an object that has no text of its own', () => {
     expect(() => of({ id: { tenant: 1, number: 7 } })).toThrow('ctx.state.user: its id is an object')

@@ -26,6 +26,7 @@ function request(user?: unknown, ip = '203.0.113.7'): Answer {
     ip,
     state: { user },
     app: { proxy: false } as Koa,
+    headers: {},
     set(name: string, value: string) {
       headers[name] = value
     },
