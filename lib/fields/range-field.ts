@@ -23,8 +23,8 @@ interface Ends {
   readonly format: string
   /** Undefined for what is no end. @throws ValidationError saying why it is none */
   readonly read: (text: string) => string | undefined
-  /** True for what an end may be where values are compared: none is beyond all values. */
-  readonly isValue: (text: string) => boolean
+  /** False for what no end may be where values are compared. @default true of all */
+  readonly isValue?: (text: string) => boolean
   readonly write: (text: string) => string
   /** True where one end is behind the other, both as they are read. */
   readonly isBehind: (end: string, other: string) => boolean
@@ -61,7 +61,6 @@ function isGreater(text: string, other: string): boolean {
 const whole = (bits: number, read: (text: string) => number | string): Ends => ({
   format: `a whole number of ${bits} bits`,
   read: (text) => String(read(text)),
-  isValue: () => true,
   write: asIs,
   isBehind: (end, other) => BigInt(end) > BigInt(other),
   greatest: 2n ** BigInt(bits - 1) - 1n,
@@ -71,14 +70,12 @@ const ENDS: Readonly<Record<RangeFieldOptions['ends'], Ends>> = {
   date: {
     format: 'YYYY-MM-DD',
     read: (text) => (isInfinite(text) ? text : readDate(text)),
-    isValue: (text) => !isInfinite(text),
     write: asIs,
     isBehind: isLater,
   },
   'date-time': {
     format: 'YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM]',
     read: (text) => (isInfinite(text) ? text : readDateTime(text)),
-    isValue: (text) => !isInfinite(text),
     write: writeDateTime,
     isBehind: isLater,
   },
@@ -140,7 +137,7 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
   override fromText(text: string): unknown {
     const { isValue } = ENDS[this.options.ends]
     replaceEnds(text, (end) => {
-      if (!isValue(end)) throw this.#refusal()
+      if (isValue?.(end) === false) throw this.#refusal()
       return end
     })
     return text

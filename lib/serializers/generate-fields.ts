@@ -6,6 +6,7 @@ import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldOptions, SerializerField } from '../fields/field.js'
 import { fieldForColumn, GENERATED_OPTIONS, type GeneratedOptions } from '../fields/field-for-column.js'
 import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/key-related-fields.js'
+import { notAKey } from '../fields/object-key.js'
 import { ReadOnlyField } from '../fields/own-value-fields.js'
 import { externalIds, externalKey } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -193,7 +194,8 @@ function columnOptions(column: Column, extra: GeneratedOptions): GeneratedOption
 
 function columnField(model: ModelDescription, column: Column, extra: GeneratedOptions): SerializerField {
   const relation = relationOfKey(model, column.property)
-  if (relation) return keyField(relation, columnOptions(column, extra))
+  // lists, JSON and rows have no name: they are values as any other
+  if (relation && notAKey(column) === undefined) return keyField(relation, columnOptions(column, extra))
   const shown = asShown(model, column)
   return fieldForColumn(shown, columnOptions(shown, extra))
 }

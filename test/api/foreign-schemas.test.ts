@@ -83,6 +83,11 @@ const SCHEMA = `
   create table raw_events (payload json, at point);
   insert into raw_events select json_build_object('a', g % 3), point(g % 2, 1) from generate_series(1, 6) g;
   insert into raw_events select payload, at from raw_events limit 1;
+  create table bases (vector int[] primary key);
+  create table uses (id int primary key, vector int[] references bases);
+  insert into bases values ('{1,2}'), ('{}');
+  create table spans (during daterange primary key, note text);
+  insert into spans values ('[2024-01-02,infinity)', 'a'), ('[2024-01-02,)', 'b');
   create table boxes (id int primary key, sides box[], places int2vector, numbers oidvector);
   create table log (id int, note text);
   create table silent_inserts (id int primary key, note text);
@@ -680,6 +685,34 @@ describe('what PostgreSQL does not say in advance', () => {
     expect((await client.get('/boxes/2')).json).toEqual(vectors)
     expect((await client.send('PATCH', '/boxes/2', { places: '4 5' })).json).toEqual({ ...vectors, places: '4 5' })
     expect((await client.send('PATCH', '/boxes/2', { places: [4] })).status).toBe(400)
+  })
+
+  it('is no matter of a foreign key of lists, which no key is: it is a value', async () => {
+    class Use extends Model {
+      static override tableName = 'uses'
+      static override relationMappings = () => ({
+        base: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: tableOf('bases', { idColumn: 'vector' }),
+          join: { from: 'uses.vector', to: 'bases.vector' },
+        },
+      })
+    }
+    const client = await serveViews({ uses: viewOf(Use, serializerOf(Use, ['id', 'vector'])) })
+    for (const [id, vector] of [[1, 2], [], null].entries()) {
+      expect((await client.send('POST', '/uses', { id, vector })).json).toEqual({ id, vector })
+    }
+    expect((await client.send('PATCH', '/uses/1', { vector: [3] })).status).toBe(400)
+  })
+
+  it('is no matter of a key that is a span without an end', async () => {
+    const Span = tableOf('spans', { idColumn: 'during' })
+    const client = await serveViews({ spans: viewOf(Span, serializerOf(Span, ['during', 'note'])) })
+    for (const row of (await client.get('/spans')).json) {
+      const path = `/spans/${encodeURIComponent(row.during)}`
+      expect((await client.get(path)).json).toEqual(row)
+      expect((await client.send('PUT', path, row)).json).toEqual(row)
+    }
   })
 
   it.each([

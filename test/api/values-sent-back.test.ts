@@ -229,9 +229,14 @@ describe('what is shown can be sent back', () => {
 
   it('also in a query string, of days and times', async () => {
     await database.knex.raw(
-      "insert into odd (day, moment, span) values ('infinity', '-infinity', '1 day'), ('2024-01-02', '2024-01-02', null)",
+      "insert into odd (day, moment, span, days) values ('infinity', '-infinity', '1 day', '[2024-01-02,infinity)'), ('2024-01-02', '2024-01-02', null, '[2024-01-02,)')",
     )
-    for (const query of ['day=infinity', 'moment=-infinity']) {
+    for (const query of [
+      'day=infinity',
+      'moment=-infinity',
+      'days=[2024-01-02,infinity)',
+      'days__gt=[2024-01-02,2025-01-01)&days__lt=[2024-01-02,)',
+    ]) {
       expect((await client.get(`/odd?${query}`)).json).toMatchObject([{ id: 1 }])
     }
     const { rows } = await database.knex.raw("select current_setting('server_version_num')::int as version")
