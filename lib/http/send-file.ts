@@ -29,6 +29,8 @@ export interface FileHeaders {
  */
 export function sendFile(ctx: Context, file: StoredFile, { tag, mediaType, disposition }: FileHeaders): void {
   ctx.status = 200
+  // koa-compress would send other bytes under the same tag, which no range goes on
+  Object.assign(ctx, { compress: false })
   ctx.set({
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-cache',

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import Router from '@koa/router'
 import knex from 'knex'
 import type { Middleware } from 'koa'
+import compress from 'koa-compress'
 import { Model } from 'objection'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -586,10 +587,10 @@ describe('files that only who is shown their URL may have', () => {
   const CONTENT = Buffer.from('1234567890')
   const user = (id: number, more: Record<string, string> = {}) => ({ 'X-User': String(id), ...more })
 
-  async function start(rules: Rules = []) {
+  async function start(rules: Rules = [], ...before: Middleware[]) {
     const router = new APIRouter({ rules }).register('private', Private, 'private')
     await router.prepare()
-    const open = await serving(router.routes())
+    const open = await serving(...before, router.routes())
     onTestFinished(() => open.close())
     return { ...open, router }
   }
@@ -670,6 +671,15 @@ describe('files that only who is shown their URL may have', () => {
       expect((await get(url, user(7, { Range: 'bytes=0-1', 'If-Range': version }))).status).toBe(206)
     }
     expect((await get(url, user(7, { Range: 'bytes=0-1', 'If-Range': '"other"' }))).text).toBe('1234567890')
+  })
+
+  it('are sent as they are by koa-compress, so that a range goes on what came before', async () => {
+    const { get } = await start([], compress({ threshold: 0 }))
+    const { url } = await keep('a', { extension: 'csv' })
+    for (const range of ['', 'bytes=4-']) {
+      const { headers } = await get(url, user(7, { 'Accept-Encoding': 'gzip', Range: range }))
+      expect(headers).not.toHaveProperty('content-encoding')
+    }
   })
 
   it('are 404 of a row, or a field, that the caller does not see, and of what is no file', async () => {
