@@ -398,6 +398,21 @@ describe('the body of a request', () => {
     await server.close()
   })
 
+  it('is 500 for an answer that comes later, whose rejection ends no process', async () => {
+    class Later extends ViewSet {
+      override readsBody(): boolean {
+        return Promise.reject(new Error('no')) as never
+      }
+      create() {
+        return {}
+      }
+    }
+    const later = await serving(Later.asView({ post: 'create' }))
+    expect((await later.send('POST', '/', { title: 'x' })).status).toBe(500)
+    expect(later.reported.splice(0)).toMatchObject([{ message: expect.stringContaining('readsBody() has returned') }])
+    await later.close()
+  })
+
   it('is asked for with 100 Continue', async () => {
     const ask = (length: number, token: string) =>
       new Promise<{ continued: boolean; status: number | undefined }>((resolve, reject) => {

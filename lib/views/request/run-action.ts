@@ -12,6 +12,7 @@ import { callersKey } from '../../idempotency/rule.js'
 import { ConfigurationError, NotFound } from '../../kernel/errors.js'
 import { ignoreRejection, isError, isPromise, isThenable } from '../../kernel/realms.js'
 import { isPlain, isRecord } from '../../kernel/records.js'
+import { settled } from '../../kernel/settled.js'
 import { type ParsedBody, parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
@@ -40,6 +41,8 @@ import { requireOwner } from './require-user.js'
 import { runOnce } from './run-once.js'
 import { bodyOfStored } from './stored-keys.js'
 
+const READS_LATER = 'readsBody() has returned a promise; it says at once whether the body is read'
+
 /** What is done, for those who put other functions in their places (`traced-dispatch.ts`). */
 export const ACTION_STEPS = { parseBody, readQueryBody, call } as const
 
@@ -54,7 +57,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
   readQueryLists(view)
   if (ctx.req.method === 'QUERY' && asksByBody(view)) {
     await steps.readQueryBody(view)
-  } else if (policies.parsers.length > 0 && view.readsBody()) {
+  } else if (policies.parsers.length > 0 && settled(view.readsBody(), READS_LATER)) {
     view.body = await readBody(view, steps)
     ;(ctx.request as { body?: unknown }).body = view.body.data
   }
