@@ -8,7 +8,14 @@ import { ignoreRejection } from '../kernel/realms.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
-import { type AnyQueryBuilder, isModelClass, isModelQuery, type ModelClass, modelName } from '../models/objection.js'
+import {
+  type AnyQueryBuilder,
+  columnName,
+  isModelClass,
+  isModelQuery,
+  type ModelClass,
+  modelName,
+} from '../models/objection.js'
 import { deletionOf } from '../models/soft-deletes.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
@@ -239,7 +246,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     leaveOutUnseen(query, visibleRowsIn(context)?.related(leading ?? { owner: model, relation: '', model }))
     const deleted = deletionOf(model)
     if (deleted === undefined) return query
-    return query.whereNull(`${query.tableRefFor(model)}.${model.propertyNameToColumnName(deleted)}`)
+    return query.whereNull(`${query.tableRefFor(model)}.${columnName(model, deleted)}`)
   }
 
   /** A fresh query over the objects that may be chosen. */

@@ -5,7 +5,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, ownerAt } from '../models/describe-model.js'
 import { type Column, type ModelDescription, relationOfKey } from '../models/model-description.js'
-import { type ModelClass, modelName, primaryKeyOf } from '../models/objection.js'
+import { type ModelClass, modelName, primaryKeyOf, propertyName } from '../models/objection.js'
 import type { EncodeContext, IDCodec, IDContext, IDValue } from './codec.js'
 import { EncodedCodec, RawCodec, SignedCodec, StoredCodec } from './codecs.js'
 import type { IDSettings } from './id-config.js'
@@ -132,7 +132,7 @@ export class ExternalIds {
   #find({ columns, primaryKey }: ModelDescription): string {
     if (!this.stored) return primaryKey[0] as string
     const column = [...columns.values()].find(({ nativeName }) => nativeName === PUBLIC_ID)
-    return column?.property ?? this.model.columnNameToPropertyName(PUBLIC_ID)
+    return column?.property ?? propertyName(this.model, PUBLIC_ID)
   }
 
   #keyMistakes(): string[] {

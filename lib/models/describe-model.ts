@@ -12,7 +12,7 @@ import { type CatalogueTable, readCatalogue } from './catalogue.js'
 import { describeColumn } from './describe-column.js'
 import { describeRelations } from './describe-relations.js'
 import type { ModelDescription } from './model-description.js'
-import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
+import { columnName, type ModelClass, modelName, primaryKeyOf, propertyName } from './objection.js'
 import { bareName, toReference } from './table-reference.js'
 
 /** The cached description of a model. */
@@ -195,7 +195,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
   const schema = readModelSchema(model.jsonSchema)
   const primaryKey = primaryKeyOf(model)
   const relations = describeRelations(model)
-  const property = (column: string) => model.columnNameToPropertyName(column)
+  const property = (column: string) => propertyName(model, column)
   const stored = new Map(table.columns.map((column) => [property(column.column), column]))
   // those of a table are not those of its heirs, whose rows are its own, too
   const uniqueKeys = (table.hasHeirs ? [] : table.constraints)
@@ -210,7 +210,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
       name,
       describeColumn({
         property: name,
-        column: stored.get(name)?.column ?? model.propertyNameToColumnName(name),
+        column: stored.get(name)?.column ?? columnName(model, name),
         stored: stored.get(name),
         schema: schema.properties.get(name) ?? {},
         required: schema.required.has(name),

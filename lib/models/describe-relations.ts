@@ -4,7 +4,7 @@ import type { Relation } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { comparedSql, type JoinTable, type ModelDescription, type RelationDescription } from './model-description.js'
-import { type ModelClass, modelName, relationKind } from './objection.js'
+import { columnName, type ModelClass, modelName, relationKind } from './objection.js'
 import { deletionOf } from './soft-deletes.js'
 
 /** The relations of a model, by name. @throws {ConfigurationError} one has no ends */
@@ -52,7 +52,7 @@ function checkMade(model: ModelClass, relation: Relation): void {
 
 function deletedColumnOf(model: ModelClass): string | undefined {
   const property = deletionOf(model)
-  return property === undefined ? undefined : model.propertyNameToColumnName(property)
+  return property === undefined ? undefined : columnName(model, property)
 }
 
 /** True when a relation's mapping has a query of its own. */

@@ -14,7 +14,7 @@ import { exactValue, keepItemTexts, keepText } from './database-text.js'
 import { describeModel, oncePerCatalogue } from './describe-model.js'
 import { inPostgresStyle } from './interval-text.js'
 import type { Column } from './model-description.js'
-import type { ModelClass } from './objection.js'
+import { type ModelClass, propertyName } from './objection.js'
 
 type Parse = (text: string) => unknown
 
@@ -193,7 +193,7 @@ export class RememberingTypes implements TypeParsers {
       const read = this.#columns[index]
       // of several of one name the last counts
       if (!read || fields.findLastIndex((field) => field.name === name) !== index) continue
-      const { column, property } = columns.get(name) ?? { column: name, property: model.columnNameToPropertyName(name) }
+      const { column, property } = columns.get(name) ?? { column: name, property: propertyName(model, name) }
       const cells = (rows as Record<string, unknown>[]).map((row) => row[column])
       for (const [row, value] of align(cells, read)) found[row]?.set(property, value)
     }

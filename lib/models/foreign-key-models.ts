@@ -6,7 +6,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { modelColumn } from './catalogue.js'
 import { byDatabase, describeAnew, type PreparedDatabase, prepareModels } from './describe-model.js'
 import { type FoundRelation, findRelations, RELATION_CLASSES } from './foreign-key-relations.js'
-import { baseOf, type ModelClass } from './objection.js'
+import { baseOf, type ModelClass, propertyName } from './objection.js'
 import { describeTables, keyOf, linkedTables, type SchemaTable, tableProblem } from './schema-tables.js'
 import { type Reflection, reflectionOf, table } from './table.js'
 import { quoteIdentifier, toReference } from './table-reference.js'
@@ -121,10 +121,10 @@ class RelatedTables {
     }
     const { of } = findRelations(this.#tables, {
       takenOf: (one) => [
-        ...one.catalogue.columns.map(({ column }) => modelFor(one).columnNameToPropertyName(column)),
+        ...one.catalogue.columns.map(({ column }) => propertyName(modelFor(one), column)),
         ...membersOf(modelFor(one)),
       ],
-      spell: (one, name) => modelFor(one).columnNameToPropertyName(modelColumn(this.#knex, name)),
+      spell: (one, name) => propertyName(modelFor(one), modelColumn(this.#knex, name)),
     })
     this.#relations.set(base, of)
     return of

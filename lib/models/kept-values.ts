@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Model } from 'objection'
 import { ownCopy } from '../kernel/own-copy.js'
-import { modelOf } from './objection.js'
+import { columnName, modelOf } from './objection.js'
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -25,7 +25,7 @@ export function showKept(patch: Model, kept: Values): () => readonly string[] {
   Object.defineProperty(patch, '$toDatabaseJson', {
     value(builder?: unknown) {
       const sent = send(builder)
-      for (const property of left()) delete sent[model.propertyNameToColumnName(property)]
+      for (const property of left()) delete sent[columnName(model, property)]
       return sent
     },
   })

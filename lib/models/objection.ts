@@ -38,7 +38,31 @@ export function modelName({ name, tableName }: { readonly name: string; readonly
 /** The properties of the model's primary key. */
 export function primaryKeyOf(model: ModelClass): string[] {
   const columns: string | string[] = model.idColumn
-  return (Array.isArray(columns) ? columns : [columns]).map((column) => model.columnNameToPropertyName(column))
+  return (Array.isArray(columns) ? columns : [columns]).map((column) => propertyName(model, column))
+}
+
+/** The property that a model has for a column. */
+export function propertyName(model: ModelClass, column: string): string {
+  try {
+    return model.columnNameToPropertyName(column)
+  } catch {
+    return byMappers(model, 'parse', column)
+  }
+}
+
+/** The column that a model has for a property. */
+export function columnName(model: ModelClass, property: string): string {
+  try {
+    return model.propertyNameToColumnName(property)
+  } catch {
+    return byMappers(model, 'format', property)
+  }
+}
+
+/** Objection asks for names by a null, on which a `$parseDatabaseJson()` that changes values may fail: mappers alone say them, too. */
+function byMappers({ columnNameMappers }: ModelClass, way: 'parse' | 'format', name: string): string {
+  const mappers = columnNameMappers as typeof columnNameMappers | null | undefined
+  return Object.keys(mappers?.[way]({ [name]: null }) ?? {})[0] ?? name
 }
 
 /** The class that all models of one copy of Objection extend, by which they can be bound together. */

@@ -4,7 +4,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
-import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { type AnyQueryBuilder, columnName, type ModelClass, modelName } from '../models/objection.js'
 import { hasContextHooks } from './context-hooks.js'
 import { isShaped } from './count-rows.js'
 import { hasOwn } from './group-conditions.js'
@@ -47,7 +47,7 @@ export function cutOf(
   modifier: Modifier,
 ): string | undefined {
   const [joined, properties] = through ? [through.model, through.ownerProperties] : [model, relatedProperties]
-  const columns = properties.map((property) => joined.propertyNameToColumnName(property))
+  const columns = properties.map((property) => columnName(joined, property))
   const keys = new Set([...properties, ...columns])
   // what is no text may name any column
   const isOther = (one: unknown) => typeof one === 'string' && !keys.has(one.slice(one.lastIndexOf('.') + 1))

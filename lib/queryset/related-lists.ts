@@ -3,7 +3,7 @@
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { type AnyQueryBuilder, columnName, type ModelClass } from '../models/objection.js'
 import { encloseAdded } from './group-conditions.js'
 import { type OwnerKeys, relatedTo } from './related-rows.js'
 import { type OrderTerm, orderByKey, orderText } from './total-order.js'
@@ -139,5 +139,5 @@ function joinColumns(query: AnyQueryBuilder, { relation }: ListOwners): readonly
   const owner = through?.model ?? model
   const properties = through?.ownerProperties ?? relatedProperties
   const table = query.tableRefFor(through ? (owner.tableName as never) : query.modelClass())
-  return properties.map((property) => `${table}.${owner.propertyNameToColumnName(property)}`)
+  return properties.map((property) => `${table}.${columnName(owner, property)}`)
 }

@@ -8,7 +8,7 @@ import type { Model } from 'objection'
 import { getOrInsert } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column, RelationDescription } from '../models/model-description.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { type AnyQueryBuilder, columnName, type ModelClass } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { encloseBeside } from './group-conditions.js'
 import { areComparable, keyRows, PLACE, spelling, valuesOf } from './key-rows.js'
@@ -121,7 +121,7 @@ function ofNobody(model: ModelClass, { ownerProperties }: RelationDescription, p
   const query = model.query() as AnyQueryBuilder & Related
   if (parent) void query.childQueryOf(parent, { fork: true })
   const table = query.tableRefFor(model)
-  const columns = ownerProperties.map((property) => `${table}.${model.propertyNameToColumnName(property)}`)
+  const columns = ownerProperties.map((property) => `${table}.${columnName(model, property)}`)
   return query.select([...columns, model.raw('0')]).whereRaw('false')
 }
 

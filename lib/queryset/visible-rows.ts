@@ -5,7 +5,7 @@
 
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { type AnyQueryBuilder, columnName, type ModelClass } from '../models/objection.js'
 import { bareName } from '../models/table-reference.js'
 import { addApart } from './group-conditions.js'
 import { schemaOf } from './schema-of.js'
@@ -139,7 +139,7 @@ export function isSeenRelated(
 }
 
 function isShownBy(source: RowSource, { model, relatedProperties }: RelationDescription, table: string): SqlPart {
-  const columns = relatedProperties.map((property) => model.propertyNameToColumnName(property))
+  const columns = relatedProperties.map((property) => columnName(model, property))
   const shown = 'koa_viewsets_shown'
   return {
     sql: `exists (select from ? as ?? where ${columns.map(() => '??.?? = ??.??').join(' and ')})`,

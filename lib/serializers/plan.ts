@@ -18,7 +18,7 @@ import { columnProblem, isJsonAttribute, isLostOnUpdate } from '../models/build-
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { modelName } from '../models/objection.js'
+import { columnName, modelName } from '../models/objection.js'
 import { checkColumnNames, checkExtras, checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
@@ -86,6 +86,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
   }
   for (const field of readable) checkRelated(serializer, field)
   if (model) for (const field of writable) checkWritable(serializer, field, model, writesRows === true)
+  if (model && writable.length > 0) checkJsonAttributes(serializer, model)
   return {
     fields: bound,
     readable,
@@ -158,6 +159,19 @@ export function checkWrittenFields(serializer: SerializerClass): void {
   if (model) for (const field of writable) checkWritable(serializer, field, model, true)
 }
 
+/** Types of which no text in quotation marks is a value. */
+const UNQUOTED = new Set(['uuid', 'timestamptz', 'timestamp', 'date', 'timetz', 'time', 'interval'])
+
+/** Objection has written strings of `jsonAttributes` as JSON from 3.1 on, hooks' and keys' among them. */
+function checkJsonAttributes(serializer: SerializerClass, { model, columns }: ModelDescription): void {
+  const quoted = [...columns.values()].find((column) => UNQUOTED.has(column.type) && isJsonAttribute(model, column))
+  if (!quoted) return
+  throw new ConfigurationError(
+    `${serializer.name}: jsonAttributes of ${modelName(model)} names "${quoted.property}", a column of type ${quoted.sqlType ?? quoted.type}, ` +
+      'which Objection writes as JSON text from 3.1 on, in quotation marks; name its json columns only',
+  )
+}
+
 /** What a client may write must have somewhere to go, unless the class writes in its own way. */
 function checkWritable(
   serializer: SerializerClass,
@@ -195,10 +209,10 @@ function checkWritable(
         'rename the column, or set readOnly: true',
     )
   }
-  if (writesRows && column && model.model.propertyNameToColumnName(column.property) !== column.column) {
+  if (writesRows && column && columnName(model.model, column.property) !== column.column) {
     fail(
       `is the column "${column.column}", which the columnNameMappers of ${modelName(model.model)} write to as ` +
-        `"${model.model.propertyNameToColumnName(column.property)}"; correct them ` +
+        `"${columnName(model.model, column.property)}"; correct them ` +
         '(snakeCaseMappers has the option underscoreBeforeDigits), rename the column, or set readOnly: true',
     )
   }

@@ -7,7 +7,7 @@ import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, columnName, type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { keyRows } from '../queryset/key-rows.js'
@@ -106,7 +106,7 @@ function conflictKey(
   const { arbiters, secured } = describeModel(model)
   const own = new Set([...ownerProperties, ...relatedProperties])
   const isKey = arbiters.some((key) => key.length === own.size && key.every((property) => own.has(property)))
-  return isKey && !secured ? [...own].map((property) => model.propertyNameToColumnName(property)) : undefined
+  return isKey && !secured ? [...own].map((property) => columnName(model, property)) : undefined
 }
 
 /** Links as a table of SQL; undefined where rows of the join table are objects of a class, or their types are not known. */
@@ -125,7 +125,7 @@ function linkRows(through: JoinTable, relation: RelationDescription, links: read
 
 /** The columns of a join table that lead to the two rows of a link. */
 function linkNames({ model, ownerProperties, relatedProperties }: JoinTable): readonly string[] {
-  return [...ownerProperties, ...relatedProperties].map((name) => model.propertyNameToColumnName(name))
+  return [...ownerProperties, ...relatedProperties].map((name) => columnName(model, name))
 }
 
 /** What these columns hold of each link. */
@@ -166,7 +166,7 @@ async function checkLinks(
   if (!through || !visibleRowsIn(serializer.context)?.written(through.model, write)) return
   const { model } = through
   const columns = [...through.ownerProperties, ...through.relatedProperties].map((property) => {
-    const column = model.propertyNameToColumnName(property)
+    const column = columnName(model, property)
     return describeModel(model).columns.get(property) ?? ({ property, column } as Column)
   })
   const rows = { model, columns, keys: linkValues(relation, links) }
@@ -240,7 +240,7 @@ function partsOfOwners(links: readonly KeyLink[]): readonly (readonly KeyLink[])
 /** The rows that a relation shows an owner, as far as its links lead to them. */
 function shownBy(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable) {
   const { model, relatedProperties } = relation
-  const names = relatedProperties.map((property) => `${model.tableName}.${model.propertyNameToColumnName(property)}`)
+  const names = relatedProperties.map((property) => `${model.tableName}.${columnName(model, property)}`)
   const query = groupConditions(relatedQuery(relation, knex, (links[0] as KeyLink).owner) as AnyQueryBuilder)
   return query.whereInComposite(names, links.map(({ key }) => key) as never)
 }

@@ -10,7 +10,7 @@ import { byExactKey } from '../models/exact-key.js'
 import { showKept } from '../models/kept-values.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type AnyQueryBuilder, isRowOf, type ModelClass, modelName, modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, columnName, isRowOf, type ModelClass, modelName, modelOf } from '../models/objection.js'
 import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { namesRow, updateOne as updateRow } from '../queryset/one-row.js'
@@ -188,7 +188,7 @@ async function updateOne({ plan, context }: AnySerializer, item: WriteItem, knex
   const { columns, kept } = item.writes
   const description = plan.model as ModelDescription
   const model = classOf(item, description.model)
-  if (Object.keys(columns).some((property) => isLostOnUpdate(model.propertyNameToColumnName(property)))) {
+  if (Object.keys(columns).some((property) => isLostOnUpdate(columnName(model, property)))) {
     const [changed] = await updateRows(model, [await changeOf(model, instance, item.writes, knex)], knex)
     return changed as Model
   }

@@ -9,7 +9,7 @@ import { exactAt, RememberingTypes } from '../models/exact-types.js'
 import { showKept } from '../models/kept-values.js'
 import { type Column, keyColumns } from '../models/model-description.js'
 import { mayKeep, traitsOf } from '../models/model-traits.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { type AnyQueryBuilder, columnName, type ModelClass } from '../models/objection.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runAsPg } from '../postgres/run-statement.js'
@@ -105,7 +105,7 @@ export async function changeOf(
   const left = traitsOf(model).plainUpdates ? undefined : showKept(patch, kept)
   await patch.$beforeUpdate({ old: instance, patch: true }, { transaction: knex } as never)
   const values = databaseValues(model, patch)
-  for (const property of left?.() ?? []) values.delete(model.propertyNameToColumnName(property))
+  for (const property of left?.() ?? []) values.delete(columnName(model, property))
   return { instance, values }
 }
 

@@ -133,6 +133,14 @@ describe('an array column', () => {
   })
 })
 
+it('[I23] a point in time among jsonAttributes is a ConfigurationError, as Objection would write it in quotation marks', async () => {
+  const serializer = await serializerOf(bookModel({ jsonAttributes: ['meta', 'at'] }), { fields: ['title'] })
+  expect(() => serializer.plan).toThrow(
+    'BookSerializer: jsonAttributes of Book names "at", a column of type timestamp with time zone, ' +
+      'which Objection writes as JSON text from 3.1 on, in quotation marks; name its json columns only',
+  )
+})
+
 describe("the model's own validation", () => {
   const model = () =>
     bookModel({

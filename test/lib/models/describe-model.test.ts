@@ -1,8 +1,9 @@
 import knex from 'knex'
-import { knexSnakeCaseMappers, Model, type RelationMappings, snakeCaseMappers } from 'objection'
+import { knexSnakeCaseMappers, Model, type Pojo, type RelationMappings, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { describeModel, prepareModels } from '../../../lib/models/describe-model.js'
+import { columnName } from '../../../lib/models/objection.js'
 import { countQueries, createDatabase, type TestDatabase } from '../../support/database.js'
 
 const schema = `
@@ -210,6 +211,26 @@ describe('describeModel', () => {
     expect(columns.has('author_id')).toBe(false)
     expect(constraints.get('books_author_id_fkey')).toEqual(['authorId'])
     expect([...foreignKeys.keys()]).toEqual(['authorId'])
+  })
+
+  it('asks the mappers alone where hooks of the model fail on the null by which Objection asks for a name', async () => {
+    class Trimmed extends Model {
+      static override tableName = 'authors'
+      static override columnNameMappers = snakeCaseMappers()
+      override $parseDatabaseJson(json: Pojo) {
+        const row = super.$parseDatabaseJson(json)
+        if (row['fullName'] !== undefined) row['fullName'] = row['fullName'].trim()
+        return row
+      }
+      override $formatDatabaseJson(json: Pojo) {
+        if (json['fullName'] !== undefined) json['fullName'] = json['fullName'].trim()
+        return super.$formatDatabaseJson(json)
+      }
+    }
+    Trimmed.knex(database.knex)
+    await prepareModels([Trimmed])
+    expect([...describeModel(Trimmed).columns.keys()]).toEqual(['id', 'fullName'])
+    expect(columnName(Trimmed, 'fullName')).toBe('full_name')
   })
 
   it('speaks of properties where knexSnakeCaseMappers() does so for a whole knex', async () => {
