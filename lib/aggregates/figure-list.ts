@@ -18,7 +18,7 @@ import { readsBelow } from '../queryset/read-columns.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { joinOrder } from '../queryset/total-order.js'
-import { DescribedList } from '../rows/described-list.js'
+import { checkSlice, DescribedList } from '../rows/described-list.js'
 import { poolOf } from '../rows/row-cursor.js'
 import { Figure } from './figure.js'
 import { COUNTING } from './functions.js'
@@ -71,6 +71,7 @@ export class FigureList extends DescribedList implements ListSource {
 
   async read({ limit, offset = 0, after, positions, count }: Slice): Promise<Rows> {
     if (after || positions) throw positionless(this.name)
+    checkSlice({ limit, offset })
     const counts = count !== undefined && count !== 'none'
     const values = await this.#rows({ limit, offset, counts: counts && Number.isFinite(limit) })
     const rows = values.map(({ [TOTAL]: _total, ...row }) => row)

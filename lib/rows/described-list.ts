@@ -1,6 +1,8 @@
 /** Description of a view's lists for paginators. */
 
-import type { ListSource } from '../pagination/list-source.js'
+import { ValidationError } from '../kernel/errors.js'
+import type { ListSource, Slice } from '../pagination/list-source.js'
+import { INVALID } from '../postgres/constraint-errors.js'
 
 /** Members that all lists of a view share. */
 export type ListDescription = Pick<ListSource, 'name' | 'parameters' | 'shown' | 'hidesKeys'>
@@ -22,4 +24,13 @@ export abstract class DescribedList {
     this.shown = description.shown
     this.hidesKeys = description.hidesKeys === true
   }
+}
+
+/** @throws ValidationError no list has such a slice, as of numbers of a client that a paginator has not checked: SQL would take another for it */
+export function checkSlice({ limit, offset = 0 }: Slice): void {
+  if (!isCount(offset) || !(isCount(limit) || limit === Number.POSITIVE_INFINITY)) throw new ValidationError(INVALID)
+}
+
+function isCount(number: number): boolean {
+  return Number.isSafeInteger(number) && number >= 0
 }

@@ -24,7 +24,7 @@ import { instancesOf } from '../queryset/one-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { joinOrder, type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
-import { DescribedList, type ListDescription } from './described-list.js'
+import { checkSlice, DescribedList, type ListDescription } from './described-list.js'
 import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
 
 export interface InstanceListOptions {
@@ -58,6 +58,7 @@ export class InstanceList extends DescribedList implements ListSource {
   }
 
   async read(slice: Slice): Promise<Rows> {
+    checkSlice(slice)
     const { limit, offset = 0, count: kind } = slice
     const known = kind === 'exact' && offset > 0 ? await this.count() : undefined
     if (known !== undefined && offset >= known) return this.#rows([], known)

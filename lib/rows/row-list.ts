@@ -20,7 +20,7 @@ import { keysetTerms, rangesBeyond } from '../queryset/keyset.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { joinOrder, type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
-import { DescribedList, type ListDescription } from './described-list.js'
+import { checkSlice, DescribedList, type ListDescription } from './described-list.js'
 import { compileNative, NativePage } from './native-page.js'
 import { countKey, type ListKey, type RowAccess } from './row-access.js'
 import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
@@ -133,6 +133,7 @@ export class RowList extends DescribedList implements ListSource {
   }
 
   async read(asked: Slice): Promise<Rows> {
+    checkSlice(asked)
     const slice = wholeSlice(asked)
     const { limit, offset, count: kind } = slice
     const exact = kind === 'exact' && Number.isFinite(limit)

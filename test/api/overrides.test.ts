@@ -5,10 +5,12 @@ import {
   BaseFilter,
   BasePagination,
   BulkCreateMixin,
+  type ListSource,
   type ModelViewSet,
   modelSerializer,
   modelViewSet,
   NotFound,
+  type PageRequest,
   table,
 } from 'koa-viewsets'
 import { Model } from 'objection'
@@ -231,4 +233,22 @@ it('a paginate() that returns no page is told', async () => {
   const served = await serveViews({ odd: Odd })
   expect((await served.get('/odd')).status).toBe(500)
   expect(String(served.reported[0])).toBe('ConfigurationError: Empty: paginate() returned undefined; return the page')
+})
+
+it('a page that no list has, of numbers that a paginator has not checked, is 400', async () => {
+  class Unchecked extends BasePagination {
+    async paginate(source: ListSource, { query }: PageRequest) {
+      const limit = Number(query['size'] ?? 10)
+      const rows = await source.read({ limit, offset: Number(query['page'] ?? 0) * limit })
+      return { results: rows.results(0, rows.length) }
+    }
+  }
+  class Paged extends modelViewSet(Note, { serializerClass: NoteSerializer, paginationClass: Unchecked }) {}
+  const { get } = await serveViews({ paged: Paged })
+  for (const wrong of ['page=-1', 'page=1e300', 'page=x', 'page=Infinity', 'size=-1', 'size=1.5', 'size=x'])
+    expect(await get(`/paged?${wrong}`)).toMatchObject({
+      status: 400,
+      json: { errors: { non_field_errors: ['Invalid value.'] } },
+    })
+  expect((await get('/paged?size=0')).json).toEqual({ results: [] })
 })
