@@ -1082,6 +1082,18 @@ describe('related objects of a whole table that another view set narrows', () =>
     }
     await expect(prepare(Related, { strict: true })).resolves.toBeUndefined()
   })
+
+  it('are found in the serializer of bodies and in those of actions, too', async () => {
+    const shown = serializerOf(Book, ['id', 'title'])
+    const choosing = serializerOf(Book, ['author_id'])
+    class Bodies extends modelViewSet(Book, { serializerClass: shown, inputSerializerClass: choosing }) {}
+    class Acting extends modelViewSet(Book, {
+      serializerClass: shown,
+      actions: { sign: objectAction({ methods: ['POST'], input: choosing }, async () => null) },
+    }) {}
+    for (const views of [Bodies, Acting])
+      await expect(prepare(views as never, { strict: true })).rejects.toThrow('all of it is reached by')
+  })
 })
 
 it.each([true, false])('has isnull of related rows mean what the filter means by it: %s', async (isnull) => {

@@ -12,6 +12,7 @@ import { selectFields } from '../../serializers/select-fields.js'
 import { isBuiltIn } from '../built-in.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import { relatedSource } from '../related-view-set.js'
+import { serializersOfActions } from './models-of.js'
 
 const isFirst = firstTime()
 
@@ -70,8 +71,9 @@ function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing):
       if (isNested) look(field.serializerClass)
     }
   }
+  for (const serializer of [view.serializerClass, view.inputSerializerClass, ...serializersOfActions(view)])
+    if (serializer) look(serializer)
   if (!view.serializerClass) return found
-  look(view.serializerClass)
   for (const path of Object.keys(view.expandable)) {
     if (isRelatedCount(view.expandable[path])) continue
     look(selectFields(view.serializerClass, view.expandable, { fields: undefined, expand: new Set([path]) }))
