@@ -9,6 +9,7 @@ import {
   BaseAuthentication,
   BaseMetadata,
   BasePermission,
+  BaseRenderer,
   BaseThrottle,
   BulkModelViewSet,
   ChoiceField,
@@ -107,6 +108,29 @@ describe('the metadata of a path', () => {
     const { json } = await options('/api/books/1')
     expect(json.allowed_methods).toEqual(['get', 'put', 'patch', 'delete', 'head', 'options'])
     expect(Object.keys(json.actions.fields)).toEqual(['id', 'title', 'price', 'status'])
+  })
+
+  it('is JSON where the path itself answers with something else', async () => {
+    class Picture extends BaseRenderer {
+      readonly mediaType = 'image/png'
+      readonly format = 'png'
+      readonly contentType = 'image/png'
+      render(data: unknown) {
+        return (data as { pixels: Buffer }).pixels
+      }
+    }
+    class Pictured extends BookViewSet {
+      @action({ methods: ['GET'], rendererClasses: [Picture] })
+      async picture() {
+        return { pixels: Buffer.from('pixels') }
+      }
+    }
+    const { status, headers, json } = await options('/api/books/picture', Pictured)
+    expect([status, headers['content-type'], json.allowed_methods]).toEqual([
+      200,
+      'application/json; charset=utf-8',
+      ['get', 'head', 'options'],
+    ])
   })
 
   it('has the types of the wire format for each kind of column', async () => {

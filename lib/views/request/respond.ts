@@ -5,6 +5,7 @@ import { type Context, FORMAT } from '../../http/context.js'
 import { isStreamed, readByNode } from '../../http/response-body.js'
 import { UNREAD } from '../../http/unread.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
+import { JSONRenderer } from '../../renderers/json-renderers.js'
 import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
 import type { View } from '../view.js'
 
@@ -37,10 +38,15 @@ export function respond(view: View, data: unknown): void {
   if (ctx.method === 'HEAD' && UNREAD.get(ctx)) ctx.body = Readable.from([])
 }
 
+/** What a path takes is told by it where the path itself answers with nothing of the kind, such as a file or events. */
+const METADATA: readonly BaseRenderer[] = [new JSONRenderer()]
+
 /** The renderer for the view's request. */
 export function rendererOf(view: View): BaseRenderer {
   if (view.renderer === undefined) {
-    const { renderers } = view.plan.policies
+    const own = view.plan.policies.renderers
+    const isMetadata = view.ctx.method === 'OPTIONS' && !own.some(({ mediaType }) => mediaType.endsWith('json'))
+    const renderers = isMetadata ? METADATA : own
     const isChosen = renderers.length > 1
     view.renderer = isChosen ? selectRenderer(view.ctx, renderers, { format: FORMAT.get(view.ctx) }) : renderers[0]
   }
