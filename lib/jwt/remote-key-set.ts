@@ -10,7 +10,7 @@ import { oneLine } from '../kernel/quote.js'
 import { isError } from '../kernel/realms.js'
 import type { JWTAlgorithm } from './algorithms.js'
 import type { KeyList, KeySource, VerificationKey } from './key-list.js'
-import { algorithmOf } from './usable-key.js'
+import { algorithmOf, UnusableKey } from './usable-key.js'
 
 export interface RemoteKeySetOptions extends FetchLimits {
   readonly jwksUri: string
@@ -36,6 +36,8 @@ export class RemoteKeySet implements KeySource {
   #endedAt: number | undefined
   /** When a request was last begun for a name that nobody knew. */
   #askedAt: number | undefined
+  /** Why the first of the keys that were read last cannot be used. */
+  #unusable: string | undefined
   /** What the last request has ended with. */
   #failure: Error | undefined
 
@@ -59,7 +61,10 @@ export class RemoteKeySet implements KeySource {
     if (!this.#isUsable() || (age >= maxAgeSeconds && !this.#failure)) await this.#running
     if (this.#isUsable()) return this.#list
     const wait = Math.ceil(this.#pause() - this.#waited())
-    throw new ServiceUnavailable(Math.max(1, wait), { cause: this.#failure ?? this.#failed('it has no usable key') })
+    const reason = this.#unusable === undefined ? '' : `: ${this.#unusable}`
+    throw new ServiceUnavailable(Math.max(1, wait), {
+      cause: this.#failure ?? this.#failed(`it has no usable key${reason}`),
+    })
   }
 
   async newerThan(list: KeyList, since: number): Promise<KeyList | undefined> {
@@ -93,7 +98,10 @@ export class RemoteKeySet implements KeySource {
     const at = now()
     try {
       const entries = await fetchKeySet(jwksUri, this.#options)
-      this.#list = { keys: await usableKeys(entries, algorithms), serial }
+      const read = await Promise.all(entries.map((entry) => readEntry(entry, algorithms)))
+      this.#list = { keys: read.flatMap((key) => (key instanceof UnusableKey ? [] : [key])), serial }
+      // quotes would be escaped in the line that tells it
+      this.#unusable = read.find((key) => key instanceof UnusableKey)?.message.replaceAll('"', "'")
       this.#loadedAt = at
       this.#failure = undefined
     } catch (error) {
@@ -200,29 +208,21 @@ function entriesOf(text: string): readonly unknown[] | undefined {
 const PUBLIC = ['kty', 'crv', 'n', 'e', 'x', 'y'] as const
 
 /**
- * The usable keys among the entries of a key set. One that is malformed, of an unknown kind, private, secret, for another use
- * or too weak is passed over, so that it takes none of the others with it (RFC 7517 section 5).
+ * The key of an entry of a key set, or why it cannot be used. One that is malformed, of an unknown kind, private, secret, for
+ * another use or too weak is passed over, so that it takes none of the others with it (RFC 7517 section 5).
  */
-async function usableKeys(
-  entries: readonly unknown[],
-  algorithms: readonly JWTAlgorithm[],
-): Promise<readonly VerificationKey[]> {
-  const keys = await Promise.all(entries.map((entry) => readEntry(entry, algorithms)))
-  return keys.filter((key) => key !== undefined)
-}
-
-async function readEntry(entry: unknown, algorithms: readonly JWTAlgorithm[]): Promise<VerificationKey | undefined> {
-  if (typeof entry !== 'object' || entry === null) return undefined
+async function readEntry(entry: unknown, algorithms: readonly JWTAlgorithm[]): Promise<VerificationKey | UnusableKey> {
+  if (typeof entry !== 'object' || entry === null) return new UnusableKey('what is published is no object')
   const jwk = entry as JWK
   // whose private part is published, is everybody's
-  if (jwk.d || jwk.kty === 'oct') return undefined
+  if (jwk.d || jwk.kty === 'oct') return new UnusableKey('it is private, or a secret')
   try {
     const algorithm = algorithmOf(jwk, algorithms)
     const members = Object.fromEntries(PUBLIC.flatMap((name) => (jwk[name] === undefined ? [] : [[name, jwk[name]]])))
     const key = await importJWK({ ...(members as JWK), alg: algorithm }, algorithm)
-    if (key instanceof Uint8Array) return undefined
+    if (key instanceof Uint8Array) throw new TypeError('a secret')
     return { kid: typeof jwk.kid === 'string' ? jwk.kid : undefined, algorithm, key }
-  } catch {
-    return undefined
+  } catch (error) {
+    return error instanceof UnusableKey ? error : new UnusableKey('it is no key that can be read')
   }
 }

@@ -243,6 +243,12 @@ describe('keys', () => {
     expect(keysFor(list, { alg: 'PS256', kid: 'one' })).toEqual([])
   })
 
+  it('say why none of them is usable', async () => {
+    issuer.keys = [{ ...one.jwk, alg: 'RS512' }]
+    const refused = (await ask(keySet(), 'one').catch((error: unknown) => error)) as ServiceUnavailable
+    expect(String(refused.cause)).toMatch(/has no usable key: a key with the 'alg' 'RS512' fits none of RS256, ES256$/)
+  })
+
   it('are usable with members that are null, and behind a byte order mark', async () => {
     const nulls = { d: null, use: null, key_ops: null, alg: null, crv: null, x5c: null }
     issuer.answer = (_request, response) => {
