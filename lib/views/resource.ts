@@ -346,7 +346,7 @@ function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey 
     const near = didYouMean(property, columns.keys())
     throw new ConfigurationError(
       properties === primaryKey
-        ? `${view.name}: idColumn of ${modelName(model.model)} is "${property}", which is no column of "${model.model.tableName}"${near || '; name its primary key there'}`
+        ? `${view.name}: idColumn of ${modelName(model.model)} is "${property}", which is no column of "${model.model.tableName}"${near || '; name its primary key there, or set lookupField'}`
         : `${view.name}: lookupField "${property}" is no column of ${modelName(model.model)}${near}`,
     )
   })

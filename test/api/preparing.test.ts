@@ -199,7 +199,7 @@ describe('mistakes of the programmer', () => {
       static override serializerClass = TagSerializer
     }
     await expect(new APIRouter().register('tags', Tags).prepare()).rejects.toThrow(
-      'Tags: idColumn of Tag is "id", which is no column of "tags"; name its primary key there',
+      'Tags: idColumn of Tag is "id", which is no column of "tags"; name its primary key there, or set lookupField',
     )
   })
 
