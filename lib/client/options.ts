@@ -15,6 +15,9 @@ export interface RequestOptions {
 
 /** Options of a request of the client that writes. */
 export interface WriteOptions extends RequestOptions {
-  /** The version of the object that is to be written: the `etag` of an earlier answer. */
+  /**
+   * The version of the object that is to be written: the `etag` of an earlier answer. Null, as where CORS does not expose the
+   * header `ETag`, writes whichever version there is; a view set with `requireIfMatch` refuses that.
+   */
   readonly ifMatch?: string | null | undefined
 }
