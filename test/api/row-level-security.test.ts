@@ -595,6 +595,34 @@ describe('lists of objects', () => {
     expect(await database.knex('drafts')).toHaveLength(deleted === 200 ? 1 : 3)
   })
 
+  it('are refused to who may read single columns, with which objects are read and created', async () => {
+    await database.knex.raw(`
+      create table papers (id int primary key, title text, secret text default 'x');
+      insert into papers (id, title) values (1, 'a'), (2, 'b');
+      grant select (id, title), insert (id, title), update (title), delete on papers to ${USER}`)
+    onTestFinished(() => database.knex.raw('drop table papers'))
+    const Paper = table('papers')
+    Paper.knex(db)
+    class Papers extends bulkModelViewSet(Paper, {
+      serializerClass: modelSerializer(Paper, { fields: ['id', 'title'] }),
+      databaseRole: USER,
+    }) {}
+    const api = new APIRouter().register('papers', Papers)
+    await api.prepare()
+    const own = await serving(api.routes())
+    onTestFinished(() => own.close())
+    expect((await own.get('/papers')).json).toEqual([
+      { id: 1, title: 'a' },
+      { id: 2, title: 'b' },
+    ])
+    expect((await own.send('POST', '/papers', { id: 3, title: 'c' })).status).toBe(201)
+    expect((await own.send('PATCH', '/papers/bulk', [{ id: 1, title: 'x' }])).status).toBe(401)
+    expect((await own.send('DELETE', '/papers/bulk', [1])).status).toBe(401)
+    await database.knex.raw(`grant select on papers to ${USER}`)
+    expect((await own.send('PATCH', '/papers/bulk', [{ id: 1, title: 'x' }])).status).toBe(200)
+    expect((await own.send('DELETE', '/papers/bulk', [1])).status).toBe(200)
+  })
+
   it('are not deleted where another request has changed one meanwhile', async () => {
     await database.knex.raw(`
       create table drafts (id int primary key, title text);
