@@ -4,6 +4,7 @@ import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import type { RelationDescription } from '../models/model-description.js'
+import type { ModelClass } from '../models/objection.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { isKept, isMask } from './unchanged.js'
@@ -65,7 +66,8 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
       if (
         property !== undefined &&
         bound?.input !== 'objects' &&
-        !isMask(value, (instance as Data | undefined)?.[property])
+        !isMask(value, (instance as Data | undefined)?.[property]) &&
+        !maskedIn(serializer).includes(property)
       )
         kept[property] = value
       continue
@@ -89,6 +91,16 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
   for (const property of Object.keys(columns)) delete kept[property]
   const hasRelated = before.length + after.length + sets.length > 0
   return { columns, kept, decided, addedBy, before, after, sets, hasRelated }
+}
+
+/** Who reads objects with values of a query's own in the place of columns. */
+interface Masking {
+  maskedOf?(model: ModelClass): readonly string[]
+}
+
+function maskedIn({ plan: { model }, context }: AnySerializer): readonly string[] {
+  const view = context.view as Masking | null | undefined
+  return (model && view?.maskedOf?.(model.model)) ?? []
 }
 
 /**

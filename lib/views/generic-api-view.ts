@@ -36,6 +36,7 @@ import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import { GenericStatics } from './generic-statics.js'
 import { contextOf, type GenericView, serializerClassOf } from './generic-view.js'
+import { hasModel } from './generic-view-class.js'
 import { declaredInput, inputClassOf, knownInputClass } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { requestRows, ruledRows } from './request/request-rows.js'
@@ -46,7 +47,7 @@ import { inputSerializerOf } from './steps/input-serializer.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
-import { addConditions, filteredQuery, querysetOf } from './steps/visible-query.js'
+import { addConditions, filteredQuery, maskedProperties, querysetOf } from './steps/visible-query.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
 import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
 import { writesUnseen } from './writing-plan.js'
@@ -186,6 +187,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     return plan?.limitsRows ? requestRows(this) : undefined
   }
 
+  #masked: readonly string[] | undefined
+
   /** @internal What the caller may do with fields of models; undefined where no rule says so, or where that is all. */
   get visibleFields(): VisibleFields | undefined {
     const { rules, limitsFields } = (this.plan as GenericPlan | undefined) ?? {}
@@ -198,6 +201,14 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const { plan, resource } = this
     const visible = (plan as GenericPlan | undefined)?.limitsFields ? this.visibleFields : undefined
     return visible ? resource.seenBy(visible) : resource
+  }
+
+  /** @internal The properties of a model that this view's queryset computes: what is read of them is no value to write. */
+  maskedOf(model: ModelClass): readonly string[] {
+    const isOwn = hasModel(this.viewClass) && this.viewClass.modelClass().tableName === model.tableName
+    if (!isOwn || (this.plan as GenericPlan | undefined) === undefined) return []
+    this.#masked ??= maskedProperties(this)
+    return this.#masked
   }
 
   /** @internal A serializer class as the caller sees it. */

@@ -553,12 +553,18 @@ describe('what a caller was shown is unchanged when it comes back', () => {
         return { ...(super.toRepresentation(item) as object), title: '***', doc: {} }
       }
     }
+    class Masked extends viewOf(Hashed, serializerOf(Hashed, ['id', 'title', 'note'])) {
+      override getQueryset() {
+        return super.getQueryset().select('items.id', 'items.note', Hashed.raw("'***' as title"))
+      }
+    }
     const client = await serveViews({
+      query: Masked,
       whole: viewOf(Hashed, Masking),
       field: viewOf(Hashed, serializerOf(Hashed, ['id', 'title', 'note'], { title: new Stars() })),
     })
     const before = (await stored())[0]
-    for (const path of ['whole', 'field']) {
+    for (const path of ['whole', 'field', 'query']) {
       const { json } = await client.get(`/${path}/1`)
       expect((await client.send('PUT', `/${path}/1`, { ...json, note: path })).json).toEqual({ ...json, note: path })
       expect((await stored())[0]).toMatchObject({ title: before.title, doc: before.doc, note: path })
@@ -566,6 +572,7 @@ describe('what a caller was shown is unchanged when it comes back', () => {
     expect(seen).toEqual([
       { id: 1, note: 'whole' },
       { id: 1, note: 'field' },
+      { id: 1, note: 'query' },
     ])
   })
 

@@ -98,6 +98,13 @@ function declaringOf({ plan: { viewClass, resource } }: GenericView) {
   return { name: viewClass.name, model: resource.model }
 }
 
+/** The properties of which rows hold what the queryset computes, and not what the table does. */
+export function maskedProperties(view: GenericView): readonly string[] {
+  if (view.plan.resource.isWholeTable) return []
+  const query = querysetOf(view)
+  return readsWholeRows(query) ? [] : computedColumns(query, declaringOf(view))
+}
+
 /** @throws NotFound paths name objects by a column that the query computes: it is not what the caller was shown */
 function refuseComputedLookup(view: GenericView, query: AnyQueryBuilder): void {
   const { lookup } = view.plan.resource
