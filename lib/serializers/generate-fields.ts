@@ -200,10 +200,13 @@ function columnField(model: ModelDescription, column: Column, extra: GeneratedOp
   return fieldForColumn(shown, columnOptions(shown, extra))
 }
 
+/** What a `jsonSchema` calls an object as it is a `Date` in hooks of the model. */
+const TIMES = new Set(['date', 'time', 'timetz', 'timestamp', 'timestamptz'])
+
 /** Where the model keeps JSON in a text, its values are those of JSON; what the database asks of the text says nothing of them. */
 function asShown(model: ModelDescription, column: Column): Column {
-  const isText = column.sqlType !== undefined && column.type !== 'array' && isJsonAttribute(model.model, column)
-  return isText ? { ...column, type: 'json', checked: [] } : column
+  const isText = column.sqlType !== undefined && column.type !== 'array' && !TIMES.has(column.type)
+  return isText && isJsonAttribute(model.model, column) ? { ...column, type: 'json', checked: [] } : column
 }
 
 /** A foreign key, which may point to another column than the primary key. */

@@ -159,15 +159,16 @@ export function checkWrittenFields(serializer: SerializerClass): void {
   if (model) for (const field of writable) checkWritable(serializer, field, model, true)
 }
 
-/** Types of which no text in quotation marks is a value. */
-const UNQUOTED = new Set(['uuid', 'timestamptz', 'timestamp', 'date', 'timetz', 'time', 'interval'])
+/** Types of which no text in quotation marks is a value: PostgreSQL takes them of dates and times. */
+const UNQUOTED = new Set(['uuid', 'interval'])
 
 /** Objection has written strings of `jsonAttributes` as JSON from 3.1 on, hooks' and keys' among them. */
 function checkJsonAttributes(serializer: SerializerClass, { model, columns }: ModelDescription): void {
   const quoted = [...columns.values()].find((column) => UNQUOTED.has(column.type) && isJsonAttribute(model, column))
   if (!quoted) return
+  const said = Array.isArray(model.jsonAttributes) ? 'jsonAttributes of' : 'an object or a list in the jsonSchema of'
   throw new ConfigurationError(
-    `${serializer.name}: jsonAttributes of ${modelName(model)} names "${quoted.property}", a column of type ${quoted.sqlType ?? quoted.type}, ` +
+    `${serializer.name}: ${said} ${modelName(model)} names "${quoted.property}", a column of type ${quoted.sqlType ?? quoted.type}, ` +
       'which Objection writes as JSON text from 3.1 on, in quotation marks; name its json columns only',
   )
 }

@@ -34,6 +34,7 @@ const schema = `
     author_id int references authors,
     updated_count int not null default 0
   );
+  create table stays (id serial primary key, span interval, at timestamptz, day date);
   create table pairs (first_part int, second_part int, note text, primary key (first_part, second_part));
 `
 
@@ -133,12 +134,36 @@ describe('an array column', () => {
   })
 })
 
-it('[I23] a point in time among jsonAttributes is a ConfigurationError, as Objection would write it in quotation marks', async () => {
-  const serializer = await serializerOf(bookModel({ jsonAttributes: ['meta', 'at'] }), { fields: ['title'] })
-  expect(() => serializer.plan).toThrow(
-    'BookSerializer: jsonAttributes of Book names "at", a column of type timestamp with time zone, ' +
-      'which Objection writes as JSON text from 3.1 on, in quotation marks; name its json columns only',
-  )
+describe('what Objection writes in quotation marks', () => {
+  it.each([
+    [{ jsonAttributes: ['span'] }, 'jsonAttributes of'],
+    [
+      { jsonSchema: { properties: { span: { type: ['object', 'string'] } } } },
+      'an object or a list in the jsonSchema of',
+    ],
+  ])('[I23] is a ConfigurationError where PostgreSQL takes none: %j', async (statics, said) => {
+    const stay = Object.assign(class Stay extends Model {}, { tableName: 'stays' }, statics)
+    const serializer = await serializerOf(stay, { fields: ['span'] })
+    expect(() => serializer.plan).toThrow(
+      `BookSerializer: ${said} Stay names "span", a column of type interval, ` +
+        'which Objection writes as JSON text from 3.1 on, in quotation marks; name its json columns only',
+    )
+  })
+
+  it('may be a time, which the jsonSchema calls an object as it is a Date in hooks', async () => {
+    class Stay extends Model {
+      static override tableName = 'stays'
+      static override jsonSchema = {
+        properties: { at: { type: 'object' }, day: { type: ['object', 'string'] } },
+      } as never
+      declare at: Date
+      override $beforeInsert() {
+        this.at = new Date('2020-01-02T03:04:05Z')
+      }
+    }
+    const serializer = await serializerOf(Stay, { fields: ['at', 'day'], readOnlyFields: ['at'] })
+    expect(await saved(serializer, { day: '2020-02-03' })).toEqual({ at: '2020-01-02T03:04:05Z', day: '2020-02-03' })
+  })
 })
 
 describe("the model's own validation", () => {
