@@ -62,14 +62,9 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
     const bound = plan.byName.get(name)
     const { relation } = bound ?? {}
     if (isKept(data, name)) {
-      const property = bound?.column?.property
-      if (
-        property !== undefined &&
-        bound?.input !== 'objects' &&
-        !isMask(value, (instance as Data | undefined)?.[property]) &&
-        !maskedIn(serializer).includes(property)
-      )
-        kept[property] = value
+      const { column, input } = bound ?? {}
+      if (!column || input === 'objects' || maskedIn(serializer).includes(column.property)) continue
+      if (!isMask(value, (instance as Data | undefined)?.[column.property], column)) kept[column.property] = value
       continue
     }
     if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {

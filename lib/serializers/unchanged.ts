@@ -1,10 +1,13 @@
 /** Tells whether a value is what the caller was shown: then it is unchanged, nothing is written for it, and nobody refuses it. */
 
 import { isDeepStrictEqual } from 'node:util'
+import { fieldForColumn } from '../fields/field-for-column.js'
 import { uploadField } from '../fields/file-upload-field.js'
 import { Numeral } from '../kernel/json-numerals.js'
+import { oncePer } from '../kernel/once-per.js'
 import { ownCopy } from '../kernel/own-copy.js'
 import { exactAt } from '../models/exact-types.js'
+import type { Column } from '../models/model-description.js'
 import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -115,11 +118,18 @@ export function isKept(data: object, name: string): boolean {
   return kept !== undefined && isDeepStrictEqual((data as Row)[name], kept.value)
 }
 
-/** True for what was shown in the place of the stored value, which may be a `Date` or bytes where the field has a text. */
-export function isMask(value: unknown, stored: unknown): boolean {
-  if (typeof value !== typeof stored) return value === null || stored === null || stored === undefined
-  const isOne = typeof stored !== 'object' || stored === null || value === null
-  return isOne ? value !== stored : !isEqual(workingCopyOf(value), workingCopyOf(stored))
+/** How a column itself is shown, of which the database and a field may have other values: a `Date` and a text, two texts of a range. */
+const plainField = oncePer((column: Column) => fieldForColumn({ ...column, schema: {} }, {}))
+
+/** True for what was shown in the place of the stored value. */
+export function isMask(value: unknown, stored: unknown, column: Column): boolean {
+  if (value === stored) return false
+  if (value === null || stored === null || stored === undefined) return true
+  if (typeof value !== typeof stored) return false
+  if (typeof stored !== 'object' && typeof stored !== 'string') return true
+  if (isEqual(workingCopyOf(value), workingCopyOf(stored))) return false
+  const [shown, own] = [value, stored].map((one) => plainField(column).toRepresentation(one, {}))
+  return !isEqual(workingCopyOf(shown), workingCopyOf(own))
 }
 
 /** A related object: what a client is shown of it, and what the row or the join table has for it. */

@@ -534,6 +534,24 @@ describe('what a caller was shown is unchanged when it comes back', () => {
     expect((await stored())[1]).toMatchObject({ writes: 1 })
   })
 
+  it('shows hooks what is stored, where the database spells it otherwise', async () => {
+    const seen: object[] = []
+    class Seeing extends Odd {
+      override $beforeUpdate() {
+        seen.push({ ...this })
+      }
+    }
+    const names = ['id', 'title', 'moments', 'amounts', 'stamps', 'moment', 'price']
+    const client = await serveViews({ odd: viewOf(Seeing, serializerOf(Seeing, names)) })
+    await database.knex.raw(
+      "insert into odd (moments, amounts, stamps, moment, price) values ('[2024-01-02,infinity)', '{1.50}', '{2024-01-02}', '2024-01-02', 1.5)",
+    )
+    const { json } = await client.get('/odd/1')
+    expect((await client.send('PUT', '/odd/1', { ...json, title: 'x' })).status).toBe(200)
+    const { id: _, ...sent } = json
+    expect(seen).toEqual([{ ...sent, title: 'x' }])
+  })
+
   it('keeps from hooks what stands in the place of what is stored', async () => {
     const seen: unknown[] = []
     class Hashed extends Item {
