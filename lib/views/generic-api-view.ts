@@ -187,8 +187,6 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     return plan?.limitsRows ? requestRows(this) : undefined
   }
 
-  #masked: readonly string[] | undefined
-
   /** @internal What the caller may do with fields of models; undefined where no rule says so, or where that is all. */
   get visibleFields(): VisibleFields | undefined {
     const { rules, limitsFields } = (this.plan as GenericPlan | undefined) ?? {}
@@ -206,9 +204,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   /** @internal The properties of a model that this view's queryset computes: what is read of them is no value to write. */
   maskedOf(model: ModelClass): readonly string[] {
     const isOwn = hasModel(this.viewClass) && this.viewClass.modelClass().tableName === model.tableName
-    if (!isOwn || (this.plan as GenericPlan | undefined) === undefined) return []
-    this.#masked ??= maskedProperties(this)
-    return this.#masked
+    return isOwn && (this.plan as GenericPlan | undefined) ? maskedProperties(this) : []
   }
 
   /** @internal A serializer class as the caller sees it. */

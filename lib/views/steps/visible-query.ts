@@ -4,6 +4,7 @@ import type { Where } from '../../filters/field-path.js'
 import { addWhere, type FilterSettings, isDescribed } from '../../filters/filter.js'
 import { type Context, isSafeMethod } from '../../http/context.js'
 import { NotFound } from '../../kernel/errors.js'
+import { oncePer } from '../../kernel/once-per.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { addApart, groupConditions } from '../../queryset/group-conditions.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
@@ -99,11 +100,11 @@ function declaringOf({ plan: { viewClass, resource } }: GenericView) {
 }
 
 /** The properties of which rows hold what the queryset computes, and not what the table does. */
-export function maskedProperties(view: GenericView): readonly string[] {
+export const maskedProperties = oncePer((view: GenericView): readonly string[] => {
   if (view.plan.resource.isWholeTable) return []
   const query = querysetOf(view)
   return readsWholeRows(query) ? [] : computedColumns(query, declaringOf(view))
-}
+})
 
 /** @throws NotFound paths name objects by a column that the query computes: it is not what the caller was shown */
 function refuseComputedLookup(view: GenericView, query: AnyQueryBuilder): void {
