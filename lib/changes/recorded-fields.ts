@@ -1,13 +1,16 @@
 /** Recorded fields of an object: those of a serializer, but for what is masked, what lasts for no time, and what stands in rows of its own. */
 
 import type { SerializerField } from '../fields/field.js'
+import { fieldForColumn } from '../fields/field-for-column.js'
 import { FileUploadField } from '../fields/file-upload-field.js'
 import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
+import { notAKey } from '../fields/object-key.js'
 import { StringField } from '../fields/string-field.js'
 import { externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
-import type { ModelDescription } from '../models/model-description.js'
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import { type BoundField, type FieldsDescription, SEEN, type SerializerClass } from '../serializers/contract.js'
@@ -131,7 +134,18 @@ function recordedField({
   // which objects it points to, or is linked to, is the row's own
   const isOwn = relation?.kind === 'belongs-to-one' || relation?.through !== undefined
   if (!relation || !isOwn) return undefined
+  const { columns, primaryKey } = describeModel(relation.model)
+  const key = columns.get(primaryKey[0] as string)
+  if (key && notAKey(key) !== undefined) return valueOfKey(relation)
   return new PrimaryKeyRelatedField({ readOnly: true, many: !relation.single, source: source[0] ?? name })
+}
+
+/** What a foreign key holds whose values name no object, as lists and JSON; a row of its own has it of other links. */
+function valueOfKey({ model, single, through, ownerProperties, relatedProperties }: RelationDescription) {
+  const [source] = ownerProperties
+  const column = describeModel(model).columns.get(relatedProperties[0] as string)
+  if (!column || !single || through || source === undefined) return undefined
+  return fieldForColumn({ ...column, schema: {} }, { readOnly: true, source })
 }
 
 function makeClass(serializer: SerializerClass, fields: ReadonlyMap<string, SerializerField>): SerializerClass {

@@ -51,6 +51,10 @@ import { report, seed, size } from '../trust/support/size.js'
 const SCHEMA = `${LIBRARY}
   alter table books add check (title <> 'refused'), add secret text, add total int not null default 0, add deleted_at timestamptz;
   insert into genres (name) values ('a'), ('b'), ('c');
+  create table scales (id int[] primary key);
+  create table weighings (id int primary key, note text, scale_id int[] references scales);
+  insert into scales values ('{1,2}');
+  insert into weighings values (1, null, '{1,2}');
 `
 
 class Author extends Model {
@@ -573,6 +577,41 @@ describe('a change', () => {
       ['update', 'y'],
       ['create', 'z'],
     ])
+  })
+
+  it('tells the value of a key that names no object', async () => {
+    class Scale extends Model {
+      static override tableName = 'scales'
+    }
+    class Weighing extends Model {
+      static override tableName = 'weighings'
+      static override relationMappings = () => ({
+        scale: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Scale,
+          join: { from: 'weighings.scale_id', to: 'scales.id' },
+        },
+      })
+    }
+    class ScaleSerializer extends ModelSerializer<Scale> {
+      static override model = Scale
+      static override fields = ['id']
+    }
+    class WeighingSerializer extends ModelSerializer<Weighing> {
+      static override model = Weighing
+      static override fields = ['id', 'note']
+      static override declaredFields: DeclaredFields = {
+        scale: new NestedSerializer(ScaleSerializer, { readOnly: true }),
+      }
+    }
+    for (const model of [Scale, Weighing]) model.knex(database.knex)
+    class Weighings extends ChangesMixin(BulkModelViewSet<Weighing>) {
+      static override model = Weighing
+      static override serializerClass: SerializerClass = WeighingSerializer
+    }
+    const { send } = await serveBooks(Weighings)
+    expect((await send('PATCH', '/books/1', { note: 'a' })).json).toEqual({ id: 1, note: 'a', scale: { id: [1, 2] } })
+    expect((await recorded()).map(({ after }) => after)).toEqual([{ id: 1, note: 'a', scale: [1, 2] }])
   })
 
   it('names objects by their external ids', async () => {
