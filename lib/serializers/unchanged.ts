@@ -125,7 +125,7 @@ const plainField = oncePer((column: Column) => fieldForColumn({ ...column, schem
 export function isMask(value: unknown, stored: unknown, column: Column): boolean {
   if (value === stored) return false
   if (value === null || stored === null || stored === undefined) return true
-  if (typeof value !== typeof stored) return false
+  if (typeof value !== typeof stored && !(stored instanceof Date)) return false
   if (typeof stored !== 'object' && typeof stored !== 'string') return true
   if (isEqual(workingCopyOf(value), workingCopyOf(stored))) return false
   const [shown, own] = [value, stored].map((one) => plainField(column).toRepresentation(one, {}))

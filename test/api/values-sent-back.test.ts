@@ -534,21 +534,27 @@ describe('what a caller was shown is unchanged when it comes back', () => {
     expect((await stored())[1]).toMatchObject({ writes: 1 })
   })
 
-  it('shows hooks what is stored, where the database spells it otherwise', async () => {
+  it('shows hooks what is stored, where the database spells it otherwise, and no day in its place', async () => {
     const seen: object[] = []
     class Seeing extends Odd {
       override $beforeUpdate() {
         seen.push({ ...this })
       }
     }
+    class Year extends DateField {
+      override toRepresentation() {
+        return '2024-01-01'
+      }
+    }
     const names = ['id', 'title', 'moments', 'amounts', 'stamps', 'moment', 'price']
-    const client = await serveViews({ odd: viewOf(Seeing, serializerOf(Seeing, names)) })
+    const serializer = serializerOf(Seeing, [...names, 'day'], { day: new Year() })
+    const client = await serveViews({ odd: viewOf(Seeing, serializer) })
     await database.knex.raw(
-      "insert into odd (moments, amounts, stamps, moment, price) values ('[2024-01-02,infinity)', '{1.50}', '{2024-01-02}', '2024-01-02', 1.5)",
+      "insert into odd (moments, amounts, stamps, moment, price, day) values ('[2024-01-02,infinity)', '{1.50}', '{2024-01-02}', '2024-01-02', 1.5, '2024-05-06')",
     )
     const { json } = await client.get('/odd/1')
     expect((await client.send('PUT', '/odd/1', { ...json, title: 'x' })).status).toBe(200)
-    const { id: _, ...sent } = json
+    const { id: _, day: __, ...sent } = json
     expect(seen).toEqual([{ ...sent, title: 'x' }])
   })
 
