@@ -266,6 +266,8 @@ function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly un
   try {
     if (lookup.isPattern) return lookup.values(String(value), operand, {})
     for (const one of list) checkHeld(one, operand)
+    // nor does a column hold a list, which PostgreSQL would refuse
+    if (Array.isArray(value) && !lookup.several && (lookup.equal || lookup.ordered)) return undefined
     if (lookup.equal) return lookup.several ? [list] : [value]
     if (lookup.ordered) return lookup.several ? list : [value]
     return lookup.values(list.join(','), operand, {})

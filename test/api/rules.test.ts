@@ -1124,6 +1124,7 @@ it('holds of no row where the column cannot hold the value, of whatever type it 
     for (const one of [1.5, 3e9, Infinity, 10n ** 30n, true, 'x', {}, () => 1, date, Buffer.from('x')]) {
       for (value of [one, [one]]) expect([value, (await other.get('/authors')).json]).toEqual([value, []])
     }
+    for (value of [[], [1], [1, 2]]) expect([value, (await other.get('/authors')).json]).toEqual([value, []])
     for (value of [1, 1n, '1']) expect((await other.get('/authors')).json).toHaveLength(2)
   } finally {
     await other.close()
