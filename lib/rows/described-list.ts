@@ -31,6 +31,8 @@ export function checkSlice({ limit, offset = 0 }: Slice): void {
   if (!isCount(offset) || !(isCount(limit) || limit === Number.POSITIVE_INFINITY)) throw new ValidationError(INVALID)
 }
 
-function isCount(number: number): boolean {
+/** In JavaScript it may be the text of a query, which SQL takes, too. */
+function isCount(given: number): boolean {
+  const number = Number(given)
   return Number.isSafeInteger(number) && number >= 0
 }

@@ -238,6 +238,11 @@ it('a paginate() that returns no page is told', async () => {
 it('a page that no list has, of numbers that a paginator has not checked, is 400', async () => {
   class Unchecked extends BasePagination {
     async paginate(source: ListSource, { query }: PageRequest) {
+      // as it comes, as in JavaScript
+      if (query['limit'] !== undefined) {
+        const rows = await source.read({ limit: query['limit'] as never })
+        return { results: rows.results(0, rows.length) }
+      }
       const limit = Number(query['size'] ?? 10)
       const rows = await source.read({ limit, offset: Number(query['page'] ?? 0) * limit })
       return { results: rows.results(0, rows.length) }
@@ -251,4 +256,6 @@ it('a page that no list has, of numbers that a paginator has not checked, is 400
       json: { errors: { non_field_errors: ['Invalid value.'] } },
     })
   expect((await get('/paged?size=0')).json).toEqual({ results: [] })
+  expect(await get('/paged?limit=10')).toMatchObject({ status: 200 })
+  expect(await get('/paged?limit=x')).toMatchObject({ status: 400 })
 })
