@@ -182,7 +182,10 @@ function answerFor(error: unknown): Answer {
  * of that our client is told how long to wait, and nothing of cookies, connections and policies.
  */
 function headersOf(headers: unknown): Readonly<Record<string, unknown>> {
-  const entries = typeof headers === 'object' ? Object.entries(headers ?? {}) : []
+  // those of `fetch` have no members
+  const isFetched = Object.prototype.toString.call(headers) === '[object Headers]'
+  const given = isFetched ? Object.fromEntries(headers as Headers) : headers
+  const entries = typeof given === 'object' ? Object.entries(given ?? {}) : []
   const isAnswer = entries.some(([name]) => name.toLowerCase() === 'date')
   return Object.fromEntries(isAnswer ? entries.filter(([name]) => name.toLowerCase() === 'retry-after') : entries)
 }

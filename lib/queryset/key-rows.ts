@@ -1,5 +1,6 @@
 /** Keys of many objects as a table of SQL: each with its place, whatever their types. */
 
+import { writeJson } from '../kernel/json-numerals.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
@@ -56,9 +57,19 @@ function plainRows({ columns, values, table, names, typed }: KeysToWrite): SqlPa
   }
 }
 
-/** Values of some columns of an object, as they are sent to the database. */
-export function valuesOf(object: object, properties: readonly string[]): readonly unknown[] {
-  return properties.map((property) => exactAt(object, property) ?? null)
+/**
+ * Values of some columns of an object, as they are sent to the database.
+ * @param columns those columns, of which JSON is sent as its text: pg would make a PostgreSQL array of a list
+ */
+export function valuesOf(
+  object: object,
+  properties: readonly string[],
+  columns: readonly (Column | undefined)[] = [],
+): readonly unknown[] {
+  return properties.map((property, index) => {
+    const value = exactAt(object, property) ?? null
+    return value !== null && columns[index]?.type === 'jsonb' ? writeJson(value) : value
+  })
 }
 
 /** The text of a key, which only what is the same has. JSON has no Infinity and no bigint; clients may write a uuid in capitals. */

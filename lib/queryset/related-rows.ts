@@ -81,7 +81,7 @@ function distinctKeys({ relation, objects }: Owners, columns: readonly (Column |
   const rows: (readonly unknown[])[] = []
   const known = new Map<string, number>()
   const places = objects.map((object) => {
-    const values = valuesOf(object, relation.ownerProperties)
+    const values = valuesOf(object, relation.ownerProperties, columns)
     if (values.some((value) => value === null)) return undefined
     const text = spelling(values, columns)
     return getOrInsert(known, text, () => rows.push(values) - 1)

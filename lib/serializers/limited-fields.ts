@@ -90,7 +90,7 @@ export async function whichHold(
   if (objects.length === 0 || properties.length === 0 || key.length === 0) return objects.map(() => new Set<string>())
   const rows = keyRows({
     columns: key,
-    values: objects.map((object) => valuesOf(object, description.primaryKey)),
+    values: objects.map((object) => valuesOf(object, description.primaryKey, key)),
     table: KEYS,
     names: key.map(({ column }) => column),
   })

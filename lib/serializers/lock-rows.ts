@@ -56,9 +56,10 @@ export async function lockKeys(
   const now = stored.flatMap((row) => row ?? [])
   if (now.length < rows.length) throw await whyUnheld(rows, knex)
   const { columns } = describeModel(model)
+  const keys = ownerProperties.map((property) => columns.get(property))
   const names = await namesOfKeys(
-    ownerProperties.map((property) => columns.get(property)),
-    [...now, ...rows].map((row) => valuesOf(row, ownerProperties)),
+    keys,
+    [...now, ...rows].map((row) => valuesOf(row, ownerProperties, keys)),
     knex ?? boundKnex(model),
   )
   if (rows.some((_, index) => names[index] !== names[rows.length + index])) throw moved()

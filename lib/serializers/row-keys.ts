@@ -16,7 +16,7 @@ export function namesOfRows(model: ModelClass, rows: readonly object[], knex: Qu
   const key = primaryKey.map((property) => columns.get(property))
   return namesOfKeys(
     key,
-    rows.map((row) => valuesOf(row, primaryKey)),
+    rows.map((row) => valuesOf(row, primaryKey, key)),
     knex,
   )
 }

@@ -86,6 +86,10 @@ const SCHEMA = `
   create table bases (vector int[] primary key);
   create table uses (id int primary key, vector int[] references bases);
   insert into bases values ('{1,2}'), ('{}');
+  create table shapes (id int unique, shape jsonb primary key);
+  create table shaped (id int primary key, shape jsonb references shapes);
+  insert into shapes values (1, '{"a": 1.50}'), (2, '[1, 2]'), (3, '"x"');
+  insert into shaped select id + 10, shape from shapes;
   create table spans (during daterange primary key, note text);
   insert into spans values ('[2024-01-02,infinity)', 'a'), ('[2024-01-02,)', 'b');
   create table boxes (id int primary key, sides box[], places int2vector, numbers oidvector);
@@ -703,6 +707,28 @@ describe('what PostgreSQL does not say in advance', () => {
       expect((await client.send('POST', '/uses', { id, vector })).json).toEqual({ id, vector })
     }
     expect((await client.send('PATCH', '/uses/1', { vector: [3] })).status).toBe(400)
+  })
+
+  it('is no matter of a foreign key of JSON, by which objects of a class of their own are related', async () => {
+    class Shape extends Model {
+      static override tableName = 'shapes'
+      static override idColumn = 'shape'
+      // so that objects are made of the rows
+      override $afterFind() {}
+      static override relationMappings = () => ({
+        uses: {
+          relation: Model.HasManyRelation,
+          modelClass: tableOf('shaped'),
+          join: { from: 'shapes.shape', to: 'shaped.shape' },
+        },
+      })
+    }
+    const uses = new NestedSerializer(serializerOf(tableOf('shaped'), ['id']), { many: true, readOnly: true })
+    const serializer = serializerOf(Shape, ['id', 'shape', 'uses'], { uses })
+    const client = await serveViews({ shapes: viewOf(Shape, serializer) })
+    const shapes: { id: number; uses: { id: number }[] }[] = (await client.get('/shapes')).json
+    const found = shapes.map((shown) => [shown.id, shown.uses.map(({ id }) => id)])
+    expect(Object.fromEntries(found)).toEqual({ 1: [11], 2: [12], 3: [13] })
   })
 
   it('is no matter of a key that is a span without an end', async () => {

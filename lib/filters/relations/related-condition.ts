@@ -111,7 +111,7 @@ export async function countObjects(asked: ObjectsToCount): Promise<readonly numb
   const count = countSql(asked, KEYS)
   const properties = description.relations.get(relation)?.ownerProperties ?? []
   const columns = properties.map((property) => description.columns.get(property))
-  const values = owners.map((owner) => valuesOf(owner, properties))
+  const values = owners.map((owner) => valuesOf(owner, properties, columns))
   const rows = keyRows({ columns, values, table: KEYS, names: count.columns })
   const sql = `select ${count.sql} from ${rows.sql} order by ??`
   const compiled = nativeSql(knex.raw(sql, [...count.bindings, ...rows.bindings, PLACE] as never))
