@@ -153,7 +153,7 @@ function parts({ leastPart }: Column, options: FieldOptions): FieldOptions {
   if (leastPart === undefined) return options
   return checking(options, (value) => {
     if (smallerParts(value, leastPart))
-      throw new ValidationError(`Ensure that there is nothing smaller than a ${leastPart}.`)
+      throw new ValidationError(`Ensure that there is nothing smaller than one ${leastPart}.`)
   })
 }
 

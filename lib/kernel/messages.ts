@@ -45,7 +45,7 @@ export const MESSAGES = {
   max_length: ['Ensure this field has no more than {max} {unit}.'],
   max_value: ['Ensure this value is at most {max}.'],
   max_whole_digits: ['Ensure that there are no more than {max} {unit} before the decimal point.'],
-  min_interval_part: ['Ensure that there is nothing smaller than a {part}.'],
+  min_interval_part: ['Ensure that there is nothing smaller than one {part}.'],
   min_length: ['Ensure this field has at least {min} {unit}.'],
   min_value: ['Ensure this value is at least {min}.'],
   multiple_of: ['Ensure that this value is a multiple of {step}.'],
