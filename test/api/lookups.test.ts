@@ -218,7 +218,7 @@ describe.each(['looked', 'instanceLooked', 'nativeLooked'])('lookups of %s', (pa
       tags__contains: ['x,,y', ',', 'a\0', Array(1_001).fill('x').join()],
       sizes__overlap: ['x', '1.5', '{1}', '99999999999'],
       states__contains: ['closed'],
-      during__contains: ['', 'x', '2024-02-30', '[2024-01-01', '2024-01-01,2024-01-02', 'infinity', '[a,b]', '{}'],
+      during__contains: ['', 'x', '2024-02-30', '[2024-01-01', '2024-01-01,2024-01-02', '[a,b]', '{}'],
       during__overlap: ['now', '[2024-01-01T00:00:00Z,)'],
       shown__contains: ['', '2024-01-01', '{x}', '{[2024-01-01T00:00:00Z,)', '{{}}'],
       ages__contains: [
