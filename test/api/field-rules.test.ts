@@ -716,6 +716,12 @@ describe('a field that may not be set', () => {
     expect(await send('POST', '/employees', mine)).toMatchObject({ status: 403 })
     expect(await database.knex('employees')).toHaveLength(3)
     expect(await send('POST', '/employees', mine, 'hr')).toMatchObject({ status: 201 })
+    const { rows } = await database.knex.raw(
+      "select nextval(pg_get_serial_sequence('employees', 'id'))::int + 1 as next",
+    )
+    const own = { name: 'Eve', email: 'e@x.org' }
+    const made = await send('POST', '/employees', own, 'ada', { 'X-User': String(rows[0].next) })
+    expect(made).toMatchObject({ status: 201, json: own })
   })
 
   it('does not lead to objects that are written by it, where it may not be read', async () => {
