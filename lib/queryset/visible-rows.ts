@@ -75,7 +75,10 @@ export function visibleRowsIn({ view }: { readonly view?: unknown }): VisibleRow
 }
 
 /** Leaves out of a query what the caller does not see. */
-export function leaveOutUnseen(query: AnyQueryBuilder, seen: SeenRows | undefined): void {
+export function leaveOutUnseen(
+  query: AnyQueryBuilder,
+  seen: RowCondition | Pick<RowSource, 'query'> | undefined,
+): void {
   if (!seen) return
   const model = query.modelClass()
   const reference = query.tableRefFor(model)
@@ -110,7 +113,7 @@ export function leaveOutUnrelated(
   shown?: AnyQueryBuilder,
 ): void {
   const { rows, links, join } = seenRelated(visible, of) ?? {}
-  leaveOutUnseen(query, shown ? { query: () => shown, mayBeLeft: false } : rows)
+  leaveOutUnseen(query, shown ? { query: () => shown } : rows)
   if (links) addCondition(query, links, query.tableRefFor(join as never))
 }
 

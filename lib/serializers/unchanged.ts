@@ -125,11 +125,18 @@ const plainField = oncePer((column: Column) => fieldForColumn({ ...column, schem
 export function isMask(value: unknown, stored: unknown, column: Column): boolean {
   if (value === stored) return false
   if (value === null || stored === null || stored === undefined) return true
-  if (typeof value !== typeof stored && !(stored instanceof Date)) return false
+  if (typeof value !== typeof stored && !(stored instanceof Date)) return !isSpelledAs(value, stored)
   if (typeof stored !== 'object' && typeof stored !== 'string') return true
   if (isEqual(workingCopyOf(value), workingCopyOf(stored))) return false
   const [shown, own] = [value, stored].map((one) => plainField(column).toRepresentation(one, {}))
   return !isEqual(workingCopyOf(shown), workingCopyOf(own))
+}
+
+/** True for a value of another type than the stored one that may be the same: `true` and 1, a text of a number, parsed JSON. */
+function isSpelledAs(value: unknown, stored: unknown): boolean {
+  if (typeof value === 'object' || typeof stored === 'object') return true
+  const [one, other] = [value, stored] as [string | bigint, string | bigint]
+  return String(one) === String(other) || Number(one) === Number(other)
 }
 
 /** A related object: what a client is shown of it, and what the row or the join table has for it. */

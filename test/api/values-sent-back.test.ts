@@ -586,9 +586,10 @@ describe('what a caller was shown is unchanged when it comes back', () => {
       query: Masked,
       whole: viewOf(Hashed, Masking),
       field: viewOf(Hashed, serializerOf(Hashed, ['id', 'title', 'note'], { title: new Stars() })),
+      number: viewOf(Hashed, serializerOf(Hashed, ['id', 'salary', 'note'], { salary: new Stars() })),
     })
     const before = (await stored())[0]
-    for (const path of ['whole', 'field', 'query']) {
+    for (const path of ['whole', 'field', 'query', 'number']) {
       const { json } = await client.get(`/${path}/1`)
       expect((await client.send('PUT', `/${path}/1`, { ...json, note: path })).json).toEqual({ ...json, note: path })
       expect((await stored())[0]).toMatchObject({ title: before.title, doc: before.doc, note: path })
@@ -597,6 +598,7 @@ describe('what a caller was shown is unchanged when it comes back', () => {
       { id: 1, note: 'whole' },
       { id: 1, note: 'field' },
       { id: 1, note: 'query' },
+      { id: 1, note: 'number' },
     ])
   })
 
