@@ -176,6 +176,15 @@ const COLUMNS = `
       )
       select oid, typname, mod from chain where typtype <> 'd'
     ) e on true
+  ), instead as materialized (
+    -- updates and inserts of a view, as bits 4 and 8, that take any column: pg_column_is_updatable() wants deletes beside them
+    select w.table, bit_or(e.event) as events from w cross join lateral (
+      select (g.tgtype & 4) * 2 + (g.tgtype & 16) / 4 as event from pg_trigger g where g.tgrelid = w.table and g.tgtype & 64 <> 0
+      union all
+      select case ev_type when '2' then 4 else 8 end from pg_rewrite
+      where ev_class = w.table and is_instead and ev_qual::text = '<>' and ev_type in ('2', '3')
+    ) e
+    group by w.table
   )
   select w.ordinal, a.attname as name, a.attnotnull or t.strict as notnull,
     -- a constraint may be NOT VALID, or not that of heirs, and an outer join of a view leaves out what its domain asks for
@@ -190,8 +199,9 @@ const COLUMNS = `
       ))) as holdsnull,
     a.attidentity as identity,
     a.attgenerated as generated, ${defaultOf('a', 'd')} as default,
-    -- of a view: what is computed, and a key that the table below it makes
-    r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
+    -- of a view: what is computed, unless all that writes it is written instead, and a key that the table below it makes
+    r.relkind = 'v' and (made.key or not pg_column_is_updatable(r.oid, a.attnum, true)
+      and (instead.events is null or pg_relation_is_updatable(r.oid, true) & 12 & ~instead.events <> 0)) as readonly,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k where k.cascades) as cascades,
     t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, a.attndims as dimensions, t.labels, t.domain, t.domains, t.ordered, t.equated,
@@ -214,6 +224,7 @@ const COLUMNS = `
   join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
   join types t on t.declared = a.atttypid
   left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+  left join instead on instead.table = r.oid
   cross join lateral (
     select coalesce(bool_or(key.attidentity <> '' or ${defaultOf('key', 'filled')} like 'nextval(%'), false) as key
     from pg_rewrite w join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass

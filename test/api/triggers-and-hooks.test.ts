@@ -23,9 +23,11 @@ import {
   PageNumberPagination,
   PrimaryKeyRelatedField,
   PublicIDMixin,
+  RetrieveMixin,
   SearchFilter,
   ServerCursorPagination,
   SlugRelatedField,
+  UpdateMixin,
 } from 'koa-viewsets'
 import { transaction } from 'koa-viewsets/plugins'
 import { Model, type Pojo, QueryBuilder, type QueryContext, raw, type StaticHookArguments } from 'objection'
@@ -63,7 +65,22 @@ const SCHEMA = `
   create trigger count_books after insert on parted_low for each row execute function count_books();
   create table ruled (id int primary key, author_id int references authors);
   create rule count_books as on insert to ruled do also update authors set books_count = books_count + 1 where id = new.author_id;
+  create table descriptions (book_id int primary key references books on delete cascade, text text not null);
   create view shown_books as select id, title, author_id from books;
+  create view described_books as select b.id, b.title, d.text from books b join descriptions d on d.book_id = b.id;
+  create function describe() returns trigger language plpgsql as $$ begin
+    if tg_op = 'INSERT' then
+      insert into books (title, author_id) values (new.title, 1) returning id into new.id;
+      insert into descriptions values (new.id, new.text);
+    else
+      update books set title = new.title where id = old.id;
+      update descriptions set text = new.text where book_id = old.id;
+    end if;
+    return new; end $$;
+  create trigger describe instead of insert or update on described_books for each row execute function describe();
+  create view noted_books as select * from described_books limit all;
+  create rule note_book as on insert to noted_books do instead
+    insert into descriptions values (new.id, new.text) returning book_id, ''::text, text;
   create view author_counts as select a.id, a.name, (select count(*)::int from plain p where p.author_id = a.id) as books_count from authors a;
 
   create table writers (id int primary key, public_id uuid not null unique);
@@ -448,6 +465,35 @@ describe('[A8] A trigger', () => {
     }
     const { send } = await serveViews({ nodes: viewOf(Node, serializerOf(Node, ['id', 'parent_id'])) })
     expect(await send('DELETE', '/nodes/bulk', [1, 2])).toMatchObject({ status: 200, json: { deleted: [1, 2] } })
+  })
+
+  it('that writes for a view without deletes gets what the client sends', async () => {
+    const model = tableOf('described_books')
+    class Described extends CreateMixin(RetrieveMixin(UpdateMixin(GenericViewSet<Model>))) {
+      static override model = model
+      static override serializerClass = serializerOf(model, ['id', 'title', 'text'])
+    }
+    const { send } = await serveRouter(new APIRouter().register('books', Described, 'book'))
+    const book = { title: 'Seventy', text: 'numbers' }
+    const created = await send('POST', '/books', book)
+    expect(created).toMatchObject({ status: 201, json: book })
+    expect(await send('PATCH', `/books/${created.json.id}`, { text: 'words' })).toMatchObject({
+      status: 200,
+      json: { text: 'words' },
+    })
+    expect(await rowsOf('select text from descriptions')).toEqual([{ text: 'words' }])
+  })
+
+  it('is as well a rule that inserts for a view', async () => {
+    const model = tableOf('noted_books')
+    class Noted extends CreateMixin(GenericViewSet<Model>) {
+      static override model = model
+      static override serializerClass = serializerOf(model, ['id', 'title', 'text'])
+    }
+    const { send } = await serveRouter(new APIRouter().register('books', Noted, 'book'))
+    await database.knex('books').insert({ id: 71, title: 'Noted', author_id: 1 })
+    const note = { id: 71, text: 'a note' }
+    expect(await send('POST', '/books', note)).toMatchObject({ status: 201, json: note })
   })
 
   it('that diverts a row leaves nothing of it where the answer is a refusal', async () => {
