@@ -9,6 +9,7 @@ import { type CallersKey, callersKey, type IdempotencyScope, idempotencyRule } f
 import { ALL_METHODS } from '../lib/kernel/methods.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { mapFiles } from '../lib/parsers/multi-part-parser.js'
+import { isRead } from '../lib/parsers/parser.js'
 import { readRequest, settleNegotiation } from '../lib/views/request/negotiate.js'
 
 /** Options of `idempotency()`. */
@@ -45,12 +46,12 @@ export function idempotency(knex: Knex, options: IdempotencyOptions = {}): Middl
   const rule = idempotencyRule('idempotency()', required ? 'required' : true, scope)
   return async function answerOncePerKey(ctx, next) {
     let key: CallersKey | undefined
-    const isRead = await runStep(ctx, async () => {
+    const hasPassed = await runStep(ctx, async () => {
       key = rule && (await callersKey(ctx, rule))
       // also without a key: what reads the body behind it would else fail only with one
-      if (ctx.req.readable && !ctx.req.readableDidRead) await readRequest(ctx, READING)
+      if (!isRead(ctx)) await readRequest(ctx, READING)
     })
-    if (!isRead) return
+    if (!hasPassed) return
     try {
       const own = await database.open(ctx)
       if (!key) return await database.inTransaction(ctx, own, next)

@@ -8,10 +8,15 @@ import { type Context, RequestSlot } from './context.js'
 
 type Listener = () => void
 
+/** What a request came by. Adapters of cloud functions have a stub in its place, which emits nothing. */
+interface Watched {
+  once?(event: 'close', listener: Listener): unknown
+}
+
 /** By socket, so that many requests on one connection are one listener. */
-const waitingOn = oncePer((socket: Context['req']['socket']) => {
+const waitingOn = oncePer((socket: Watched) => {
   const listeners = new Set<Listener>()
-  socket.once('close', () => {
+  socket.once?.('close', () => {
     for (const listener of [...listeners]) listener()
   })
   return listeners
@@ -24,6 +29,9 @@ export function whenConnectionEnds({ socket }: Context['req'], listener: Listene
   return () => void onSocket.delete(listener)
 }
 
+/** A response that no server has made, as those of adapters, may have no `close`; one whose client has gone has no `finish`. */
+const ENDS = ['finish', 'close'] as const
+
 /**
  * Calls back once, when the answer is sent or nobody can take it any more.
  * @returns stops waiting
@@ -31,14 +39,14 @@ export function whenConnectionEnds({ socket }: Context['req'], listener: Listene
 export function whenResponseEnds({ req, res }: Context, listener: Listener): Listener {
   const onSocket = waitingOn(req.socket)
   const stop = () => {
-    res.removeListener('close', end)
+    for (const event of ENDS) res.removeListener(event, end)
     onSocket.delete(end)
   }
   const end = () => {
     stop()
     listener()
   }
-  res.once('close', end)
+  for (const event of ENDS) res.once(event, end)
   onSocket.add(end)
   return stop
 }

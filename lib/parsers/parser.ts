@@ -228,8 +228,9 @@ function hasBody({ req }: Context): boolean {
   return req.httpVersionMajor >= 2 && stream?.endAfterHeaders === false
 }
 
-function isRead({ req }: Context): boolean {
-  return req.readableDidRead || !req.readable
+/** True where nothing of the body is left to read. `readable` tells nothing of it: adapters of cloud functions set it. */
+export function isRead({ req }: Context): boolean {
+  return req.readableDidRead || req.destroyed
 }
 
 function parserOf(mediaType: MediaType, { method }: Context, parsers: readonly Parser[]): Parser | undefined {
