@@ -8,7 +8,7 @@ import { bareName } from '../models/table-reference.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { relatedTo } from '../queryset/related-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
-import { shownRows } from '../queryset/shown-rows.js'
+import { type ShowingOptions, shownRows, withAllColumns } from '../queryset/shown-rows.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { orderByKey } from '../queryset/total-order.js'
 import {
@@ -98,11 +98,8 @@ export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; 
 function firstOf(step: Step, { owner, related, through, schema, rows, visible }: JoinNames) {
   const relation = describeModel(step.owner).relations.get(step.name) as RelationDescription
   const keys = step.join.map((_, index) => `key${index}`)
-  const query = relatedTo(
-    step.owner,
-    relation,
-    keys.map((key) => `${through}.${key}`),
-  )
+  const references = keys.map((key) => `${through}.${key}`)
+  const query = withAllColumns(relatedTo(step.owner, relation, references), showingOf(step.model))
   leaveOutUnrelated(query, visible, { owner: step.owner, relation }, rows)
   leaveOutDeleted(query, step)
   orderByKey(query)
@@ -162,11 +159,15 @@ function sourceOf(source: Source, names: SeenNames, alias: string): SqlPart {
   }
 }
 
-/** The rows of a query as it shows them. Without a connection nobody knows what it selects. */
+/** The rows of a query as it shows them, whichever columns it selects. Without a connection nobody knows what it selects. */
 function shownBy(model: ModelClass, query: AnyQueryBuilder): AnyQueryBuilder {
   if (!model.knex() || readsWholeRows(query)) return query
-  const options = { name: modelName(model), model: describeModel(model) }
-  return shownRows(query, options)?.clearSelect() ?? query
+  const options = showingOf(model)
+  return shownRows(query, options)?.clearSelect() ?? withAllColumns(query, options)
+}
+
+function showingOf(model: ModelClass): ShowingOptions {
+  return { name: modelName(model), model: describeModel(model) }
 }
 
 /** Mappings take a function, the name of a modifier, a list of those, or an object of equalities. */

@@ -69,6 +69,15 @@ export function shownRows(
   return around(query, rows, [...items.keys()])
 }
 
+/** A query that selects each column of its table, besides what it selects itself. @throws as `shownRows()` */
+export function withAllColumns(query: AnyQueryBuilder, options: ShowingOptions): AnyQueryBuilder {
+  if (isShaped(query)) return query
+  const items = selectedItems(query.toKnexQuery() as Building, query, options)
+  const missing = [...options.model.columns.values()].filter(({ writtenName }) => !items.has(writtenName))
+  const table = query.tableRefFor(query.modelClass())
+  return missing.length === 0 ? query : query.select(missing.map(({ column }) => `${table}.${column}`))
+}
+
 /** Operations on rows that were found, such as the loading of related objects. */
 const AFTERWARDS = /^(eager|runBefore|runAfter|onError|timeout)$/
 /** Operations that belong around the rows that a query shows. */

@@ -12,6 +12,7 @@ import {
   SearchRankOrderingFilter,
   SerializerMethodField,
 } from 'koa-viewsets'
+import { count } from 'koa-viewsets/views'
 import { raw } from 'objection'
 import { describe, expect, it } from 'vitest'
 import type { AnyQueryBuilder } from '../../lib/models/objection.js'
@@ -114,6 +115,46 @@ describe('[P14] A queryset of the view', () => {
     await expect(serveViews({ rows: querying(view, unnamed) })).rejects.toThrow(
       /its queryset selects "score::text" without a name/,
     )
+  })
+
+  it('and the mapping of a relation may select other columns than those that join it, or are asked about', async () => {
+    class Selecting extends Book {
+      static override relationMappings = () => {
+        const { author, reviews, verdict, ...others } = Book.relationMappings()
+        const texts = (query: AnyQueryBuilder) => void query.select('text')
+        return {
+          ...others,
+          author: { ...author, modify: (query: AnyQueryBuilder) => void query.select('name') },
+          reviews: { ...reviews, modify: texts },
+          verdict: { ...verdict, modify: (query: AnyQueryBuilder) => void query.modify(texts).orderBy('id') },
+        }
+      }
+    }
+    const view = viewOf(Selecting, serializerOf(Selecting, ['id']), {
+      filterBackends: [new FieldFilter({ groupParam: 'filter' }), OrderingFilter],
+      filtersetFields: [
+        'author__name',
+        'author__id',
+        'reviews__text',
+        'reviews__stars',
+        'verdict__text',
+        'verdict__id',
+      ],
+      orderingFields: ['author__name'],
+      filterRelations: { reviews: () => viewOf(Review, serializerOf(Review, ['id'])) },
+      expandable: { asked: count('reviews') },
+    })
+    const { get } = await serveViews({ rows: querying(view, (query) => query.where('books.id', '<', 6)) })
+    const idsOf = async (path: string) => ((await get(path)).json as Book[]).map(({ id }) => id)
+    expect(await idsOf('/rows?author__name=Ada')).toEqual([3])
+    expect(await idsOf('/rows?author__id=1')).toEqual([3])
+    expect(await idsOf('/rows?reviews__text=bad')).toEqual([2, 5])
+    expect(await idsOf('/rows?reviews__stars=3')).toEqual([1, 2, 5])
+    expect(await idsOf('/rows?verdict__text=good')).toEqual([1, 5])
+    expect(await idsOf('/rows?verdict__id=2')).toEqual([2])
+    expect(await idsOf('/rows?filter=count(reviews)=3')).toEqual([5])
+    expect(await idsOf('/rows?ordering=author__name')).toEqual([3, 1, 4, 2, 5])
+    expect((await get('/rows/5?expand=asked')).json).toEqual({ id: 5, asked: 3 })
   })
 
   it('gives what it selects besides, and in the place of columns, in answers to writes, too', async () => {
