@@ -16,7 +16,7 @@ import {
   SerializerField,
 } from './field.js'
 import { JSONField } from './json-field.js'
-import { readItems, readJson } from './json-text.js'
+import { formValues, readItems, readJson } from './json-text.js'
 import { narrowed } from './narrowed-schema.js'
 import { type ClosedOptions, checkLengthOptions, MOST_ITEMS } from './options.js'
 import { orNull } from './or-null.js'
@@ -100,7 +100,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   override async toInternalValue(value: unknown, context: SerializerContext): Promise<Item<Options['child']>[]> {
     if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
     this.#checkLength(value)
-    const nested = this.options.nested === true && !this.#takesLists()
+    const nested = this.options.nested === true && !this.#child.takesLists
     if (nested && isMatrix(value)) checkShape(value)
     return (await this.#items(value, context, nested)) as Item<Options['child']>[]
   }
@@ -135,7 +135,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     if (!Array.isArray(items)) return value
     return items.map((item: unknown, position): unknown => {
       if (item === null || item === undefined) return null
-      if (Array.isArray(item) && !this.#takesLists()) return this.toRepresentation(item, context)
+      if (Array.isArray(item) && !this.#child.takesLists) return this.toRepresentation(item, context)
       return representationOf(this.#child, databaseItemText(items, position) ?? memberOf(items, position), context)
     })
   }
@@ -148,13 +148,19 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     return true
   }
 
+  /** @internal */
+  override get takesLists(): boolean {
+    return true
+  }
+
   override fromText(text: string): unknown {
     return readJson(text)
   }
 
   override fromTexts(values: readonly unknown[]): unknown {
-    const read = (value: unknown) => this.#child.fromTexts([value])
-    return readItems(values, read, read)
+    const child = this.#child
+    const read = (value: unknown) => child.fromTexts([value])
+    return readItems(values, read, read, child.takesLists ? (list) => child.fromTexts(formValues(list)) : undefined)
   }
 
   override schema(): FieldSchema {
@@ -184,11 +190,6 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     if (typeof texts !== 'string') return texts
     if (this.#child instanceof BooleanField && BOOLEANS.has(texts)) return texts === 't'
     return this.#child instanceof JSONField ? readJsonText(texts) : texts
-  }
-
-  /** False for items of a further dimension: PostgreSQL does not distinguish `int[]` from `int[][]`. */
-  #takesLists(): boolean {
-    return this.#child instanceof JSONField || this.#child instanceof ArrayField
   }
 
   /** An item that may be a number of which JavaScript's lacks digits. @throws ValidationError */

@@ -156,6 +156,11 @@ export class MultipleChoiceField<
     return true
   }
 
+  /** @internal */
+  override get takesLists(): boolean {
+    return true
+  }
+
   override fromText(text: string): unknown {
     return readJson(text)
   }

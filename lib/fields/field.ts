@@ -179,6 +179,11 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
     return this.toInternalValue === SerializerField.prototype.toInternalValue
   }
 
+  /** @internal Whether a list is a value of it; where it is none, a list among items is of a further dimension, as in `int[][]`. */
+  get takesLists(): boolean {
+    return false
+  }
+
   get readOnly(): boolean {
     return this.options.readOnly === true
   }

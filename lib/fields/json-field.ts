@@ -38,6 +38,11 @@ export class JSONField<const Options extends FieldOptions = {}> extends ClosedFi
     return typeof first === 'string' ? this.fromText(first) : first
   }
 
+  /** @internal */
+  override get takesLists(): boolean {
+    return true
+  }
+
   override schema(): FieldSchema {
     return {}
   }

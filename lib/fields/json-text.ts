@@ -31,19 +31,21 @@ export function readJson(text: string): unknown {
 
 /**
  * The list that the values of one name in a form stand for: one string may be a JSON array, or empty for an empty list;
- * one list is what names with brackets stand for, whose strings are items; else each value is an item.
+ * one list is what names with brackets stand for, whose strings are items; else each value is an item. Lists in it are lists
+ * of such items, unless `readList` reads them.
  * @throws ValidationError
  */
 export function readItems(
   values: readonly unknown[],
   readItem: (text: string) => unknown,
   readOther: (value: unknown) => unknown = (value) => value,
+  readList?: (list: readonly unknown[]) => unknown,
 ): unknown {
   const [first] = values
   if (values.length === 1 && first === '') return []
   if (values.length === 1 && typeof first === 'string' && first.trimStart().startsWith('[')) return readJson(first)
   const read = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(read)
+    if (Array.isArray(value)) return readList ? readList(value) : value.map(read)
     return typeof value === 'string' ? readItem(value) : readOther(value)
   }
   return values.length === 1 && Array.isArray(first) ? first.map(read) : values.map(read)

@@ -74,10 +74,12 @@ class FormText extends SerializerField {
     this.#whole = whole
   }
 
+  override get takesLists(): boolean {
+    return this.#readers().readers.has('array')
+  }
+
   override fromTexts(values: readonly unknown[]): unknown {
-    // when it is first asked for: a list may hold lists like itself
-    this.#found ??= readersOf(partsOf(this.#schema, this.#whole), this.#whole)
-    const { readers, emptyIsNull } = this.#found
+    const { readers, emptyIsNull } = this.#readers()
     const last = values.at(-1)
     if (last === '' && emptyIsNull) return null
     const shape = values.length > 1 || Array.isArray(last) ? 'array' : isRecord(last) ? 'object' : ''
@@ -91,6 +93,12 @@ class FormText extends SerializerField {
     }
     // a string that stands for no value of its types is left to the schema to refuse
     return last
+  }
+
+  /** Made when they are first asked for: a list may hold lists like itself. */
+  #readers() {
+    this.#found ??= readersOf(partsOf(this.#schema, this.#whole), this.#whole)
+    return this.#found
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { ArrayField } from '../../../lib/fields/array-field.js'
+import { MultipleChoiceField } from '../../../lib/fields/choice-fields.js'
 import { DateTimeField } from '../../../lib/fields/date-time-fields.js'
 import { BigIntegerField, IntegerField } from '../../../lib/fields/integer-fields.js'
 import { StringField } from '../../../lib/fields/string-field.js'
@@ -100,6 +101,16 @@ test('reads a JSON array from text', async () => {
   expect(numbers.fromText('[1,2]')).toEqual([1, 2])
   expect(await textRefusal(numbers, '1,2')).toEqual(['Must be valid JSON.'])
   expect(await textRefusal(numbers, '{}')).toEqual(['Expected a list of items.'])
+})
+
+test('leaves a list of a form to an item that is a list itself', () => {
+  const grid = new ArrayField({ child: numbers })
+  const chosen = new ArrayField({ child: new MultipleChoiceField({ choices: [1, 2] }) })
+  // `grid[0][0]=1&grid[0][1]=2&grid[1][0]=3`
+  for (const field of [grid, chosen]) expect(field.fromTexts([[['1', '2'], ['2']]])).toEqual([[1, 2], [2]])
+  expect(new ArrayField({ child: grid }).fromTexts([[[['1'], ['2', '3']], [['4']]]])).toEqual([[[1], [2, 3]], [[4]]])
+  expect(grid.fromTexts([['[1,2]', '']])).toEqual([[1, 2], []])
+  expect(grid.fromTexts(['1', '2'])).toEqual([[1], [2]])
 })
 
 test('shows each item in the form of its field', () => {

@@ -123,6 +123,13 @@ describe('a value', () => {
     ],
     ['of any name', z.record(z.string(), z.number()), { a: '1', toString: '2' }, { a: 1, toString: 2 }],
     ['of any other name', z.object({ a: z.string() }).catchall(z.boolean()), { a: '1', b: 'on' }, { a: '1', b: true }],
+    [
+      'in a list in a list',
+      z.object({ a: z.array(z.array(z.number())) }),
+      { a: [['1', '2'], ['3']] },
+      { a: [[1, 2], [3]] },
+    ],
+    ['that should be no list', z.object({ a: z.array(z.number()) }), { a: [['1', '2']] }, { a: [[1, 2]] }],
     ['in a tuple', z.object({ a: z.tuple([z.number(), z.boolean()]) }), { a: ['1', 'on'] }, { a: [1, true] }],
     [
       'of both',
