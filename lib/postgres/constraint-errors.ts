@@ -14,10 +14,20 @@ export const NOT_UNIQUE = 'This field must be unique.'
 type OfField = (field: string, subject: ConstraintSubject) => string
 type OfNoField = (fields: readonly string[]) => string
 
-/** One message under the only field among the columns of the constraint, else another under no field. */
-function constrained(message: OfField, general: OfNoField): Answer {
+/**
+ * One message under the only field among the columns of the constraint, else another under no field.
+ * @param isNamed whether a field of such a column is meant
+ */
+function constrained(
+  message: OfField,
+  general: OfNoField,
+  isNamed: (field: string, subject: ConstraintSubject) => boolean = () => true,
+): Answer {
   const errorsOf = messagesOf(message, general)
-  return (cause, subject) => new ValidationError(errorsOf(fieldsOf(cause, subject), subject), { cause })
+  return (cause, subject) => {
+    const fields = fieldsOf(cause, subject).filter((field) => isNamed(field, subject))
+    return new ValidationError(errorsOf(fields, subject), { cause })
+  }
 }
 
 function messagesOf(message: OfField, general: OfNoField) {
@@ -40,9 +50,11 @@ export const unique: Answer = (cause, subject) => {
   if (names && subject.isMade?.(table, constraint)) return new ApiError(500, 'Internal server error', { cause })
   return notUnique(cause, subject)
 }
+/** Of a column that fields only show a value is missing which no client could give. */
 export const notNull = constrained(
   () => 'This field may not be null.',
   () => 'This field may not be null.',
+  (field, { writes }) => writes?.(field) !== false,
 )
 export const check = constrained(
   () => INVALID,

@@ -15,11 +15,13 @@ export interface ConstraintSubject {
   readonly isMade?: ((table: string, constraint: string) => boolean) | undefined
   /** The client's field for a column of that table, if there is one. */
   fieldOf(table: string, column: string): string | undefined
+  /** False for a field that only shows its column. @default true */
+  readonly writes?: ((field: string) => boolean) | undefined
   /** The value the client sent for that field. */
   valueOf(field: string): unknown
   /** The client's field for a value of a domain, as `public.email`; undefined where none, or several, may be it. */
   fieldOfDomain?(domain: string): string | undefined
-  /** The client's field for a property of the model, if there is one; when missing, fields are named as properties. */
+  /** The field by which a client sets a property of the model, if there is one; when missing, fields are named as properties. */
   fieldOfProperty?(property: string): string | undefined
   /**
    * The statement writes rows of a table: what cannot be computed is what the table makes of their values, as by a generated

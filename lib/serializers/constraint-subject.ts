@@ -36,6 +36,7 @@ export function constraintSubject(
       return columns.length > 0 && columns.every((column) => column?.auto === true && !column.isComputed)
     },
     fieldOf: (table, column) => (isOwn(table) ? fieldAmong(columnNamed(column)) : undefined),
+    writes: (name) => plan.writableFields.has(name),
     valueOf: (name) => {
       const field = plan.fields.find((bound) => bound.name === name && bound.writable)
       if (!field || !Object.hasOwn(values, name)) return undefined
@@ -47,7 +48,7 @@ export function constraintSubject(
       const given = plan.writable.filter(({ name, column }) => column?.domains.includes(domain) && values[name] != null)
       return given.length === 1 ? given[0]?.name : undefined
     },
-    fieldOfProperty: (property) => fieldAmong(plan.fields.filter((field) => field.column?.property === property)),
+    fieldOfProperty: (property) => fieldAmong(plan.writable.filter((field) => field.column?.property === property)),
   }
 }
 

@@ -4,6 +4,7 @@ import {
   APIRouter,
   bulkModelViewSet,
   FieldFilter,
+  IntegerField,
   ModelSerializer,
   NestedRouter,
   NestedSerializer,
@@ -47,6 +48,7 @@ const SCHEMA = `
     for each row execute function late();
 
   create table numbers (id int primary key, n int not null);
+  create table totals (id int primary key, n int not null);
   insert into numbers values (1, 0), (2, 1);
   create view computed as select id, 10 / n as quotient, case when n = 1 then 'x'::text else '1' end::int as parsed from numbers;
   create view texts as select id, case when n = 1 then 'x'::text else '1' end::int as parsed from numbers;
@@ -141,10 +143,15 @@ describe('a materialized view that was never refreshed', () => {
 })
 
 describe('a column that must have a value, and that no field writes', () => {
-  it('is 400 without its name, and told the operator once', async () => {
+  const shown = { n: new IntegerField({ readOnly: true }) }
+
+  it.each([
+    ['has no field', 'numbers', {}],
+    ['is only shown', 'totals', shown],
+  ])('is 400 without its name, and told the operator once, where it %s', async (_how, table, fields) => {
     const heard = warnings()
-    const Num = tableOf('numbers')
-    const client = await serveViews({ numbers: viewOf(Num, serializerOf(Num, ['id'])) })
+    const Num = tableOf(table)
+    const client = await serveViews({ numbers: viewOf(Num, serializerOf(Num, ['id'], fields)) })
     for (const id of [101, 102]) {
       const answer = await client.send('POST', '/numbers', { id })
       expect(answer).toMatchObject(NO_FIELD('This field may not be null.'))
@@ -153,21 +160,22 @@ describe('a column that must have a value, and that no field writes', () => {
     const told = heard.filter((warning) => (warning as { code?: string }).code === 'KOA_VIEWSETS_MISSING_VALUE')
     expect(told.map(({ message }) => message)).toEqual([
       expect.stringMatching(
-        /a value of "numbers"."n".*add it to fields; a field .* through a view needs .*allowNull: false/,
+        new RegExp(`a value of "${table}"."n".*add it to fields; a field .* through a view needs .*allowNull: false`),
       ),
     ])
   })
 
-  it('is so, too, where the jsonSchema of the model asks for it', async () => {
+  it.each([
+    ['has no field', class Num extends tableOf('numbers') {}, {}],
+    ['is only shown', class Total extends tableOf('totals') {}, shown],
+  ])('is so, too, where the jsonSchema of the model asks for it, and it %s', async (_how, model, fields) => {
     const heard = warnings()
-    class Num extends tableOf('numbers') {
-      static override jsonSchema = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } }
-    }
-    const client = await serveViews({ numbers: viewOf(Num, serializerOf(Num, ['id'])) })
+    model.jsonSchema = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } }
+    const client = await serveViews({ numbers: viewOf(model, serializerOf(model, ['id'], fields)) })
     expect(await client.send('POST', '/numbers', { id: 103 })).toMatchObject(NO_FIELD('This field is required.'))
     await setImmediate()
     expect(heard.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/Num has refused its "n" \(required\).*performCreate\(\)/),
+      expect.stringMatching(new RegExp(`${model.name} has refused its "n" \\(required\\).*performCreate\\(\\)`)),
     ])
   })
 })
