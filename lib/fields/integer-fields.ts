@@ -81,7 +81,12 @@ export class IntegerField<const Options extends IntegerFieldOptions = {}> extend
   }
 
   override schema(): FieldSchema {
-    return { type: 'integer', format: `int${this.options.bits ?? 32}`, ...rangeSchema(this.options) }
+    const { minValue, maxValue, bits = 32 }: IntegerFieldOptions = this.options
+    const range = {
+      ...(minValue !== undefined && { minValue: this.#least }),
+      ...(maxValue !== undefined && { maxValue: this.#greatest }),
+    }
+    return { type: 'integer', format: `int${bits}`, ...rangeSchema(range) }
   }
 }
 

@@ -69,10 +69,10 @@ export interface Bounds {
   readonly maxValue?: number | string
 }
 
-/** Bounds as JSON Schema says them, which knows those alone that are numbers. */
+/** Bounds as JSON Schema says them, which knows those alone that are finite numbers. */
 export function rangeSchema({ minValue, maxValue }: Bounds): FieldSchema {
   return {
-    ...(typeof minValue === 'number' && { minimum: minValue }),
-    ...(typeof maxValue === 'number' && { maximum: maxValue }),
+    ...(typeof minValue === 'number' && Number.isFinite(minValue) && { minimum: minValue }),
+    ...(typeof maxValue === 'number' && Number.isFinite(maxValue) && { maximum: maxValue }),
   }
 }

@@ -52,6 +52,7 @@ describe('FloatField', () => {
 
   test('describes itself', () => {
     expect(new FloatField({ minValue: 0 }).schema()).toEqual({ type: 'number', format: 'double', minimum: 0 })
+    expect(new FloatField({ minValue: 0, maxValue: Number.POSITIVE_INFINITY }).schema()).not.toHaveProperty('maximum')
     expect(new FloatField({ single: true }).schema()).toEqual({ type: 'number', format: 'float' })
   })
 

@@ -50,6 +50,13 @@ describe('IntegerField', () => {
       minimum: 0,
       maximum: 9,
     })
+    // bounds that it never comes to
+    expect(new IntegerField({ minValue: -3e9, maxValue: 3e9 }).schema()).toEqual({
+      type: 'integer',
+      format: 'int32',
+      minimum: -2147483648,
+      maximum: 2147483647,
+    })
   })
 
   test('refuses wrong options', () => {
