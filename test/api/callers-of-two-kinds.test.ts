@@ -23,7 +23,6 @@ import {
 import { InMemoryMeteringEngine, MeteringMixin } from '../../lib/metering/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { grantLogin } from '../support/roles.js'
 import { seededRandom } from '../support/seeded-random.js'
 import { serveViews } from '../support/views.js'
 import { seed, size } from '../trust/support/size.js'
@@ -92,7 +91,6 @@ beforeAll(async () => {
   })
   Model.knex(database.knex)
   await ensureIdempotencyTable(database.knex)
-  await grantLogin(database.knex, 'koa_viewsets_idempotency')
   SimpleRateThrottle.memory.clear()
   api = new APIRouter()
   for (const [name, view] of Object.entries(views)) api.register(name, view, name)

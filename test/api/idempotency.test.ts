@@ -42,13 +42,12 @@ import { koaBody } from '../support/installed.js'
 import { Author, Book, BookSerializer, database, LIBRARY, useLibrary } from '../support/library.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
 import { operationOf } from '../support/operation-of.js'
-import { grantLogin, runsAsRole } from '../support/roles.js'
+import { runsAsRole } from '../support/roles.js'
 import { serveViews, tableOf } from '../support/views.js'
 
 useLibrary()
 beforeAll(async () => {
   await ensureIdempotencyTable(database.knex)
-  await grantLogin(database.knex, 'koa_viewsets_idempotency')
 })
 beforeEach(() => database.knex.raw('truncate koa_viewsets_idempotency'))
 

@@ -37,7 +37,6 @@ import { InMemoryMeteringEngine, MeteringMixin, setMeteringEngine } from '../../
 import { messageOf } from '../support/agent.js'
 import { countQueries } from '../support/database.js'
 import { Author, AuthorSerializer, database, useLibrary } from '../support/library.js'
-import { grantLogin } from '../support/roles.js'
 import { serve, type TestServer } from '../support/server.js'
 
 useLibrary()
@@ -63,7 +62,6 @@ beforeAll(async () => {
     create trigger bump before update on documents for each row execute function bump();`)
   Document.knex(database.knex)
   await ensureIdempotencyTable(database.knex)
-  await grantLogin(database.knex, 'koa_viewsets_idempotency')
 })
 beforeEach(() => database.knex.raw('truncate documents restart identity'))
 

@@ -27,7 +27,6 @@ import {
   useItems,
   WholeItemSerializer,
 } from '../support/patched-items.js'
-import { grantLogin } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
 import { routerOf, serveViews } from '../support/views.js'
 
@@ -378,7 +377,6 @@ describe('a merge patch with other headers', () => {
 
   it('is done once for a key, and is another request than the same text as plain JSON', async () => {
     await ensureIdempotencyTable(database.knex)
-    await grantLogin(database.knex, 'koa_viewsets_idempotency')
     class Caller extends BaseAuthentication {
       override async authenticate(ctx: Context) {
         ctx.state['user'] = { id: 1 }

@@ -287,42 +287,45 @@ describe('[E11] the chain of parents', () => {
     expect((await send('DELETE', '/api/authors/3/books/4/reviews/5')).text).toBe(MISSING)
   })
 
-  it('narrows the queryset that a permission asks before anything of the path is looked up', async () => {
-    const counts: number[] = []
-    class Counted extends BasePermission {
-      override async hasPermission(_ctx: Context, view: GuardedView): Promise<boolean> {
-        counts.push(await (view as unknown as BookViewSet).getQueryset().resultSize())
-        return true
+  it.skipIf(runsAsRole())(
+    'narrows the queryset that a permission asks before anything of the path is looked up',
+    async () => {
+      const counts: number[] = []
+      class Counted extends BasePermission {
+        override async hasPermission(_ctx: Context, view: GuardedView): Promise<boolean> {
+          counts.push(await (view as unknown as BookViewSet).getQueryset().resultSize())
+          return true
+        }
       }
-    }
-    class CountedBooks extends BookViewSet {
-      static override permissionClasses: Permissions = [Counted]
-    }
-    class Shown extends ReadOnlyModelViewSet<Author> {
-      static override model = Author
-      static override serializerClass = AuthorSerializer
-    }
-    class Visible extends Shown {
-      override getQueryset(): QueryBuilder<Author> {
-        return super.getQueryset().where('hidden', false)
+      class CountedBooks extends BookViewSet {
+        static override permissionClasses: Permissions = [Counted]
       }
-    }
-    // of those of one name it is the first by their key
-    await database.knex('authors').insert({ name: 'Ben', slug: 'ben-2' })
-    for (const authors of [Shown, Visible]) {
-      for (const [lookupField, paths] of [
-        ['id', ['1', '2', '3', '9']],
-        ['slug', ['ada', 'ben', 'cy', 'nobody']],
-        ['name', ['Ada', 'Ben', 'Cy', 'Nobody']],
-      ] as const) {
-        const named = Object.assign(class extends authors {}, { lookupField })
-        const { get } = await serve({ authors: named as never, books: CountedBooks })
-        counts.length = 0
-        for (const path of paths) await get(`/api/authors/${path}/books`)
-        expect(counts).toEqual([2, 1, authors === Visible ? 0 : 1, 0])
+      class Shown extends ReadOnlyModelViewSet<Author> {
+        static override model = Author
+        static override serializerClass = AuthorSerializer
       }
-    }
-  })
+      class Visible extends Shown {
+        override getQueryset(): QueryBuilder<Author> {
+          return super.getQueryset().where('hidden', false)
+        }
+      }
+      // of those of one name it is the first by their key
+      await database.knex('authors').insert({ name: 'Ben', slug: 'ben-2' })
+      for (const authors of [Shown, Visible]) {
+        for (const [lookupField, paths] of [
+          ['id', ['1', '2', '3', '9']],
+          ['slug', ['ada', 'ben', 'cy', 'nobody']],
+          ['name', ['Ada', 'Ben', 'Cy', 'Nobody']],
+        ] as const) {
+          const named = Object.assign(class extends authors {}, { lookupField })
+          const { get } = await serve({ authors: named as never, books: CountedBooks })
+          counts.length = 0
+          for (const path of paths) await get(`/api/authors/${path}/books`)
+          expect(counts).toEqual([2, 1, authors === Visible ? 0 : 1, 0])
+        }
+      }
+    },
+  )
 
   it('runs the object permissions of the parents', async () => {
     class NotBen extends BasePermission {

@@ -17,7 +17,6 @@ import {
 import { validateResponse } from '../../lib/testing/index.js'
 import { AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
 import { operationOf } from '../support/operation-of.js'
-import { grantLogin } from '../support/roles.js'
 import { routerOf, serveViews } from '../support/views.js'
 
 useLibrary()
@@ -265,7 +264,6 @@ describe('Prefer', () => {
 
   it('of a write that was done before is that of the first time', async () => {
     await ensureIdempotencyTable(database.knex)
-    await grantLogin(database.knex, 'koa_viewsets_idempotency')
     await database.knex.raw('truncate koa_viewsets_idempotency')
     class Known extends BaseAuthentication {
       override authenticate(_ctx: Context) {

@@ -15,6 +15,7 @@ import { ensureWebhookTables, WebhookDispatcher, WebhookEndpointViewSet } from '
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { openEvents } from '../support/event-source.js'
+import { runsAsRole } from '../support/roles.js'
 import { receiveWebhooks } from '../support/webhook-receiver.js'
 
 const [OLD, NEW] = ['the key until today, long enough', 'the key from today on, long enough']
@@ -79,53 +80,57 @@ async function serve(
 }
 
 const databaseSettings: APIRouterOptions['databaseSettings'] = ({ state }) => ({ 'app.user': state['user'].id })
-it.each<[string, APIRouterOptions]>([
+const DECIDING: [string, APIRouterOptions][] = [
   ['a queryset', {}],
   ['policies of the database', { databaseRole: ROLE, databaseSettings }],
-])('are those of one object in histories, streams and webhooks, where %s decides', async (_, options) => {
-  const { knex } = database
-  await knex.raw(`truncate koa_viewsets_webhook_endpoints, koa_viewsets_webhook_deliveries;
+]
+it.each(runsAsRole() ? DECIDING.slice(0, 1) : DECIDING)(
+  'are those of one object in histories, streams and webhooks, where %s decides',
+  async (_, options) => {
+    const { knex } = database
+    await knex.raw(`truncate koa_viewsets_webhook_endpoints, koa_viewsets_webhook_deliveries;
     alter table notes ${options.databaseRole ? 'enable' : 'disable'} row level security`)
-  const old = await serve([OLD], options)
-  const { api, client, endpoints } = await serve([NEW, OLD], options)
-  const dispatcher = () => new WebhookDispatcher({ knex, api, endpoints, findOwner: (id) => ({ id: Number(id) }) })
-  const begun = dispatcher()
-  await begun.start()
-  await begun.stop()
-  const [mine, all] = [await receiveWebhooks(), await receiveWebhooks()]
-  for (const [user, { url }] of [mine, all].map((one, index) => [1 - index, one] as const))
-    expect((await client.send('POST', '/hooks', { url, events: ['note.*'] }, as(user))).status).toBe(201)
-  const { position } = await readChanges(knex, { position: 'now' })
+    const old = await serve([OLD], options)
+    const { api, client, endpoints } = await serve([NEW, OLD], options)
+    const dispatcher = () => new WebhookDispatcher({ knex, api, endpoints, findOwner: (id) => ({ id: Number(id) }) })
+    const begun = dispatcher()
+    await begun.start()
+    await begun.stop()
+    const [mine, all] = [await receiveWebhooks(), await receiveWebhooks()]
+    for (const [user, { url }] of [mine, all].map((one, index) => [1 - index, one] as const))
+      expect((await client.send('POST', '/hooks', { url, events: ['note.*'] }, as(user))).status).toBe(201)
+    const { position } = await readChanges(knex, { position: 'now' })
 
-  const { json: made } = await old.client.send('POST', '/notes', { title: 'secret', owner: 2 }, as(0))
-  const { json: changed } = await client.send('PATCH', `/notes/${made.id}`, { title: 'shown', owner: 1 }, as(0))
-  expect(changed.id).not.toBe(made.id)
+    const { json: made } = await old.client.send('POST', '/notes', { title: 'secret', owner: 2 }, as(0))
+    const { json: changed } = await client.send('PATCH', `/notes/${made.id}`, { title: 'shown', owner: 1 }, as(0))
+    expect(changed.id).not.toBe(made.id)
 
-  const history = await client.get(`/notes/${changed.id}/history`, as(1))
-  expect(history.json.map(({ action }: { action: string }) => action)).toEqual(['update', 'create'])
+    const history = await client.get(`/notes/${changed.id}/history`, as(1))
+    expect(history.json.map(({ action }: { action: string }) => action)).toEqual(['update', 'create'])
 
-  // who did not see the note after the first change hears of the second one alone
-  const streams = [1, 0].map((user) =>
-    openEvents(client.port, '/notes/changes', { ...as(user), 'Last-Event-ID': position }),
-  )
-  const [own, whole] = await Promise.all(streams)
-  await whole?.hear(2)
-  await own?.hear(1)
-  expect(own?.events.map(({ data }) => data.id)).toEqual([changed.id])
+    // who did not see the note after the first change hears of the second one alone
+    const streams = [1, 0].map((user) =>
+      openEvents(client.port, '/notes/changes', { ...as(user), 'Last-Event-ID': position }),
+    )
+    const [own, whole] = await Promise.all(streams)
+    await whole?.hear(2)
+    await own?.hear(1)
+    expect(own?.events.map(({ data }) => data.id)).toEqual([changed.id])
 
-  const telling = dispatcher()
-  await telling.start()
-  onTestFinished(() => telling.stop())
-  await all.receive(2)
-  await mine.receive(1)
-  expect(all.received.map(({ body }) => [body.type, body.data.id])).toEqual([
-    ['note.created', changed.id],
-    ['note.updated', changed.id],
-  ])
-  expect(mine.received.map(({ body: { type, data } }) => [type, data.before, data.after?.title])).toEqual([
-    ['note.updated', null, 'shown'],
-  ])
-  // in one queue
-  const { rows } = await knex.raw('select distinct endpoint_id, object from koa_viewsets_webhook_deliveries')
-  expect(rows).toHaveLength(2)
-})
+    const telling = dispatcher()
+    await telling.start()
+    onTestFinished(() => telling.stop())
+    await all.receive(2)
+    await mine.receive(1)
+    expect(all.received.map(({ body }) => [body.type, body.data.id])).toEqual([
+      ['note.created', changed.id],
+      ['note.updated', changed.id],
+    ])
+    expect(mine.received.map(({ body: { type, data } }) => [type, data.before, data.after?.title])).toEqual([
+      ['note.updated', null, 'shown'],
+    ])
+    // in one queue
+    const { rows } = await knex.raw('select distinct endpoint_id, object from koa_viewsets_webhook_deliveries')
+    expect(rows).toHaveLength(2)
+  },
+)

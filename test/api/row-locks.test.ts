@@ -349,12 +349,12 @@ describe('getObjectToWrite()', () => {
   })
 
   it.each([
-    ['another table', () => Folder.query().findById(2)],
+    ['another table', (knex: Knex) => Folder.query(knex).findById(2)],
     ['no table', () => ({ id: 2, name: 'other' })],
   ])('leaves an object of %s that getObject() chooses as it is', async (_name, choose) => {
     class Others extends Notes {
       override async getObject() {
-        return (await choose()) as never
+        return (await choose(this.knex as never)) as never
       }
       @action({ methods: ['POST'], detail: true })
       async told() {

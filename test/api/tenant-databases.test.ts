@@ -32,7 +32,6 @@ import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { grantLogin } from '../support/roles.js'
 import type { TestResponse } from '../support/server.js'
 
 const TABLES = `
@@ -225,7 +224,6 @@ beforeAll(async () => {
   for (const tenant of TENANTS) databases[tenant] = await createDatabase({ schema: SCHEMAS[tenant] })
   for (const tenant of ['north', 'south'] as const) {
     await ensureIdempotencyTable(databases[tenant].knex)
-    await grantLogin(databases[tenant].knex, 'koa_viewsets_idempotency')
   }
   api = new APIRouter()
     .register('books', BookViewSet)

@@ -7,8 +7,19 @@ import pg from 'pg'
 export const CALLER = 'koa_viewsets_caller'
 /** Who connections log in as: a member of that role, which inherits nothing of it. */
 export const LOGIN = 'koa_viewsets_login'
-/** Tables that are used before a role is known. */
-const OUTSIDE = ['koa_viewsets_api_keys', 'koa_viewsets_throttles', 'koa_viewsets_usage', 'users']
+/** Tables that are used outside of any role: before one is known, or whoever calls. */
+const OUTSIDE = [
+  'closed_changes',
+  'koa_viewsets_api_keys',
+  'koa_viewsets_changes',
+  'koa_viewsets_idempotency',
+  'koa_viewsets_throttles',
+  'koa_viewsets_usage',
+  'koa_viewsets_webhook_deliveries',
+  'koa_viewsets_webhook_endpoints',
+  'koa_viewsets_webhook_progress',
+  'users',
+]
 
 /** True where this run is under a role. */
 export function runsAsRole(): boolean {
@@ -26,23 +37,17 @@ export async function createRoles(server: pg.ClientConfig): Promise<void> {
     end $$;
     grant ${CALLER} to ${LOGIN};
     create or replace function grant_outside() returns event_trigger language plpgsql as $f$
-      declare made record;
+      declare outside text;
       begin
-        for made in select * from pg_event_trigger_ddl_commands() where command_tag = 'CREATE TABLE' loop
-          if made.objid::regclass::text in (${OUTSIDE.map((name) => `'${name}'`).join(', ')}) then
-            execute format('grant all on %s to ${LOGIN}', made.object_identity);
-            execute 'grant usage on all sequences in schema public to ${LOGIN}';
-          end if;
+        foreach outside in array array[${OUTSIDE.map((name) => `'${name}'`).join(', ')}] loop
+          continue when to_regclass(outside) is null or has_table_privilege('${LOGIN}', outside, 'insert');
+          execute format('grant all on %s to ${LOGIN}', outside);
+          execute 'grant usage on all sequences in schema public to ${LOGIN}';
         end loop;
       end $f$;
     drop event trigger if exists grant_outside;
-    create event trigger grant_outside on ddl_command_end execute function grant_outside();`)
+    create event trigger grant_outside on ddl_command_end when tag in ('CREATE TABLE', 'REVOKE') execute function grant_outside();`)
   await client.end()
-}
-
-/** Gives the login its rights on a table of the package's, whose owner it is not here. */
-export async function grantLogin(knex: Knex, table: string): Promise<void> {
-  if (runsAsRole()) await knex.raw(`grant all on ${table} to ${LOGIN}`)
 }
 
 /** True while a request is served. */
