@@ -408,6 +408,16 @@ describe('[P14] A queryset of the view', () => {
         }
       }
       expect(await database.knex('books').where('id', 1)).toEqual(before)
+      // the key is free here, and that of another row there
+      const theirs = database.knex.withSchema('tenant').table('books')
+      await theirs.clone().insert({ id: 90, title: 'tenant 90' })
+      for (const path of ['/rows', '/instances', '/rows/bulk', '/instances/bulk']) {
+        const book = { id: 90, title: 'new' }
+        const { status } = await client.send('POST', path, path.endsWith('bulk') ? [book] : book)
+        expect([path, status]).toEqual([path, 500])
+        expect(client.reported.splice(0, 1)).toMatchObject([{ message: expect.stringMatching(/another schema/) }])
+      }
+      await theirs.where('id', 90).delete()
     }
   })
 

@@ -14,12 +14,14 @@ import { groupConditions } from '../../queryset/group-conditions.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { whereRows } from '../../queryset/where-keys.js'
 import { findSame, rowsAsStored } from '../../serializers/row-keys.js'
+import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 
 /**
  * Gives saved objects the properties that the query reads for them. Those that it does not find stay as they are, but for
  * their related objects: there its graph holds, too.
  * @param isStale the rows of these, too, may be others by now
+ * @throws {ConfigurationError} the query reads elsewhere than the view writes
  * @throws PermissionDenied the view's queryset does not find one of them, and may not be left
  */
 export async function readAgain(
@@ -28,6 +30,7 @@ export async function readAgain(
   objects: readonly object[],
   isStale = false,
 ): Promise<void> {
+  checkQueryset(view, query)
   const description = describeModel(view.plan.viewClass.modelClass())
   const key = keyColumns(description)
   const saved = (objects as readonly Loose[]).filter((object) => key.every(({ property }) => object[property] != null))
