@@ -1,5 +1,6 @@
 /** Change feed: reads the changes of a database as they are committed, for all of a process that wait for them. */
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { getOrInsert } from '../kernel/maps.js'
@@ -18,6 +19,9 @@ const PACE = { usual: 20, failed: 1_000 }
 
 /** Consumer of changes, and of the position behind them. It must not fail. */
 export type TakeChanges = (found: NewChanges, from: Position) => Promise<void>
+
+/** Runs what is of no request, so that its statements are nobody's. */
+const ofNobody = AsyncLocalStorage.snapshot()
 
 const feeds = new WeakMap<object, ChangeFeed>()
 
@@ -47,7 +51,7 @@ export class ChangeFeed {
     this.#position ??= currentPosition(this.knex)
     try {
       const position = await this.#position
-      if (!this.#isRunning) void this.#run()
+      if (!this.#isRunning) void ofNobody(() => this.#run())
       return position
     } catch (error) {
       this.#takers.delete(take)

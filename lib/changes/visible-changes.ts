@@ -1,5 +1,6 @@
 /** Visibility of changes: a caller hears of those of objects that his list shows, or showed before them. */
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Knex } from 'knex'
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -43,6 +44,8 @@ const WRITTEN_ANEW = 1_000
 /** Visibility of changes for the caller of a view's list. */
 export class VisibleChanges {
   readonly #view: GenericView
+  /** Queries are built by the request, whoever asks: a model may know its caller by an `AsyncLocalStorage`. */
+  readonly #inRequest = AsyncLocalStorage.snapshot()
   readonly #model: ModelClass
   readonly #key: ObjectKey
   readonly #knex: Queryable
@@ -116,7 +119,14 @@ export class VisibleChanges {
   }
 
   /** Of which changes the caller saw the object before, and after them. */
-  async sides<Change extends HeardChange>(
+  sides<Change extends HeardChange>(
+    changes: readonly Change[],
+    recipient: StatementClient,
+  ): Promise<SeenSides<Change>> {
+    return this.#inRequest(() => this.#sides(changes, recipient))
+  }
+
+  async #sides<Change extends HeardChange>(
     changes: readonly Change[],
     recipient: StatementClient,
   ): Promise<SeenSides<Change>> {
@@ -174,7 +184,7 @@ export class VisibleChanges {
   /** The query as SQL. What it says of the time may be a second old. */
   #written(): Knex.Raw {
     if (this.#text && this.#text.until > performance.now()) return this.#text.raw
-    const { sql, bindings } = this.#query().toKnexQuery().toSQL()
+    const { sql, bindings } = this.#inRequest(() => this.#query().toKnexQuery().toSQL())
     const raw = this.#knex.raw(sql, bindings as never)
     this.#text = { raw, until: performance.now() + WRITTEN_ANEW }
     return raw

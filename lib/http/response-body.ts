@@ -1,4 +1,5 @@
 /** Bodies of answers that are streams, or are read as such. */
+import { AsyncResource } from 'node:async_hooks'
 import { Readable, Stream } from 'node:stream'
 import type { Context } from './context.js'
 
@@ -33,6 +34,14 @@ export function readByNode(ctx: Context): void {
   const length = ctx.res.getHeader('Content-Length')
   ctx.body = Readable.from(stream)
   if (length !== undefined) ctx.res.setHeader('Content-Length', length)
+}
+
+/** Lets a stream be read by its request: Koa reads it outside of all middleware, where no `AsyncLocalStorage` knows who asks. */
+export function readByRequest(ctx: Context): void {
+  if (!(ctx.body instanceof Readable)) return
+  const stream = ctx.body as { _read: (size: number) => void }
+  const read = AsyncResource.bind(stream._read)
+  stream._read = read
 }
 
 /** The status that an answer brings with it: a `Response` of the web has one. */

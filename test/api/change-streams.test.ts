@@ -1,4 +1,5 @@
 /** Streams of changes: those hear of a change whose list shows the object, or showed it before; and nobody else. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import http from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
@@ -840,6 +841,25 @@ describe('a stream', () => {
     await owned.hear(2)
     await client.send('PATCH', '/books/1', { author_id: 2 })
     expect(ids(await owned.hear(3))).toEqual([1, 1, 1])
+  })
+
+  it('tells each caller by what query() of the model knows of him', async () => {
+    const callers = new AsyncLocalStorage<number>()
+    class Owned extends Book {
+      static override query(...args: unknown[]): never {
+        return super.query(...(args as [])).where('author_id', callers.getStore() ?? 0) as never
+      }
+    }
+    class OwnedViewSet extends BookViewSet {
+      static override model = Owned
+    }
+    const within: Koa.Middleware = (ctx, next) => callers.run(Number(ctx.get('X-User')), next)
+    const served = await serveApp(within, new APIRouter().register('owned', OwnedViewSet, 'owned').routes())
+    const open = (user: string) => openEvents(served.port, '/owned/changes', { 'X-User': user })
+    const [ada, ben] = [await open('1'), await open('2')]
+    await client.send('POST', '/books', { title: 'a', author_id: 1 })
+    await client.send('POST', '/books', { title: 'b', author_id: 2 })
+    expect([ids(await ada.hear(1)), ids(await ben.hear(1))]).toEqual([[1], [2]])
   })
 
   it('tells of objects that come into a list of deleted ones, and leave it', async () => {

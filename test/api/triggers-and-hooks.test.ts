@@ -14,9 +14,11 @@ import {
   GenericViewSet,
   IDMixin,
   IntegerField,
+  JSONRenderer,
   ListMixin,
   ModelSerializer,
   ModelViewSet,
+  NDJSONRenderer,
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
@@ -27,6 +29,7 @@ import {
   SearchFilter,
   ServerCursorPagination,
   SlugRelatedField,
+  StreamMixin,
   UpdateMixin,
 } from 'koa-viewsets'
 import { transaction } from 'koa-viewsets/plugins'
@@ -567,6 +570,20 @@ describe('[P14] What query() of a model says of the caller', () => {
     await rowsOf('update books set author_id = null where author_id >= 50')
     expect(await hooks('DELETE', '/50')).toEqual(['Writer delete Ada'])
     expect(await hooks('DELETE', '/bulk', [51])).toEqual(['Writer delete Ada'])
+  })
+
+  it('reaches the hooks of all that is read, also while a list is sent', async () => {
+    const books = new NestedSerializer(serializerOf(Work, ['id', 'title']), { many: true, readOnly: true })
+    const Serializer = serializerOf(Writer, ['id', 'name', 'books'], { books })
+    const Streamed = Object.assign(StreamMixin(viewOf(Writer, Serializer)), {
+      rendererClasses: [JSONRenderer, NDJSONRenderer],
+      streamRows: 1,
+    })
+    const { get } = await serveViews({ writers: Streamed }, (ctx, next) => caller.run(ctx, next))
+    calls.length = 0
+    const { text } = await get('/writers.ndjson', { 'X-Name': 'Ada' })
+    expect(text.trim().split('\n').length).toBeGreaterThan(2)
+    expect(calls).toEqual([])
   })
 })
 

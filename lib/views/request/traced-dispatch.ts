@@ -1,7 +1,5 @@
 /** A request, from top to bottom, for those who listen to its steps or measure them (docs/reference/tracing.md). */
 
-import { AsyncResource } from 'node:async_hooks'
-import { Readable } from 'node:stream'
 import type { Context } from '../../http/context.js'
 import { traceOf } from '../../http/request-trace.js'
 import { atResponseEnd } from '../../http/response-end.js'
@@ -64,14 +62,8 @@ const TRACED_ACTION: typeof ACTION_STEPS = {
   },
 }
 
-/** Tells of the sending, and lets a body that is read from the database meanwhile do so for its request. */
+/** Tells of the sending. */
 function watchAnswer(ctx: Context, trace: Trace): void {
-  const { body } = ctx as { body: unknown }
-  if (body instanceof Readable) {
-    const stream = body as { _read: (size: number) => void }
-    const read = AsyncResource.bind(stream._read)
-    stream._read = read
-  }
   if (!CHANNELS.answer.hasSubscribers) return
   const event: AnswerTrace = { request: trace.names, status: ctx.status }
   const work = () => new Promise<void>((resolve) => atResponseEnd(ctx, resolve))

@@ -24,12 +24,14 @@ import {
   StreamMixin,
   TokenAuthentication,
 } from 'koa-viewsets'
+import { ChangeStreamMixin, ChangesMixin, ensureChangesTable } from 'koa-viewsets/changes'
 import { authentication, contentNegotiation, errors, permissions, throttle, transaction } from 'koa-viewsets/plugins'
 import { type SqlTrace, type StepChannels, tracingChannels } from 'koa-viewsets/tracing'
 import { Model } from 'objection'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, serveApp } from '../../support/client.js'
 import { poolMode } from '../../support/database.js'
+import { openEvents } from '../../support/event-source.js'
 import { Author, Book, BookSerializer, database, useLibrary } from '../../support/library.js'
 import { startProxy } from '../../support/proxy.js'
 import { listen, orderOf, textOf } from '../../support/traced.js'
@@ -254,6 +256,24 @@ describe('the channels of a request', () => {
     await client.get(`/api/cursors`)
     expect(sql(heard).map(({ request }) => request?.name)).toEqual(sql(heard).map(() => 'cursor-list'))
     expect(sql(heard).length).toBeGreaterThan(2)
+  })
+
+  it("tell of what is read for all streams of changes as nobody's", async () => {
+    await ensureChangesTable(database.knex)
+    class Live extends ChangeStreamMixin(ChangesMixin(ModelViewSet<Book>)) {
+      static override model = Book
+      static override serializerClass = BookSerializer
+    }
+    const api = new APIRouter({ prefix: '/api' }).register('live', Live, 'live')
+    await api.prepare()
+    const client = await serveApp(api.routes())
+    onTestFinished(() => api.close())
+    const heard = listen('sql')
+    const events = await openEvents(client.port, '/api/live/changes')
+    heard.length = 0
+    await client.send('POST', '/api/live', { title: 'heard' })
+    await events.hear(1)
+    expect(new Set(sql(heard).map(({ request }) => request?.name))).toEqual(new Set(['live-create', undefined]))
   })
 })
 
