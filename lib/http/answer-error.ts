@@ -160,7 +160,8 @@ function setMissing(ctx: Context, name: string, value: string): void {
 
 function answerFor(error: unknown): Answer {
   if (error instanceof ApiError) {
-    const answers = error.status !== 500 && error.status >= 400 && STATUS_CODES[error.status] !== undefined
+    const { status } = error
+    const answers = Number.isInteger(status) && status !== 500 && status >= 400 && STATUS_CODES[status] !== undefined
     return answers ? error : UNHANDLED
   }
   if (typeof error !== 'object' || error === null) return UNHANDLED

@@ -1,6 +1,8 @@
 /** The errors an application meets: answers for the client, and mistakes of the programmer. */
 
 import { firstFew, joined, withCode } from './given-codes.js'
+import { quote } from './quote.js'
+import { isError } from './realms.js'
 
 /** Messages by field; a nested serializer's messages are a map of the same shape, a list's are keyed by position. */
 export interface ErrorMessages {
@@ -93,13 +95,15 @@ export class ApiError extends Error {
   /** What happened underneath: of what the database has refused, PostgreSQL's error. */
   declare readonly cause?: unknown
 
+  /** @throws ConfigurationError `detail`, or one of `errors`, is no text, or `code` no word */
   constructor(status: number, detail: string, options: ApiErrorOptions = {}) {
+    if (typeof detail !== 'string') throw new ConfigurationError(`ApiError: detail is ${quote(detail)}; give a text`)
     super(detail, options.cause === undefined ? undefined : { cause: options.cause })
     this.status = status
     this.detail = detail
     this.code = options.code
     if (this.code !== undefined) checkCode(this.code, 'ApiError')
-    this.errors = options.errors
+    this.errors = options.errors && byField(toMessages(options.errors))
     this.headers = options.headers ?? {}
     this.members = options.members
     this.expose = status < 500
@@ -120,9 +124,9 @@ export class ValidationError extends ApiError {
   constructor(errors: GivenErrors, options: { detail?: string; cause?: unknown; code?: string } = {}) {
     const { code } = options
     if (code !== undefined) checkCode(code, 'ValidationError')
-    const messages = code === undefined ? toMessages(errors) : coded(errors, code)
-    const map = Array.isArray(messages) ? { non_field_errors: messages } : messages
-    super(400, options.detail ?? 'Validation failed', { errors: map, cause: options.cause })
+    const messages = toMessages(errors)
+    const told = byField(code === undefined ? messages : coded(messages, code))
+    super(400, options.detail ?? 'Validation failed', { errors: told, cause: options.cause })
   }
 
   /** The errors of a field whose validation threw this: a list of messages, or a map of them for a nested object. */
@@ -234,23 +238,47 @@ function checkCode(code: string, where: string): void {
   throw new ConfigurationError(`${where}: the code ${JSON.stringify(code)} is no word of small letters, digits and _`)
 }
 
-/** As `toMessages()`, each message with this code. */
-function coded(errors: GivenErrors, code: string): string[] | ErrorMessages {
-  if (typeof errors === 'string') return withCode([errors], code)
-  if (isMessageList(errors)) return withCode(errors, code)
-  return Object.fromEntries(Object.entries(errors).map(([field, value]) => [field, coded(value, code)]))
+/** The messages, each with this code. */
+function coded(messages: string[] | ErrorMessages, code: string): string[] | ErrorMessages {
+  if (Array.isArray(messages)) return withCode(messages, code)
+  return Object.fromEntries(Object.entries(messages).map(([field, inner]) => [field, coded(inner, code)]))
 }
 
 function isMessageList(errors: readonly string[] | object): errors is readonly string[] {
   return Array.isArray(errors)
 }
 
-/** Errors in the shape of an answer: a list of messages, or a map of such lists. */
+function isTexts(errors: GivenErrors): errors is readonly string[] {
+  return Array.isArray(errors) && errors.every((message) => typeof message === 'string')
+}
+
+/**
+ * Errors in the shape of an answer: a list of messages, or a map of such lists. What a list of other things says of its
+ * items stands under their positions, and what JavaScript leaves undefined says nothing.
+ * @throws ConfigurationError something among them is no text
+ */
 function toMessages(errors: GivenErrors): string[] | ErrorMessages {
   if (typeof errors === 'string') return [errors]
-  if (isMessageList(errors)) return joined(errors)
+  if (typeof errors !== 'object' || (errors as unknown) === null || isError(errors)) throw noText(errors)
+  if (isTexts(errors)) return joined(errors)
+  const isList = isMessageList(errors)
   const entries = Object.entries(errors)
   // most are in this form already
-  if (entries.every(([, value]) => Array.isArray(value))) return errors as ErrorMessages
-  return Object.fromEntries(entries.map(([field, value]) => [field, toMessages(value)]))
+  if (!isList && entries.every(([, value]) => isTexts(value))) return errors as ErrorMessages
+  const told = entries
+    .filter(([, value]) => (value as unknown) !== undefined && (value as unknown) !== null)
+    .map(([name, value]) => [name, toMessages(value)] as const)
+  return Object.fromEntries(isList ? told.filter(([, messages]) => Object.keys(messages).length > 0) : told)
+}
+
+function noText(given: unknown): ConfigurationError {
+  const named = isError(given) ? given.name : given
+  return new ConfigurationError(
+    `errors hold ${quote(named)}; give texts, lists of them, or either by the names of fields`,
+  )
+}
+
+/** Messages of no field under the name that they have in an answer. */
+function byField(messages: string[] | ErrorMessages): ErrorMessages {
+  return Array.isArray(messages) ? { non_field_errors: messages } : messages
 }

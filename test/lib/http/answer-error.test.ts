@@ -74,6 +74,7 @@ describe('the envelope', () => {
     ['an ApiError of 500', new ApiError(500, 'select * from users'), 500, internal],
     ['an ApiError that is no error', new ApiError(200, 'fine'), 500, internal],
     ['an ApiError without a valid status', new ApiError(799, 'what'), 500, internal],
+    ['an ApiError whose status is a text', new ApiError('404' as unknown as number, 'what'), 500, internal],
     ['a thrown text', 'select * from users', 500, internal],
     ['a thrown null', null, 500, internal],
     [

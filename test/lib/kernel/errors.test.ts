@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { runValidators } from '../../../lib/fields/run-validators.js'
-import { ValidationError } from '../../../lib/index.js'
-import { boundedErrors } from '../../../lib/kernel/errors.js'
+import { ApiError, ConfigurationError, ValidationError } from '../../../lib/index.js'
+import { boundedErrors, countMessages } from '../../../lib/kernel/errors.js'
 import { codesOf } from '../../../lib/kernel/given-codes.js'
 
 describe('a ValidationError', () => {
@@ -18,6 +18,37 @@ describe('a ValidationError', () => {
   ])('of %j holds lists of messages', (given, errors) => {
     expect(new ValidationError(given).errors).toEqual(errors)
   })
+
+  // what JavaScript gives
+  it.each<[unknown, object]>([
+    [{ books: [{ title: 'no' }, {}, undefined, { n: ['no'] }] }, { books: { 0: { title: ['no'] }, 3: { n: ['no'] } } }],
+    [[{ title: ['no'] }, 'no'], { 0: { title: ['no'] }, 1: ['no'] }],
+    [{ a: [['no']] }, { a: { 0: ['no'] } }],
+    [{ a: undefined, b: null, c: 'no' }, { c: ['no'] }],
+  ])('of %j holds those of items by their positions, and nothing of what is missing', (given, errors) => {
+    for (const code of ['invalid', 'taken']) {
+      const error = new ValidationError(given as string, { code })
+      expect(error.errors).toEqual(errors)
+      expect(countMessages(error.errors)).toBe(JSON.stringify(errors).split('"no"').length - 1)
+    }
+    expect(new ApiError(409, 'no', { errors: given as {} }).errors).toEqual(errors)
+  })
+
+  it.each([
+    [5, '5'],
+    [undefined, 'undefined'],
+    [{ a: true }, 'true'],
+    [{ a: ['no', 5] }, '5'],
+    [{ a: new TypeError('secret') }, '"TypeError"'],
+  ])('of %s is a mistake that says so', (given, told) => {
+    const message = `errors hold ${told}; give texts, lists of them, or either by the names of fields`
+    expect(() => new ValidationError(given as unknown as string)).toThrow(new ConfigurationError(message))
+  })
+})
+
+it.each([undefined, null, 5, { why: 'no' }])('an ApiError whose detail is %j is a mistake that says so', (detail) => {
+  const message = `ApiError: detail is ${JSON.stringify(detail)}; give a text`
+  expect(() => new ApiError(400, detail as unknown as string)).toThrow(new ConfigurationError(message))
 })
 
 describe('bounded errors', () => {
