@@ -99,8 +99,9 @@ const invalidWrite: Answer = (cause, subject) =>
 /** Too deep a value that was given; a function or trigger that calls itself without end says where it was. */
 const tooDeep: Answer = (cause, subject) =>
   cause['where'] === undefined || cause.routine === RAISE ? invalidWrite(cause, subject) : null
-/** A value for a column that another server makes the values of, which the foreign table here does not say. */
-const generatedFar: Answer = (cause, subject) => (cause.file === 'connection.c' ? invalidWrite(cause, subject) : null)
+/** A value for a column that the table below a view makes, or that of another server, of which the catalogue does not say so. */
+const generatedBelow: Answer = (cause, subject) =>
+  cause.file === 'connection.c' || subject.isOfRows === false ? invalidWrite(cause, subject) : null
 const invalidPattern: Answer = (cause) => new BadRequest('Invalid search pattern.', { cause })
 const invalidQuery: Answer = (cause, { operation }) => {
   if (!SEARCH_QUERY_FILES.has(cause.file)) return null
@@ -153,7 +154,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['2201B', invalidPattern],
   ['P0001', raised],
   ['42601', invalidSyntax],
-  ['428C9', generatedFar],
+  ['428C9', generatedBelow],
   ['42P01', goneTable],
   ['42703', goneColumn],
   ['42622', invalidInput],

@@ -63,6 +63,8 @@ const SCHEMA = `
     site int not null default 1, title text not null, slug text generated always as (lower(title)) stored primary key,
     code int generated always as (site * 100) stored unique
   );
+  create table papers (id serial primary key, title text, slug text generated always as (lower(title)) stored);
+  create view shown_papers as select id, title, slug, slug as handle from papers;
   create table notes (id serial primary key, page text references pages);
 
   create table endless (id int primary key, n int); insert into endless values (1, 1);
@@ -139,6 +141,20 @@ describe('a materialized view that was never refreshed', () => {
     expect(client.reported).toMatchObject([{ cause: { code: '55000' } }, { cause: { code: '55000' } }])
     await database.knex.raw('refresh materialized view titles')
     expect((await client.get('/titles/1')).json).toEqual({ id: 1, title: 'x' })
+  })
+})
+
+describe('a column that the table below a view computes', () => {
+  it('is read only, and under a name of the view no value that a client gives', async () => {
+    const Paper = tableOf('shown_papers')
+    const { send } = await serveViews({ papers: viewOf(Paper, serializerOf(Paper, ['id', 'title', 'slug', 'handle'])) })
+    const paper = { id: 1, title: 'Seen', slug: 'seen', handle: 'seen' }
+    expect(await send('POST', '/papers', { title: 'Seen', slug: 'x' })).toMatchObject({ status: 201, json: paper })
+    expect(await send('PATCH', '/papers/1', { slug: 'x' })).toMatchObject({ status: 200, json: paper })
+    expect(await send('PATCH', '/papers/1', { handle: 'x' })).toMatchObject(NO_FIELD('Invalid value.'))
+    expect(await send('POST', '/papers', { title: 'Other', handle: 'x' })).toMatchObject(NO_FIELD('Invalid value.'))
+    const listed = await send('POST', '/papers/bulk', [{ title: 'Other' }, { title: 'Last', handle: 'x' }])
+    expect(listed).toMatchObject({ status: 400, json: { errors: { 1: { non_field_errors: ['Invalid value.'] } } } })
   })
 })
 
