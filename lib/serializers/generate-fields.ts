@@ -135,6 +135,10 @@ function checkedField(serializer: FieldsDeclaration, source: ModelSource, name: 
   if (model.prepared) checkOptions(where, field.constructor, extra)
   // a field that is only read takes none of the options that say otherwise
   checkContradictions(where, { ...field.options, ...extra })
+  const isMade = model.columns.get(extra.source ?? name)?.auto === true
+  if (model.prepared && extra.readOnly === false && (isMade || field.readOnly)) {
+    throw new ConfigurationError(`${where}: readOnly is false, but no client gives its value; leave it out`)
+  }
   return field
 }
 

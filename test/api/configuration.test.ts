@@ -941,6 +941,11 @@ describe('[I23] prepare() refuses', () => {
       'People: extraKwargs.name: StringField: is readOnly and required',
     ],
     [
+      'a key that the database makes, and clients are to give',
+      all({ extraKwargs: { id: { readOnly: false } } }),
+      'People: extraKwargs.id: IntegerField: readOnly is false, but no client gives its value; leave it out',
+    ],
+    [
       'objects named by a list',
       () => viewWith({ lookupField: 'tags' }),
       'PersonViewSet: lookupField "tags" does not do: Person: objects cannot be looked up by "tags": it is of type text[]',
