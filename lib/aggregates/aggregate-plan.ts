@@ -82,7 +82,7 @@ function named(declaring: Declaring, name: string): Declaring {
   )
 }
 
-const NAME = /^\w+$/
+const NAME = /^[\p{L}\p{M}\p{N}_]+$/u
 
 function aggregateFigure(declaring: Declaring, name: string, declared: unknown): Figure {
   const { where, model } = declaring

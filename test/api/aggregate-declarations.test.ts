@@ -42,6 +42,7 @@ describe('declarations', () => {
     [{ aggregates: { x: null } }, /Books: aggregates\.x is null; write/],
     [{ aggregates: { 'a,b': count() } }, /Books: aggregates\.a,b: the name "a,b" cannot stand in a query/],
     [{ aggregates: { '-a': count() } }, /the name "-a" cannot stand in a query/],
+    [{ aggregates: { größe: count(), 件数: count() } }, /none/],
     [{ aggregates: ['x'] }, /Books: static aggregates is \["x"\]; give an object/],
     [{ aggregates: { x: sum('author__books__n') } }, /which leads to many objects/],
     [{ aggregates: { n: count() }, groupBy: ['n'] }, /Books: aggregates\.n has the name of one of groupBy; rename it/],
