@@ -40,16 +40,6 @@ export class Gate {
     })
   }
 
-  /** Does the work once there is a place for it. */
-  async run(work: () => Promise<void>): Promise<void> {
-    await this.enter()
-    try {
-      await work()
-    } finally {
-      this.leave()
-    }
-  }
-
   /** Gives the place to the next one. */
   leave(): void {
     const next = this.#waiting.shift()

@@ -51,8 +51,9 @@ function plainRows({ columns, values, table, names, typed }: KeysToWrite): SqlPa
   const rows = values.map((_, index) => `select ${casts}, ${index + 1}`)
   // a select of nothing gives the values behind it their types
   const empty = isTyped || !typed ? [] : [typed()]
+  // a union in the FROM of a query whose rows are locked would have to lock rows itself
   return {
-    sql: `(${[...empty.map(() => '?'), ...rows].join(' union all ')}) as ${marks}`,
+    sql: `(with keys as (${[...empty.map(() => '?'), ...rows].join(' union all ')}) select * from keys) as ${marks}`,
     bindings: [...empty, ...values.flat(), ...named],
   }
 }

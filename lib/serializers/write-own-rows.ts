@@ -168,19 +168,29 @@ async function updateAll(serializer: AnySerializer, items: readonly WriteItem[],
     const change = () => changeOf(model, last.instance as Model, { columns, kept }, knex)
     changes.push({ ...(await telling(serializer, last, change)), own, path: last.path })
   }
-  if (changes.some(({ values }) => [...values.values()].some(isExpression))) {
-    await updateEach(serializer, items, target)
-    return
-  }
+  const isListed = !changes.some(({ values }) => [...values.values()].some(isExpression))
   const rows = await allAtOnce({
     items: changes,
     knex,
-    write: (part, trx) => updateRows(model, part, trx),
+    write: (part, trx) => (isListed ? updateRows(model, part, trx) : updateOneByOne(model, part, trx)),
     view: serializer.context.view,
     tell: (error, { own }) => inOwnTerms(serializer, own.at(-1)?.data ?? {}, error),
   })
   for (const [index, { own }] of changes.entries()) for (const item of own) item.row = rows[index]
 }
+
+/** Changes of which hooks have made expressions, such as `raw('now()')`: no list of values holds one. */
+async function updateOneByOne(model: ModelClass, changes: readonly RowChange[], knex: Queryable): Promise<Model[]> {
+  const rows: Model[] = []
+  for (const { instance, patch, values } of changes) {
+    // it has run; and the row may be written again, in search of the one that is refused
+    if (patch) Object.defineProperty(patch, '$beforeUpdate', { value: doNothing, configurable: true })
+    rows.push(patch && values.size > 0 ? await patchRow(model, instance, patch, knex) : instance)
+  }
+  return rows
+}
+
+function doNothing(): void {}
 
 /** @throws NotFound, PermissionDenied the row is gone, or kept by a policy */
 async function updateOne({ plan, context }: AnySerializer, item: WriteItem, knex: Queryable): Promise<Model> {
@@ -202,6 +212,11 @@ async function updateOne({ plan, context }: AnySerializer, item: WriteItem, knex
     return updated ?? leftRow(model, instance, knex)
   }
   showKept(patch, kept)
+  return patchRow(model, instance, patch, knex)
+}
+
+/** Changes a row by Objection. @throws NotFound, PermissionDenied the row is gone, or kept by a policy */
+async function patchRow(model: ModelClass, instance: Model, patch: Model, knex: Queryable): Promise<Model> {
   const rows: unknown = await byExactKey(instance, () => {
     const query = ownRow(instance, knex).patch(patch as never)
     return readExactly(query.returning('*') as AnyQueryBuilder)

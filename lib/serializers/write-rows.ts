@@ -91,6 +91,8 @@ export interface RowChange {
   readonly instance: Model
   /** Values by column name; none where nothing changes. */
   readonly values: ReadonlyMap<string, unknown>
+  /** What they are made of; its hooks have run. */
+  readonly patch?: Model
 }
 
 /** The change of a row, after the model's own validation and its `$beforeUpdate`. */
@@ -106,7 +108,7 @@ export async function changeOf(
   await patch.$beforeUpdate({ old: instance, patch: true }, { transaction: knex } as never)
   const values = databaseValues(model, patch)
   for (const property of left?.() ?? []) values.delete(columnName(model, property))
-  return { instance, values }
+  return { instance, values, patch }
 }
 
 /** True when these changes can be made by one statement: nothing of the application stands in between. */

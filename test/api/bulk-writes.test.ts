@@ -1,5 +1,5 @@
 /** What a bulk request writes: all or nothing, through hooks and permissions, without deadlocks. */
-import { Model } from 'objection'
+import { Model, raw } from 'objection'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
@@ -21,6 +21,7 @@ import { countQueries } from '../support/database.js'
 import { Author, AuthorSerializer, Book, database, Genre, Review, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
+import { serializerOf, serveViews, viewOf } from '../support/views.js'
 import { untilWaiting } from '../support/waiting.js'
 import { size } from '../trust/support/size.js'
 
@@ -387,6 +388,38 @@ describe('hooks', () => {
     await send('DELETE', '/api/books/bulk', [1, 2])
     expect(seen).toEqual(['insert a', 'insert b', 'update a to A', 'update b to B', 'delete A', 'delete B'])
     expect(await titles()).toEqual([])
+  })
+
+  it('of models are called once for each item, also where they set what only SQL knows', async () => {
+    const seen: unknown[] = []
+    class Counting extends Book {
+      override $beforeUpdate({ old }: { old?: Counting }): void {
+        seen.push(`${old?.title} ${this.title ?? 'deleted'}`)
+        this.n = raw('n + 1') as never
+      }
+    }
+    Counting.knex(database.knex)
+    await database.knex.raw('alter table books add deleted_at timestamptz')
+    onTestFinished(() => database.knex.raw('alter table books drop deleted_at').then(() => {}))
+    const serializer = serializerOf(Counting, ['id', 'title', 'author_id', 'n'])
+    const { send } = await serveViews({ books: viewOf(Counting, serializer, { softDelete: 'deleted_at' }) })
+    const titled = (...names: string[]) => names.map((title, index) => ({ id: index + 1, title }))
+    await send(
+      'POST',
+      '/books/bulk',
+      titled('a', 'b', 'c').map(({ title }) => ({ title, author_id: 1, n: 0 })),
+    )
+    const counted = titled('d', 'e', 'f').map((item) => ({ ...item, n: 1 }))
+    expect((await send('PATCH', '/books/bulk', titled('d', 'e', 'f'))).json).toMatchObject(counted)
+    expect(seen.splice(0)).toEqual(['a d', 'b e', 'c f'])
+    expect((await send('PATCH', '/books/bulk', titled('x', 'x'))).json.errors).toEqual({
+      1: { non_field_errors: ['The fields author_id, title must make a unique set.'] },
+    })
+    expect((await send('GET', '/books')).json).toMatchObject(counted)
+    seen.length = 0
+    expect((await send('DELETE', '/books/bulk', [1, 3])).json).toEqual({ deleted: [1, 3] })
+    expect(seen).toEqual(['d deleted', 'f deleted'])
+    expect(await database.knex('books').whereNull('deleted_at')).toMatchObject([{ id: 2, title: 'e', n: 1 }])
   })
 
   it('of models that stand around updates make them one by one', async () => {

@@ -49,7 +49,8 @@ export async function markAllDeleted(
   deletion: Deletion,
 ): Promise<boolean> {
   const model = modelOf(objects[0] as Model)
-  if (!traitsOf(model).plainChanges) {
+  const { plainUpdates, plainChanges } = traitsOf(model)
+  if (!(plainUpdates && plainChanges)) {
     for (const object of objects) if ((await markDeleted(view, object, deletion)) === 0) return false
     return true
   }
