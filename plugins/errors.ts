@@ -8,7 +8,7 @@ import { subjectOf } from '../lib/postgres/failed-statement.js'
 
 /**
  * Turns errors into `{detail, status}` as JSON, and the app's own unanswered 404 too. Mount it first, before a parser of
- * the app's: what koa-body and @koa/bodyparser refuse is then answered as our own parsers would.
+ * the app's: what koa-body, @koa/bodyparser and @koa/multer refuse is then answered as our own parsers would.
  * Only a 5xx reaches `app.on('error')`.
  * @example app.use(errors())
  */

@@ -1,4 +1,4 @@
-/** Errors of an application's own body parser (koa-body, @koa/bodyparser) as the answers that our parsers give. */
+/** Errors of an application's own body parser (koa-body, @koa/bodyparser, @koa/multer) as the answers that our parsers give. */
 
 import { ApiError, BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
 import { isError } from '../kernel/realms.js'
@@ -13,13 +13,13 @@ interface ParserError {
   readonly body?: unknown
   /** formidable. */
   readonly httpCode?: unknown
-  /** formidable: a number from 1000 on; zlib: a string. */
+  /** formidable: a number from 1000 on; multer and zlib: a string. */
   readonly code?: unknown
 }
 
 const CODINGS = { 'Accept-Encoding': 'gzip, deflate, br' }
-/** formidable's codes that are the client's doing: what is no multipart, what is broken, what is too much. */
-const MULTIPART: ReadonlyMap<unknown, 400 | 413 | 415> = new Map([
+/** formidable's and multer's codes that are the client's doing: what is no multipart, what is broken, what is too much. */
+const MULTIPART: ReadonlyMap<unknown, 400 | 413 | 415> = new Map<unknown, 400 | 413 | 415>([
   [1002, 400],
   [1006, 413],
   [1007, 413],
@@ -32,6 +32,24 @@ const MULTIPART: ReadonlyMap<unknown, 400 | 413 | 415> = new Map([
   [1014, 400],
   [1015, 413],
   [1016, 413],
+  ['LIMIT_UNEXPECTED_FILE', 400],
+  ['MISSING_FIELD_NAME', 400],
+  ['INVALID_FIELD_NAME', 400],
+  ['LIMIT_PART_COUNT', 413],
+  ['LIMIT_FILE_SIZE', 413],
+  ['LIMIT_FILE_COUNT', 413],
+  ['LIMIT_FIELD_KEY', 413],
+  ['LIMIT_FIELD_VALUE', 413],
+  ['LIMIT_FIELD_COUNT', 413],
+  ['LIMIT_FIELD_NESTING', 413],
+  ['LIMIT_FIELD_ARRAY_INDEX', 413],
+])
+/** What busboy, by which multer reads, says of a body that is broken; it has no codes. */
+const BUSBOY: ReadonlyMap<string, 400 | 415> = new Map([
+  ['Multipart: Boundary not found', 415],
+  ['Malformed part header', 400],
+  ['Unexpected end of form', 400],
+  ['Unexpected end of file', 400],
 ])
 /** zlib's own codes, and those that brotli's have in Node. */
 const CORRUPT = /^(?:Z_[A-Z_]+|ERR_(?:_ERROR|BROTLI|ZSTD)\w*)$/
@@ -43,7 +61,9 @@ const CORRUPT = /^(?:Z_[A-Z_]+|ERR_(?:_ERROR|BROTLI|ZSTD)\w*)$/
 export function toParserError(error: unknown, ctx: Context): ApiError | null {
   if (!isError(error) || error instanceof ApiError) return null
   const { status, type, body, httpCode, code } = error as ParserError
-  if (typeof httpCode === 'number') {
+  const broken = BUSBOY.get(error.message)
+  if (broken && ctx.request.is('multipart')) return MULTIPART_ANSWERS[broken](error)
+  if (typeof httpCode === 'number' || error.name === 'MulterError') {
     const kind = MULTIPART.get(code)
     return kind ? MULTIPART_ANSWERS[kind](error) : null
   }

@@ -128,7 +128,9 @@ export class MultiPartParser implements Parser {
 
   accept(ctx: Context, body: unknown, asked?: AskedForm): ParsedBody {
     checkData(body)
-    const uploads = new Uploads(uploadLimits(this, asked))
+    const limits = uploadLimits(this, asked)
+    if (asked) refuseLost(ctx, limits)
+    const uploads = new Uploads(limits)
     const { files } = ctx.request as { files?: unknown }
     const taken = takeFiles(files, uploads)
     // the plugin's own has them in the body, too
@@ -238,6 +240,17 @@ interface OldForeignFile {
   readonly type?: unknown
   readonly size?: unknown
   readonly lastModifiedDate: unknown
+}
+
+/** @throws Error a file that is asked for is another's already, who has left it as multer does: alone, in a list or by name */
+function refuseLost({ request }: Context, { kept, fieldName }: UploadLimits): void {
+  const { file, files } = request as { readonly file?: unknown; readonly files?: object }
+  const isLost = (one: unknown) => {
+    const { fieldname } = (one ?? {}) as { readonly fieldname?: unknown }
+    return typeof fieldname === 'string' && (kept === 'all' || kept.has(fieldName(fieldname)))
+  }
+  if (![file, ...Object.values(files ?? {})].flat().some(isLost)) return
+  throw new Error('Something has taken a file of the request, as multer does; leave multipart bodies here to the API')
 }
 
 /** The files of the application's own parser; from here on they are removed with the request. */

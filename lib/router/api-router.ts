@@ -238,7 +238,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   /**
    * Adds the API's routes to an application's own @koa/router.
    * @param options.namespace put before route names: `v1:book-list`
-   * @throws {ConfigurationError} it has tools, which would go past the router's own middleware
+   * @throws {ConfigurationError} it is no @koa/router, or the API has tools, which would go past the router's own middleware
    */
   mount(router: LayeredRouter, options: { namespace?: string } = {}): this {
     this.#mounted = true

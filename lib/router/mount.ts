@@ -2,6 +2,7 @@
 
 import { METHODS } from 'node:http'
 import { type Context, FORMAT, NAMESPACE, splitSuffix } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { decodeSegment, parsePattern, patternOf, type Segment, writePath } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
@@ -68,12 +69,17 @@ interface Handled {
   readonly name?: string | undefined
 }
 
+const NO_ROUTER =
+  'mount(), mountView(): give a @koa/router, such as new Router(); for an application write app.use(api.routes()), for a koa-joi-router its .router'
+
 /** Adds a layer. Up to version 13 a router has another syntax for the rest of a path, which later ones refuse. */
 export function addLayer(
   router: LayeredRouter,
   segments: readonly Segment[],
   { methods, handle, name }: Handled,
 ): object {
+  const { register: adds, use } = (router ?? {}) as { readonly register?: unknown; readonly use?: unknown }
+  if (typeof adds !== 'function' || typeof use !== 'function') throw new ConfigurationError(NO_ROUTER)
   const options = { ...MATCHING, ...(name === undefined ? {} : { name }) }
   const register = (path: string) => router.register(path, methods, handle as never, options)
   const hasRest = segments.some((segment) => segment.kind === 'param' && segment.hint === 'path')
@@ -195,7 +201,7 @@ function layerPath(segments: readonly Segment[], rest = (name: string) => `*${na
  * Routes a view by a pattern such as `/books/{id:int}`: a value that does not fit its hint is no match, so the router goes
  * on. The view answers all methods, 405 included. With the router's own patterns, `router.all('/books/:id', view)` does.
  * @param options.name the route's name, for `router.url()`
- * @throws {ConfigurationError} the pattern cannot be read
+ * @throws {ConfigurationError} the pattern cannot be read, or it is no @koa/router
  * @example mountView(router, '/books/{id:int}', BookDetail.asView(), { name: 'book' })
  */
 export function mountView(

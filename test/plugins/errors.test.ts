@@ -207,6 +207,22 @@ describe('errors()', () => {
     })
   })
 
+  const ofMulter = (code: string) => Object.assign(new Error('of multer'), { name: 'MulterError', code })
+  it.each([
+    [413, 'Request body too large', ofMulter('LIMIT_FILE_SIZE')],
+    [413, 'Request body too large', ofMulter('LIMIT_PART_COUNT')],
+    [400, 'Malformed multipart body', ofMulter('LIMIT_UNEXPECTED_FILE')],
+    [400, 'Malformed multipart body', new Error('Unexpected end of form')],
+    [415, 'Unsupported media type', new Error('Multipart: Boundary not found')],
+    [500, 'Internal server error', ofMulter('STREAM_DESTROYED')],
+  ])('answers %i, %s, to what multer refuses: %s', async (status, detail, error) => {
+    const { send } = await serving(() => {
+      throw error
+    })
+    const answer = await send({ body: form('abc'), headers: { 'Content-Type': parts } })
+    expect(answer).toMatchObject({ status, text: `{"detail":"${detail}","status":${status}}` })
+  })
+
   const api = new APIRouter({ prefix: '/api' }).register(
     'things',
     class extends ViewSet {

@@ -608,6 +608,29 @@ describe('a body that koa-body has read', () => {
   })
 })
 
+describe('a body that multer has read', () => {
+  const file = { fieldname: 'author[photo]', originalname: 'a.png', path: '/uploads/1', size: 3 }
+
+  it.each([
+    ['one file', { file }],
+    ['a list of files', { files: [file] }],
+    ['files by name', { files: { 'author[photo]': [file] } }],
+  ])('is a mistake where %s is asked for, and not a form without it', async (_name, left) => {
+    before = async (ctx, next) => {
+      ctx.req.resume()
+      await once(ctx.req, 'end')
+      Object.assign(ctx.request, { body: { title: 'x' }, ...left })
+      await next()
+    }
+    const author = new Set(['author'])
+    asked = { objects: author, files: new Set(['cover']), largest: undefined }
+    expect((await post(multipart())).status).toBe(200)
+    asked = { objects: author, files: new Set(['author[photo]']), largest: undefined }
+    expect((await post(multipart())).status).toBe(500)
+    expect(String(reported.splice(0))).toContain('Something has taken a file of the request')
+  })
+})
+
 it.each([
   { fileLimit: 0 },
   { files: -1 },

@@ -7,6 +7,7 @@ import { createClient } from '../../../lib/client/index.js'
 import {
   APIRouter,
   action,
+  ConfigurationError,
   CreateMixin,
   CursorPagination,
   configure,
@@ -18,6 +19,7 @@ import {
   PageNumberPagination,
   ViewSet,
 } from '../../../lib/index.js'
+import { mountView } from '../../../lib/views/index.js'
 import { errors } from '../../../plugins/index.js'
 import { type Client, serveApp } from '../../support/client.js'
 import {
@@ -221,6 +223,16 @@ describe('paths', () => {
 })
 
 describe('mount()', () => {
+  it.each([
+    ['an application', () => new Koa()],
+    ['another API', () => new APIRouter()],
+    ['nothing', () => undefined],
+  ])('refuses %s', (_name, make) => {
+    const api = new APIRouter().register('tags', TagViewSet)
+    expect(() => api.mount(make() as never)).toThrow(ConfigurationError)
+    expect(() => mountView(make() as never, '/tags', TagViewSet.asView({ get: 'list' }))).toThrow('give a @koa/router')
+  })
+
   /** An application's own router, with routes before and after. */
   async function mounted(options: { prefix?: string; namespace?: string } = {}): Promise<{ router: Router } & Client> {
     const router = new Router(options.prefix === undefined ? {} : { prefix: options.prefix })
