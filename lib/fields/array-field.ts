@@ -55,7 +55,10 @@ export function readArrayText(text: string): unknown[] | undefined {
 }
 
 export interface ArrayFieldOptions extends FieldOptions {
-  /** The field of each item, with its own options; `allowNull` lets items be null. */
+  /**
+   * The field of each item, with its own options; `allowNull` lets items be null. A related field or a nested serializer is none:
+   * these have `many` of their own.
+   */
   readonly child: SerializerField
   /** The fewest items. */
   readonly minLength?: number

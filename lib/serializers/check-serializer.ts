@@ -2,7 +2,8 @@
 
 import { ArrayField } from '../fields/array-field.js'
 import { type FieldOptions, SerializerField } from '../fields/field.js'
-import { HiddenField } from '../fields/own-value-fields.js'
+import { HiddenField, ReadOnlyField } from '../fields/own-value-fields.js'
+import { RelatedField } from '../fields/related-field.js'
 import { checkDeclarations, nameAnonymous } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkOptions } from '../kernel/option-kinds.js'
@@ -56,13 +57,7 @@ export function checkField(where: string, field: SerializerField): void {
   checkOptions(`${where}: ${name}`, field.constructor, field.options)
   checkOutput(`${where}: ${name}`, field)
   checkContradictions(`${where}: ${name}`, field.options)
-  if (field instanceof ArrayField) {
-    const { child } = field.options as { readonly child: unknown }
-    if (!(child instanceof SerializerField)) {
-      throw new ConfigurationError(`${where}: ${name}: child is no field; write child: new SomeField(…)`)
-    }
-    checkField(`${where}: ${name}.child`, child)
-  }
+  if (field instanceof ArrayField) checkChild(`${where}: ${name}`, field.options as { readonly child: unknown })
   const shows: unknown = shownBy(field)
   if (shows !== undefined && !isSerializer(shows)) {
     throw new ConfigurationError(`${where}: ${name}: shownBy is no serializer class; write shownBy: SomeSerializer`)
@@ -72,6 +67,29 @@ export function checkField(where: string, field: SerializerField): void {
       `${where}: ${name} has no serializer class; write new NestedSerializer(SomeSerializer, { … })`,
     )
   }
+}
+
+const TAKES_NONE = [HiddenField, ReadOnlyField, SerializerMethodField]
+/** What is said of a name among others, and nothing of an item. */
+const OF_NAMES = ['source', 'readOnly', 'writeOnly', 'required', 'default'] as const
+
+/** The field of the items of a list. What a serializer does for fields of its own, such as to look up keys, nobody does for it. */
+function checkChild(where: string, { child }: { readonly child: unknown }): void {
+  const fail = (problem: string) => {
+    throw new ConfigurationError(`${where}${problem}`)
+  }
+  if (!(child instanceof SerializerField))
+    throw new ConfigurationError(`${where}: child is no field; write child: new SomeField(…)`)
+  const { name } = child.constructor
+  if (child instanceof RelatedField || child instanceof NestedSerializer) {
+    fail(`: child is a ${name}, which no list checks; declare it in place of the list, with many: true`)
+  }
+  if (TAKES_NONE.some((kind) => child instanceof kind)) {
+    fail(`: child is a ${name}, which takes no values; give a field that does`)
+  }
+  const idle = OF_NAMES.find((option) => child.options[option] !== undefined)
+  if (idle) fail(`.child: ${name}: ${idle} says nothing of an item; give it to the list`)
+  checkField(`${where}.child`, child)
 }
 
 /** True for a class that is a serializer. */

@@ -670,6 +670,26 @@ const FIELDS: Row[] = [
     'declaredFields.name: ArrayField.child: StringField: has no option "maxLenght"',
   ],
   [
+    'the child of an ArrayField that is a related field',
+    option(new ArrayField({ child: new PrimaryKeyRelatedField({ queryset: Person }) })),
+    'ArrayField: child is a PrimaryKeyRelatedField, which no list checks; declare it in place of the list, with many: true',
+  ],
+  [
+    'the child of an ArrayField that is a serializer',
+    option(new ArrayField({ child: new NestedSerializer(NamedSerializer) })),
+    'ArrayField: child is a NestedSerializer, which no list checks; declare it in place of the list, with many: true',
+  ],
+  [
+    'the child of an ArrayField that takes no values',
+    option(new ArrayField({ child: new HiddenField({ default: 1 }) })),
+    'ArrayField: child is a HiddenField, which takes no values; give a field that does',
+  ],
+  [
+    'the child of an ArrayField that is named as a field',
+    option(new ArrayField({ child: new StringField({ source: 'nick' }) })),
+    'ArrayField.child: StringField: source says nothing of an item; give it to the list',
+  ],
+  [
     'a queryset that is a query',
     option(new PrimaryKeyRelatedField(loose({ queryset: {} }))),
     'queryset is {}; give a function',
