@@ -8,6 +8,7 @@ import { ignoreRejection } from '../kernel/realms.js'
 import { isRecord } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { acceptFields, FormFields, stepsOf } from './form-parser.js'
+import { type AppsFile, appsFiles, mapFiles } from './left-files.js'
 import { isBoundary, MultipartReader, malformed, type PartHeader } from './multipart-reader.js'
 import { type AskedForm, checkData, type MediaType, type ParsedBody, type Parser } from './parser.js'
 import { GrowingBuffer, openBody, toReadError } from './read-body.js'
@@ -129,7 +130,11 @@ export class MultiPartParser implements Parser {
   accept(ctx: Context, body: unknown, asked?: AskedForm): ParsedBody {
     checkData(body)
     const limits = uploadLimits(this, asked)
-    if (asked) refuseLost(ctx, limits)
+    const apps = appsFiles(ctx)
+    if (apps.length > 0) {
+      if (asked) refuseLost(apps, limits)
+      return { data: acceptFields([body ?? {}], this, asked), textual: true }
+    }
     const uploads = new Uploads(limits)
     const { files } = ctx.request as { files?: unknown }
     const taken = takeFiles(files, uploads)
@@ -225,67 +230,13 @@ async function* checked(
   }
 }
 
-/** A file as koa-body, that is formidable, leaves it in `ctx.request.files`. */
-interface ForeignFile {
-  readonly filepath: string
-  readonly originalFilename?: unknown
-  readonly mimetype?: unknown
-  readonly size?: unknown
-}
-
-/** The same of formidable 1, which koa-body 4 has. */
-interface OldForeignFile {
-  readonly path: string
-  readonly name?: unknown
-  readonly type?: unknown
-  readonly size?: unknown
-  readonly lastModifiedDate: unknown
-}
-
-/** @throws Error a file that is asked for is another's already, who has left it as multer does: alone, in a list or by name */
-function refuseLost({ request }: Context, { kept, fieldName }: UploadLimits): void {
-  const { file, files } = request as { readonly file?: unknown; readonly files?: object }
-  const isLost = (one: unknown) => {
-    const { fieldname } = (one ?? {}) as { readonly fieldname?: unknown }
-    return typeof fieldname === 'string' && (kept === 'all' || kept.has(fieldName(fieldname)))
-  }
-  if (![file, ...Object.values(files ?? {})].flat().some(isLost)) return
+/** @throws Error a file that is asked for is the application's already */
+function refuseLost(files: readonly AppsFile[], { kept, fieldName }: UploadLimits): void {
+  if (!files.some(({ fieldname }) => kept === 'all' || kept.has(fieldName(fieldname)))) return
   throw new Error('Something has taken a file of the request, as multer does; leave multipart bodies here to the API')
 }
 
 /** The files of the application's own parser; from here on they are removed with the request. */
 function takeFiles(files: unknown, uploads: Uploads): Record<string, unknown> {
   return mapFiles(files, (file) => uploads.add(file))
-}
-
-/** What an application's own parser has left in `ctx.request.files`, with each file as one of ours. */
-export function mapFiles(
-  files: unknown,
-  each: (file: UploadedFile) => unknown = (file) => file,
-): Record<string, unknown> {
-  if (typeof files !== 'object' || files === null) return {}
-  const map = (file: unknown): unknown => {
-    if (Array.isArray(file)) return file.map(map)
-    if (file instanceof UploadedFile) return each(file)
-    const foreign = foreignFile(file)
-    return foreign ? each(fromForeign(foreign)) : file
-  }
-  return Object.fromEntries(Object.entries(files).map(([name, file]) => [name, map(file)]))
-}
-
-function foreignFile(file: unknown): ForeignFile | undefined {
-  const given = (file ?? {}) as Partial<ForeignFile & OldForeignFile>
-  if (typeof given.filepath === 'string') return given as ForeignFile
-  if (typeof given.path !== 'string' || !('lastModifiedDate' in given)) return undefined
-  const { path, name, type, size } = given
-  return { filepath: path, originalFilename: name, mimetype: type, size }
-}
-
-function fromForeign({ filepath, originalFilename, mimetype, size }: ForeignFile): UploadedFile {
-  return new UploadedFile({
-    filename: typeof originalFilename === 'string' ? originalFilename : '',
-    mediaType: typeof mimetype === 'string' ? mimetype : 'application/octet-stream',
-    size: typeof size === 'number' ? size : 0,
-    path: filepath,
-  })
 }

@@ -1,4 +1,7 @@
 /** Writes that are done once for each `Idempotency-Key`: view sets, actions, bulk, uploads, hand-written routes. */
+import { mkdtempSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -879,6 +882,38 @@ describe.skipIf(runsAsRole())('[I25] idempotency() on a hand-written route', () 
     const { send } = await served(...guard, idempotency(database.knex))
     const body = { title: 'a', filepath: '/dev/zero', originalFilename: 'x', size: 1 }
     expect((await send('POST', '/pay', body, as('ann', 'z'))).status).toBe(201)
+  })
+
+  it.each<[string, (file: object) => object]>([
+    ['one file', (file) => ({ file })],
+    ['a list of files', (file) => ({ files: [file] })],
+    ['files by name', (file) => ({ files: { file: [file] } })],
+  ])('hashes what multer has left: %s, on the disk, in memory or in a store', async (_name, left) => {
+    const directory = mkdtempSync(join(tmpdir(), 'multer-'))
+    let count = 0
+    const takenBy: Koa.Middleware = async (ctx, next) => {
+      const pieces: Buffer[] = []
+      for await (const piece of ctx.req) pieces.push(Buffer.from(piece))
+      const content = Buffer.concat(pieces)
+      const path = join(directory, String(++count))
+      writeFileSync(path, content)
+      const { size } = statSync(path)
+      const kinds = { disk: { path, filename: count }, memory: { buffer: content }, store: { key: count } }
+      const kind = kinds[ctx.get('X-Kind') as keyof typeof kinds]
+      const file = { fieldname: 'file', originalname: 'a.txt', mimetype: 'text/plain', size, ...kind }
+      Object.assign(ctx.request, { body: { title: 'a' }, ...left(file) })
+      await next()
+    }
+    const { port } = await served(...guard, takenBy, idempotency(database.knex))
+    const upload = async (kind: string, body: string) => {
+      const headers = { ...as('ann', kind), ...MULTIPART, 'X-Kind': kind }
+      return (await fetch(`http://127.0.0.1:${port}/pay`, { method: 'POST', headers, body })).status
+    }
+    for (const kind of ['disk', 'memory', 'store']) {
+      const other = kind === 'store' ? 'three' : 'two'
+      const statuses = [await upload(kind, 'one'), await upload(kind, 'one'), await upload(kind, other)]
+      expect([kind, ...statuses]).toEqual([kind, 201, 201, 422])
+    }
   })
 
   it('refuses a body that is too deep for it, whoever has read that', async () => {

@@ -1,4 +1,4 @@
-import { createReadStream, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createReadStream, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -112,6 +112,23 @@ describe('the body of a request', () => {
     const before = koaBody({ multipart: true, formidable: { uploadDir: directory } })
     const behind = await serving(before, contentNegotiation({ parsers: [files] }), Uploads.asView() as Koa.Middleware)
     expect((await behind.send({ body: upload, headers: MULTIPART })).json).toEqual(expected)
+  })
+
+  it('is left as multer has read it, with its files', async () => {
+    const taken = [{ fieldname: 'cover', originalname: 'a.txt', path: join(directory, 'kept'), size: 1 }]
+    const before: Koa.Middleware = async (ctx, next) => {
+      for await (const _ of ctx.req);
+      writeFileSync(join(directory, 'kept'), 'x')
+      Object.assign(ctx.request, { body: { title: 'x' }, files: taken })
+      await next()
+    }
+    const { send } = await serving(before, contentNegotiation(), (ctx) => {
+      const { body, files } = ctx.request as { body?: unknown; files?: unknown }
+      ctx.body = { body, files }
+    })
+    expect((await send({ body: upload, headers: MULTIPART })).json).toEqual({ body: { title: 'x' }, files: taken })
+    expect(readFileSync(join(directory, 'kept'), 'utf8')).toBe('x')
+    rmSync(join(directory, 'kept'))
   })
 
   it('is left alone on GET and DELETE', async () => {
