@@ -119,7 +119,8 @@ export function notAKey(column: Pick<Column, 'type' | 'sqlType' | 'isDomain' | '
   const { type, sqlType, isEquated } = column
   if (comparedSql(column) !== '??') return `is of a domain over ${sqlType}, which PostgreSQL compares with nothing`
   if (type !== 'array' && !UNNAMED_TYPES.has(type) && isEquated) return undefined
-  return `is of type ${sqlType ?? type}, whose values name no object`
+  const elsewhere = sqlType?.includes('.') ? ', as long as its schema is not on the search path' : ''
+  return `is of type ${sqlType ?? type}, whose values name no object${elsewhere}`
 }
 
 function foreignKey(model: ModelClass, column: Column): ColumnKey {

@@ -133,11 +133,17 @@ const COLUMNS = `
     )
     select declared, oid from reached
   ), operators as materialized (
-    select declared, coalesce(bool_and(has.tree), true) as ordered, coalesce(bool_and(has.tree or has.hash), true) as equated
+    select declared, coalesce(bool_and(has.tree), true) as ordered, coalesce(bool_and((has.tree or has.hash) and has.found), true) as equated
     from reached join pg_type p on p.oid = reached.oid and p.typtype in ('b', 'p') and p.typcategory <> 'A'
     cross join lateral (
-      select coalesce(bool_or(c.opcmethod = 403), false) as tree, coalesce(bool_or(c.opcmethod = 405), false) as hash
-      from pg_opclass c where c.opcdefault and c.opcmethod in (403, 405) and (c.opcintype = p.oid or exists (
+      -- an operator that is not on the search path is found only where the type is a text without more
+      select coalesce(bool_or(c.opcmethod = 403), false) as tree, coalesce(bool_or(c.opcmethod = 405), false) as hash,
+        coalesce(bool_or(pg_operator_is_visible(o.amopopr)), true)
+          or exists (select from pg_cast where castsource = p.oid and casttarget = 'text'::regtype and castcontext = 'i') as found
+      from pg_opclass c
+      left join pg_amop o on o.amopfamily = c.opcfamily and o.amoplefttype = c.opcintype and o.amoprighttype = c.opcintype
+        and o.amopstrategy = case c.opcmethod when 403 then 3 else 1 end
+      where c.opcdefault and c.opcmethod in (403, 405) and (c.opcintype = p.oid or exists (
         select from pg_cast where castsource = p.oid and casttarget = c.opcintype and castmethod = 'b' and castcontext = 'i'))
     ) has
     group by declared

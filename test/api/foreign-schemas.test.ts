@@ -53,6 +53,8 @@ const SCHEMA = `
   create extension citext schema apart;
   create table readers (id int primary key, email apart.citext);
   insert into readers values (1, 'Ada'), (2, 'ada');
+  create extension isn schema apart;
+  create table volumes (isbn apart.isbn primary key, title text);
 
   create type pair as (a int, b json);
   create type line_of as (a int, pairs pair[]);
@@ -367,6 +369,13 @@ describe('a citext whose operators are not on the search path', () => {
       'a cursor cannot hold a position by "email" of type apart.citext',
     )
   })
+})
+
+it('a key of a type whose operators are not on the search path is told at the start', async () => {
+  const Volume = tableOf('volumes', { idColumn: 'isbn' })
+  await expect(serveViews({ volumes: viewOf(Volume, serializerOf(Volume, ['isbn', 'title'])) })).rejects.toThrow(
+    'is of type apart.isbn, whose values name no object, as long as its schema is not on the search path',
+  )
 })
 
 describe('a type without an order', () => {
