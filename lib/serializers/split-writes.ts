@@ -70,7 +70,8 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
     if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {
       if (!relation)
         throw unwritable(serializer, name, 'is nested without a relation of the model; override create() and update()')
-      if (changesNothing(value)) continue
+      // null for a list is a list of none, which lets go of nothing
+      if (changesNothing(value) || (value === null && bound.field.many)) continue
       const write = { bound, field: bound.field, relation, value: value as NestedWrite['value'] }
       if (relation.kind === 'belongs-to-one') before.push(write)
       else after.push(write)

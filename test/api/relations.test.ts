@@ -12,6 +12,7 @@ import {
 import { Model, QueryBuilder } from 'objection'
 import { describe, expect, it } from 'vitest'
 import { poolMode } from '../support/database.js'
+import { Genre } from '../support/library.js'
 import {
   Author,
   Book,
@@ -279,6 +280,23 @@ describe('[P14] A nested list', () => {
     const created = await client.send('POST', '/books', { title: 'long', reviews: items.slice(1) })
     expect(created.status).toBe(201)
     expect(created.json.reviews).toHaveLength(100)
+  })
+
+  it('that may be null takes it for a list of none, and lets go of nothing', async () => {
+    const nullable = { many: true, required: false, allowNull: true } as const
+    const Shown = serializerOf(Book, ['id', 'title'], {
+      reviews: new NestedSerializer(serializerOf(Review, ['id', 'text']), nullable),
+      genres: new NestedSerializer(serializerOf(Genre, ['id', 'name']), nullable),
+    })
+    const client = await serveViews({ books: viewOf(Book, Shown) })
+    const lists = { reviews: [{ text: 'kept' }], genres: [{ name: 'kept' }] }
+    const { json: book } = await client.send('POST', '/books', { title: 'null', ...lists })
+    const body = { title: 'null', reviews: null, genres: null }
+    for (const method of ['PATCH', 'PUT'])
+      expect((await client.send(method, `/books/${book.id}`, body)).json).toEqual(book)
+    expect((await client.send('PATCH', '/books/bulk', [{ id: book.id, ...body }])).json).toEqual([book])
+    expect((await client.send('POST', '/books', body)).json).toMatchObject({ reviews: [], genres: [] })
+    expect(client.reported).toEqual([])
   })
 })
 
