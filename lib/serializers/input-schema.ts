@@ -9,13 +9,23 @@ import type { BoundField } from './contract.js'
 export function inputValue(bound: BoundField, side: string): FieldSchema {
   const { field } = bound
   const { options } = field
-  const takesDefault = !side.endsWith('Patch') && ['string', 'number', 'boolean'].includes(typeof options.default)
+  const told = side.endsWith('Patch') ? undefined : toldDefault(bound)
   const schema = {
     ...narrowed(keysOrShown(bound) ?? field.inputSchema(), options.validators),
     ...options.schema,
-    ...(takesDefault && { default: options.default }),
+    ...(told !== undefined && { default: told }),
   }
   return field.allowNull ? orNull(schema) : schema
+}
+
+/** A default that is a value, and of related objects a key by which clients know them: one that is only stored stays inside. */
+function toldDefault({ field, relation }: BoundField): unknown {
+  const { default: given } = field.options
+  if (!['string', 'number', 'boolean'].includes(typeof given)) return undefined
+  if (!(field instanceof RelatedField)) return given
+  const model = relation?.model ?? field.relatedModel()
+  const isShown = model && !field.idsOf(model) && field.shownProperty(model) === field.storedProperty(model)
+  return isShown ? given : undefined
 }
 
 /** Keys, or the shown objects that count as them. */

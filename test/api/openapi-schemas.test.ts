@@ -188,6 +188,31 @@ describe('the schemas of a serializer', () => {
     expect(Object.keys(tags.items.allOf[1].properties)).toEqual(['id'])
   })
 
+  it('have the default of a related object where clients know it by what is stored', async () => {
+    class Coded extends IDMixin(Model) {
+      static override tableName = 'countries'
+      static override idConfig: IDConfig = { mode: 'encoded', alphabet: 'abcdef' }
+    }
+    const fields = [
+      new PrimaryKeyRelatedField({ queryset: Country, default: 1 }),
+      new SlugRelatedField({ queryset: Country, slugField: 'code', default: 1 }),
+      new PrimaryKeyRelatedField({ queryset: Coded, default: 1 }),
+    ]
+    const shown = fields.map(async (country, index) => {
+      class Origin extends Serializer {
+        static override schemaName = `Origin${index}`
+        static override declaredFields: DeclaredFields = { country }
+      }
+      class View extends BookViewSet {
+        @action({ methods: ['POST'], inputSerializer: Origin })
+        async move() {}
+      }
+      const { schemas } = (await describeApi({ books: View })).components
+      return (schemas[`Origin${index}Input`] as any).properties.country.default
+    })
+    expect(await Promise.all(shown)).toEqual([1, undefined, undefined])
+  })
+
   it('show with depth what the related model has', async () => {
     class Deep extends ModelSerializer<Book> {
       static override model = Book
