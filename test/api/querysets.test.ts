@@ -90,6 +90,8 @@ const SHAPES: Readonly<Record<string, (query: AnyQuery) => AnyQuery>> = {
         (built: AnyQuery) => void built.orWhereNull('owner'),
       ],
     }),
+  'runBefore of the context': (query) =>
+    query.context({ runBefore: (_: unknown, built: AnyQuery) => void built.where('owner', 'me').orWhereNull('owner') }),
   'a subquery': (query) => query.whereIn('id', Note.query().select('id').where('owner', 'me').orWhereNull('owner')),
   EXISTS: (query) =>
     query.whereExists(Note.query().alias('n').whereRaw(`n.id = notes.id and (n.owner = 'me' or n.owner is null)`)),
