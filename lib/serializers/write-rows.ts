@@ -54,7 +54,7 @@ async function insertPart(model: ModelClass, part: readonly Model[], knex: Query
         returned = rows
       })
       // knex makes no SQL of several rows without a value
-      if (part.length > 1 && part.every(setsNothing)) {
+      if (part.length > 1 && part.every((row) => setsNothing(row, builder))) {
         void knexQuery.insert(builder.knex().raw(ROWS_OF_DEFAULTS, [part.length]))
       }
     })
@@ -75,9 +75,9 @@ async function rowsInPlace(model: ModelClass, rows: readonly Model[], knex: Quer
 }
 
 /** True for a row that its hooks, too, have left without a value. */
-function setsNothing(row: Model): boolean {
+function setsNothing(row: Model, builder: AnyQueryBuilder): boolean {
   const isEmpty = Object.values(row).every((value) => value === undefined)
-  return isEmpty && Object.keys(row.$toDatabaseJson()).length === 0
+  return isEmpty && Object.keys(row.$toDatabaseJson(builder as never)).length === 0
 }
 
 /** The refusal of rows of which a trigger or a rule of the database, or a hook, has left out some; it must not be committed. */

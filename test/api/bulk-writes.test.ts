@@ -348,6 +348,43 @@ describe('hooks', () => {
     ])
   })
 
+  it('of serializers may give what only SQL knows, in lists and nested lists as in single objects', async () => {
+    const upper = ({ title, name }: Record<string, unknown>) => ({
+      ...(title !== undefined && { title: raw('upper(?)', [title as string]) }),
+      ...(name !== undefined && { name: raw('upper(?)', [name as string]) }),
+    })
+    class Upper extends serializerOf(Book, ['id', 'title']) {
+      override validate(data: Record<string, unknown>) {
+        return { ...data, ...upper(data) }
+      }
+    }
+    const books = new NestedSerializer(Upper, { many: true, required: false })
+    class Named extends serializerOf(Author, ['id', 'name', 'books'], { books }) {
+      override validate(data: Record<string, unknown>) {
+        return { ...data, ...upper(data) }
+      }
+    }
+    const { send } = await serveViews({ books: viewOf(Book, Upper), authors: viewOf(Author, Named) })
+    const done = async (method: string, path: string, body: unknown) => (await send(method, path, body)).json
+    const titled = (id: number, title: string) => ({ id, title })
+    expect(await done('POST', '/books', { title: 'a' })).toEqual(titled(1, 'A'))
+    expect(await done('POST', '/books/bulk', [{ title: 'b' }, { title: 'c' }])).toEqual([
+      titled(2, 'B'),
+      titled(3, 'C'),
+    ])
+    expect(await done('PATCH', '/books/bulk', [titled(1, 'd'), titled(3, 'e')])).toEqual([
+      titled(1, 'D'),
+      titled(3, 'E'),
+    ])
+    expect(await done('PATCH', '/books/2', { title: 'f' })).toEqual(titled(2, 'F'))
+    const { id } = await done('POST', '/authors', { name: 'x', books: [{ title: 'g' }, { title: 'h' }] })
+    expect(await done('PATCH', `/authors/${id}`, { books: [titled(4, 'i'), titled(5, 'j'), { title: 'k' }] })).toEqual({
+      id,
+      name: 'X',
+      books: [titled(4, 'I'), titled(5, 'J'), titled(6, 'K')],
+    })
+  })
+
   it('of models are called for every item', async () => {
     const seen: string[] = []
     class Watched extends Book {
