@@ -245,8 +245,8 @@ function formatLast(instance: Model & Record<string, unknown>): void {
 }
 
 /** Objection's own way to make a row of an instance; a query builder is not in its types. */
-interface RowMaker {
-  $toDatabaseJson(this: Model, builder?: unknown): Record<string, unknown>
+export interface RowMaker {
+  $toDatabaseJson(builder?: unknown): Record<string, unknown>
 }
 
 /** JSON is left out while Objection makes the row. */
@@ -258,7 +258,7 @@ function toSentRow(this: Model & Record<string, unknown>, builder?: unknown): Re
   })
   try {
     for (const { column } of sent) this[column.property] = null
-    const row = (Model.prototype as RowMaker).$toDatabaseJson.call(this, builder)
+    const row = (Model.prototype as unknown as RowMaker).$toDatabaseJson.call(this, builder)
     for (const { column, value } of sent)
       if (Object.hasOwn(row, column.column)) row[column.column] = sentValue(model, column, value, this)
     return row

@@ -106,9 +106,7 @@ interface Present {
 /** The links to add, and those that are not asked for any more, by the names that keys have in common. */
 function changesOf(given: OwnedSet, present: readonly Present[], nameOf: ReadonlyMap<unknown, KeyName>) {
   const { owner, set, path } = given
-  const isOfStored = given.instance !== undefined
-  const toLinks = (values: Iterable<unknown>): KeyLink[] =>
-    [...values].map((value) => ({ owner, key: [value], path, isOfStored }))
+  const toLinks = (values: Iterable<unknown>): KeyLink[] => [...values].map((value) => ({ owner, key: [value], path }))
   const before = new Set(present.map(({ value }) => nameOf.get(value)))
   const wanted = new Map(set.keys.map((value) => [nameOf.get(value), value]))
   return {

@@ -32,8 +32,6 @@ export interface KeyLink {
   readonly key: readonly unknown[]
   /** Where it stands in the input. */
   readonly path: Path
-  /** The owner is a row that others know: they may link the two meanwhile. */
-  readonly isOfStored: boolean
 }
 
 /** Relates rows to others, by one statement. */
@@ -73,7 +71,7 @@ async function insertLinks(
     // two keys of several columns may share some, which are the owner's then
     const once = [...new Set(names)]
     const taken = once.map((name) => listed[names.indexOf(name)])
-    const key = conflictKey(through, links)
+    const key = conflictKey(through)
     const unless = key ? ` on conflict (${marksOf(key)}) do nothing` : ''
     const sql = `insert into ?? (${marksOf(once)}) select ${marksOf(once)} from ${table}${unless}`
     await knex.raw(sql, [model.tableName, ...once, ...taken, ...bindings, ...(key ?? [])] as never)
@@ -87,7 +85,7 @@ async function insertLinks(
     const other = relatedProperties.map((property, index) => [property, key[index]] as const)
     return model.fromJson(Object.fromEntries([...other, ...own]))
   })
-  const key = traitsOf(model).quietInserts ? conflictKey(through, links) : undefined
+  const key = traitsOf(model).quietInserts ? conflictKey(through) : undefined
   for (const part of parts(objects, MOST_COLUMNS)) {
     const insert = model.query(knex).insert(part)
     await (key ? insert.onConflict([...key]).ignore() : insert)
@@ -95,14 +93,11 @@ async function insertLinks(
 }
 
 /**
- * The columns of a link, where a unique key of the join table is of just these: a link that another request has made meanwhile
- * is the one that is asked for. Not under row level security, which asks of what ON CONFLICT names whether the caller reads it.
+ * The columns of a link, where a unique key of the join table is of just these: a link that there is, as another request, a
+ * trigger or the object's own `create()` has made it, is the one that is asked for. Not under row level security, which asks of
+ * what ON CONFLICT names whether the caller reads it.
  */
-function conflictKey(
-  { model, ownerProperties, relatedProperties }: JoinTable,
-  links: readonly KeyLink[],
-): readonly string[] | undefined {
-  if (!links.some(({ isOfStored }) => isOfStored)) return undefined
+function conflictKey({ model, ownerProperties, relatedProperties }: JoinTable): readonly string[] | undefined {
   const { arbiters, secured } = describeModel(model)
   const own = new Set([...ownerProperties, ...relatedProperties])
   const isKey = arbiters.some((key) => key.length === own.size && key.every((property) => own.has(property)))

@@ -268,7 +268,6 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
       owner: one.item.row as Model,
       key: relatedProperties.map((property) => exactAt(shownOf(one), property)),
       path: one.item.path,
-      isOfStored: true,
     }))
     return unlink(serializer, relation, links)
   }
@@ -317,7 +316,7 @@ async function writeRelated(serializer: AnySerializer, child: AnySerializer, ask
   const created = entries.flatMap(({ owner, instance, path }, index): KeyLink[] => {
     const row = written[index] as Row
     const key = relation.relatedProperties.map((name) => exactAt(row, name))
-    return instance ? [] : [{ owner, key, path, isOfStored: false }]
+    return instance ? [] : [{ owner, key, path }]
   })
   await relate(serializer, relation, created)
 }

@@ -3,7 +3,7 @@
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { type ApiError, NotFound, PermissionDenied, ValidationError } from '../kernel/errors.js'
-import { buildModel, databaseValues } from '../models/build-model.js'
+import { buildModel, databaseValues, type RowMaker } from '../models/build-model.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import { exactAt, RememberingTypes } from '../models/exact-types.js'
 import { showKept } from '../models/kept-values.js'
@@ -77,7 +77,7 @@ async function rowsInPlace(model: ModelClass, rows: readonly Model[], knex: Quer
 /** True for a row that its hooks, too, have left without a value. */
 function setsNothing(row: Model, builder: AnyQueryBuilder): boolean {
   const isEmpty = Object.values(row).every((value) => value === undefined)
-  return isEmpty && Object.keys(row.$toDatabaseJson(builder as never)).length === 0
+  return isEmpty && Object.keys((row as unknown as RowMaker).$toDatabaseJson(builder)).length === 0
 }
 
 /** The refusal of rows of which a trigger or a rule of the database, or a hook, has left out some; it must not be committed. */

@@ -504,6 +504,26 @@ describe('a writable nested object', () => {
     expect(await Tree.query().withGraphFetched('leaves').orderBy('id')).toMatchObject(changed)
   })
 
+  it('of a many-to-many relation is related once, also where its create() finds what is related already', async () => {
+    class FoundTagSerializer extends variant(TagSerializer, {}) {
+      override async create(data: Record<string, unknown>) {
+        const found = await Tag.query(this.context.knex as never).findOne({ slug: data['slug'] as string })
+        return found ?? super.create(data)
+      }
+    }
+    const tags = new NestedSerializer(FoundTagSerializer, { many: true })
+    const { send } = await serveViews({
+      books: viewOf(Book, serializerOf(Book, ['id', 'title', 'n', 'tags'], { tags })),
+    })
+    const slugs = async (method: string, path: string, names: readonly string[]) => {
+      const { json } = await send(method, path, { title: 'x', n: 1, tags: names.map((slug) => ({ slug })) })
+      return json.tags.map(({ slug }: { slug: string }) => slug)
+    }
+    expect(await slugs('POST', '/books', ['red', 'red', 'new'])).toEqual(['red', 'new'])
+    expect(await slugs('PATCH', '/books/3', ['new', 'green'])).toEqual(['red', 'green', 'new'])
+    expect(await database.knex('books_genres').where('book_id', 3)).toHaveLength(3)
+  })
+
   it('of a many-to-many relation is created and related', async () => {
     const made = await saved(ShelfSerializer, { title: 'x', tags: [{ slug: 'new' }, { slug: 'newer', id: 1 }] })
     expect(made.tags).toEqual([
