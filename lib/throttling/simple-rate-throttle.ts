@@ -127,9 +127,18 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
     const known = counted?.find((one) => one.limiter === limiter && one.key === key)
     if (known) return known.state
     const count = limiter.consume(key)
-    const state = isPromise(count) ? count.then((one) => stateOf(one, rate)) : stateOf(count, rate)
+    const state = isPromise(count) ? count.then((one) => this.#stateOf(one, rate)) : this.#stateOf(count, rate)
     COUNTED.set(ctx, [...(counted ?? []), { limiter, key, state }])
     return state
+  }
+
+  /** @throws {ConfigurationError} the store is the application's, and answers something else */
+  #stateOf(count: ThrottleCount, { limit }: Rate): ThrottleState {
+    const { used, wait }: Partial<ThrottleCount> = Object(count)
+    if (Number.isFinite(used) && Number.isFinite(wait)) return stateOf(count, limit)
+    throw new ConfigurationError(
+      `${this.constructor.name}: consume() of its store returned no { used, wait }, wait in milliseconds; throw what it rejects with`,
+    )
   }
 
   #partsOf(caller: CacheKey): [kind: string, caller: string] | undefined {
@@ -164,7 +173,7 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
 described(SimpleRateThrottle, { budget: 'text' })
 takesOptions<RateThrottleOptions>(SimpleRateThrottle, { rate: 'text', store: 'record' })
 
-function stateOf({ used, wait }: ThrottleCount, { limit }: Rate): ThrottleState {
+function stateOf({ used, wait }: ThrottleCount, limit: number): ThrottleState {
   return { allowed: used <= limit, remaining: Math.max(0, limit - used), wait: Math.max(0, wait) / 1000 }
 }
 

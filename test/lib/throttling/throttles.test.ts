@@ -481,4 +481,14 @@ describe('a store of the application', () => {
     for (let time = 0; time < admitted; time++) await checkThrottles(request(null).ctx, VIEW, [throttle])
     await expect(checkThrottles(request(null).ctx, VIEW, [throttle])).rejects.toBeInstanceOf(Throttled)
   })
+
+  it.each([undefined, 5, { used: 1 }, { used: 1, wait: undefined }, Promise.resolve({ used: 3, wait: Number.NaN })])(
+    'is named where its answer is no count: %o',
+    async (answer) => {
+      const store: ThrottleStore = { limiter: () => ({ consume: () => answer as never }) }
+      const throttle = new AnonRateThrottle({ rate: '2/minute', store })
+      const checked = checkThrottles(request(null).ctx, VIEW, [throttle])
+      await expect(checked).rejects.toThrow('AnonRateThrottle: consume() of its store returned no { used, wait }')
+    },
+  )
 })
