@@ -1,5 +1,6 @@
 /** What the operations of a JSON patch have made of an object, as a plain PATCH: the members that are others, and no more. */
 
+import type { SerializerField } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { ValidationError } from '../kernel/errors.js'
 import { groupBy } from '../kernel/maps.js'
@@ -30,17 +31,22 @@ export async function changedInput({ before, after }: Change, merging: Merging):
   for (const name of Object.keys(after)) {
     const change = { before: ownMember(before, name), after: after[name] }
     if (isEqual(change.before, change.after)) continue
-    const bound = merging.serializer.plan.byName.get(name)
-    setMember(input, name, bound?.writable === true ? await changedMember(change, bound, merging) : change.after)
+    setMember(input, name, await changedMember(name, change, merging))
   }
-  for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) setMember(input, name, null)
+  for (const name of Object.keys(before)) {
+    if (Object.hasOwn(after, name)) continue
+    setMember(input, name, await changedMember(name, { before: before[name], after: null }, merging))
+  }
   return input
 }
 
-async function changedMember(change: Change, bound: BoundField, merging: Merging): Promise<unknown> {
-  const { before, after } = change
-  const { field, name } = bound
+async function changedMember(name: string, change: Change, merging: Merging): Promise<unknown> {
   const { serializer, object, isHeld } = merging
+  const bound = serializer.plan.byName.get(name)
+  if (bound?.writable !== true) return change.after
+  const { field } = bound
+  const { before } = change
+  const after = isNone(field, change) ? [] : change.after
   if (field instanceof NestedSerializer) {
     const child = serializer.child(bound, field.serializerClass)
     if (Array.isArray(before) && Array.isArray(after)) {
@@ -59,6 +65,11 @@ async function changedMember(change: Change, bound: BoundField, merging: Merging
     storedValue(bound, { ...merging, stored: isHeld ? object : await freshRow(object, serializer) }),
     change,
   )
+}
+
+/** True of null for a list of objects that may be null, which is a list of none. */
+function isNone(field: SerializerField, { after }: Change): boolean {
+  return after === null && field instanceof NestedSerializer && field.many && field.allowNull
 }
 
 /** The change of an object, made to another one that has more members. */

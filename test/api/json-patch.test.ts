@@ -355,6 +355,27 @@ describe('nested objects', () => {
     ])
   })
 
+  it('of a list that may be null cannot be removed with the list', async () => {
+    class NullableItemSerializer extends ItemSerializer {
+      static override schemaName = 'NullableItem'
+      static override fields = ['id', 'writes', 'parts']
+      static override declaredFields = {
+        parts: new NestedSerializer(PartSerializer, { many: true, required: false, allowNull: true }),
+      }
+    }
+    const view = Object.assign(class extends Items {}, { serializerClass: NullableItemSerializer })
+    const client = await serveViews({ items: view })
+    const path = await storeItem({})
+    const changes = [{ op: 'remove' }, { op: 'replace', value: null }].map((change) => [{ ...change, path: '/parts' }])
+    for (const change of changes) expect((await patched(client, path, change)).json.parts).toEqual([])
+    await database.knex('parts').insert({ item_id: 1, label: 'x' })
+    for (const change of changes)
+      expect(await refusalOf(client, path, change)).toEqual([
+        400,
+        { parts: ['An object of this list cannot be removed.'] },
+      ])
+  })
+
   it('may be equal where a list shows no key of them', async () => {
     class LabelSerializer extends PartSerializer {
       static override schemaName = 'Label'
