@@ -17,7 +17,6 @@ import {
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { rowPlan } from '../../lib/rows/row-plan.js'
-import { compose, rowWriter } from '../../lib/rows/row-writer.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { runsAsRole } from '../support/roles.js'
 import { serve, type TestServer } from '../support/server.js'
@@ -590,14 +589,6 @@ describe('[P10 B15 E22] every way to the same answer', () => {
 })
 
 describe('the writer', () => {
-  it('is the same function from generated code as from closures', () => {
-    const plan = rowPlan(RowSerializer)
-    if (!plan) throw new Error('the serializer has no row plan')
-    const scope = { context: {}, parse: (_: number, text: string) => text }
-    const row = plan.columns.map((_, index) => (index % 4 === 3 ? null : `text ${index} "x"`))
-    expect(compose(plan.object, 0)(row, scope)).toBe(rowWriter(plan, 0)(row, scope))
-  })
-
   it('needs instances where a serializer changes how objects are written', () => {
     expect(rowPlan(RowSerializer)).toBeDefined()
     expect(rowPlan(InstanceSerializer)).toBeUndefined()
