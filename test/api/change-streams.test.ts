@@ -784,38 +784,47 @@ describe('a stream', () => {
     expect(ids(await ofOne.hear(3))).toEqual([1, 1, 2])
   })
 
-  it.skipIf(runsAsRole())('is told to a role what changed while its policies were asked', async () => {
-    await database.knex.raw(`
+  it.skipIf(runsAsRole() || process.env['TRACED'])(
+    'is told to a role what changed while its policies were asked',
+    async () => {
+      await database.knex.raw(`
       do $$ begin create role stream_reader; exception when duplicate_object then null; end $$;
       grant select on secured_posts to stream_reader;
       create policy own on secured_posts to stream_reader using (tenant = current_setting('app.tenant'));
       alter table secured_posts enable row level security`)
-    const Secured = table('secured_posts')
-    const serializerClass = modelSerializer(Secured, { fields: ['id', 'tenant'] })
-    class Posts extends ChangesMixin(modelViewSet(Secured, { serializerClass })) {}
-    class Own extends ChangeStreamMixin(ChangesMixin(modelViewSet(Secured, { serializerClass }))) {
-      static override databaseRole = 'stream_reader'
-      static override databaseSettings = ({ state: { user } }: Koa.Context) => ({ 'app.tenant': user.tenant })
-    }
-    const served = await serveApp(asUser, new APIRouter().register('posts', Posts).register('own', Own, 'own').routes())
-    const one = await openEvents(served.port, '/own/changes', { 'X-User': '1', 'X-Tenant': 'one' })
-    // once it is known which changes follow
-    let isDeleted = false
-    const query = pg.Client.prototype.query as (...values: any[]) => unknown
-    const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...values: any[]) {
-      const answer = values.at(-1)
-      if (!isDeleted && String(values[0]?.text).includes('as w(id, model, key, place) order by')) {
-        isDeleted = true
-        const deleted = served.send('DELETE', '/posts/1').then(expectDone)
-        values.splice(-1, 1, (...all: unknown[]) => void deleted.then(() => answer(...all)))
+      const Secured = table('secured_posts')
+      const serializerClass = modelSerializer(Secured, { fields: ['id', 'tenant'] })
+      class Posts extends ChangesMixin(modelViewSet(Secured, { serializerClass })) {}
+      class Own extends ChangeStreamMixin(ChangesMixin(modelViewSet(Secured, { serializerClass }))) {
+        static override databaseRole = 'stream_reader'
+        static override databaseSettings = ({ state: { user } }: Koa.Context) => ({ 'app.tenant': user.tenant })
       }
-      return query.apply(this, values)
-    } as never)
-    onTestFinished(() => spy.mockRestore())
-    expectDone(await served.send('POST', '/posts', { tenant: 'one' }))
-    expect(ids(await one.hear(2))).toEqual([1, 1])
-    expect(isDeleted).toBe(true)
-  })
+      const served = await serveApp(
+        asUser,
+        new APIRouter().register('posts', Posts).register('own', Own, 'own').routes(),
+      )
+      const one = await openEvents(served.port, '/own/changes', { 'X-User': '1', 'X-Tenant': 'one' })
+      // once it is known which changes follow
+      let isDeleted = false
+      const query = pg.Client.prototype.query as (...values: any[]) => unknown
+      const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
+        this: pg.Client,
+        ...values: any[]
+      ) {
+        const answer = values.at(-1)
+        if (!isDeleted && String(values[0]?.text).includes('as w(id, model, key, place) order by')) {
+          isDeleted = true
+          const deleted = served.send('DELETE', '/posts/1').then(expectDone)
+          values.splice(-1, 1, (...all: unknown[]) => void deleted.then(() => answer(...all)))
+        }
+        return query.apply(this, values)
+      } as never)
+      onTestFinished(() => spy.mockRestore())
+      expectDone(await served.send('POST', '/posts', { tenant: 'one' }))
+      expect(ids(await one.hear(2))).toEqual([1, 1])
+      expect(isDeleted).toBe(true)
+    },
+  )
 
   it('knows the owner that the server says by itself', async () => {
     class OwnedSerializer extends ModelSerializer<Book> {

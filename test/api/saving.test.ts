@@ -611,18 +611,6 @@ describe('a related field', () => {
     expect(await database.knex('books_genres').where({ book_id: 1 })).toEqual([])
   })
 
-  it('of many objects are none where null is taken, unless one of them cannot be let go of', async () => {
-    const Nullable = variant(FullBookSerializer, {
-      declaredFields: {
-        reviews: new NestedSerializer(ReviewSerializer, { many: true, allowNull: true, required: false }),
-      },
-    })
-    await database.knex('reviews').where({ book_id: 2 }).delete()
-    const change = async (id: number) => saved(Nullable, { reviews: null }, { obj: await book(id), partial: true })
-    expect((await change(2)).reviews).toEqual([])
-    await expect(change(1)).rejects.toMatchObject({ errors: { reviews: ['This field may not be null.'] } })
-  })
-
   it('of many may name objects by slug', async () => {
     const Slugs = variant(TaggedSerializer, {
       fields: ['title'],
