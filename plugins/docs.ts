@@ -1,6 +1,5 @@
 /** Serves the documentation page and the OpenAPI document. */
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -30,11 +29,12 @@ export function docs(source: DocumentSource, options: DocsOptions = {}): Middlew
 
 /**
  * Where the page's files are, beside the package or the application; undefined where they are not installed. An application that
- * is bundled into one CommonJS file has no `import.meta.url`.
+ * is bundled into one CommonJS file has no `import.meta.url`, and webpack leaves nothing of a `createRequire()` that is imported.
  */
 function pageFolder(): string | undefined {
   const url: string | undefined = import.meta.url
   const paths = [...(url === undefined ? [] : [dirname(fileURLToPath(url))]), process.cwd()]
+  const { createRequire } = process.getBuiltinModule('node:module')
   const require = createRequire(join(process.cwd(), 'app.js'))
   try {
     return dirname(require.resolve('swagger-ui-dist/package.json', { paths }))

@@ -214,6 +214,11 @@ describe('third-party packages', () => {
     expect(Object.keys(peerDependenciesMeta).filter((name) => loaded.has(name))).toEqual([])
   })
 
+  it('are found at run time by what no bundler replaces: webpack leaves nothing of an imported createRequire()', () => {
+    const using = imports.filter(({ to }) => to === 'node:module').map(({ from }) => from)
+    expect(using.filter((from) => !from.startsWith('lib/cli/'))).toEqual([])
+  })
+
   it('[F14] decode no image', () => {
     const decoders = /sharp|jimp|canvas|image|png|jpe?g|gif|webp|avif|exif/i
     expect(external.filter(({ to }) => decoders.test(to)).map(describeImport)).toEqual([])
