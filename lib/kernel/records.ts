@@ -1,8 +1,10 @@
 /** Records: tests for objects of data among values of any kind. */
 
-/** True for an object that is no list. */
+import { Numeral } from './json-numerals.js'
+
+/** True for an object that is neither a list nor a number that holds its digits. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Numeral)
 }
 
 /** True for an object without a class of its own, of any realm. */

@@ -7,9 +7,9 @@ import { isRecord } from '../kernel/records.js'
 /** An object of JSON. */
 export type JsonObject = Record<string, unknown>
 
-/** True for an object of JSON, which is neither null nor a list nor a number that holds its digits. */
+/** True for an object of JSON. */
 export function isJsonObject(value: unknown): value is JsonObject {
-  return isRecord(value) && !(value instanceof Numeral)
+  return isRecord(value)
 }
 
 /** Sets a member, whatever its name: `__proto__` is one like any other. */

@@ -377,6 +377,17 @@ describe('writes', () => {
     })
   })
 
+  it.each([
+    ['POST', 'PlainDocs'],
+    ['PUT', 'PlainDocs'],
+    ['PATCH', 'PlainDocs'],
+    ['POST', 'TypedDocs'],
+  ])('takes none for an object: %s of %s', async (method, prefix) => {
+    const { json: doc } = await send('POST', `/${prefix}`, '{"title":"stays"}')
+    const { json } = await send(method, method === 'POST' ? `/${prefix}` : `/${prefix}/${doc.id}`, LARGE)
+    expect(json).toMatchObject({ status: 400, errors: { non_field_errors: ['Expected an object.'] } })
+  })
+
   it('takes for a column of such numbers what it gives back', async () => {
     const { text } = await send('POST', '/Priced', '{"ratio":3.141592653589793,"pages":1.0}')
     expect(text).toContain('"pages":1,"ratio":3.141592653589793')

@@ -3,6 +3,7 @@
 import { GROUP_NAMES, groupOfJson, keepPlaces } from '../../filters/group-of-json.js'
 import { type QueryParameters, queryOf, setQuery } from '../../http/context.js'
 import { BadRequest, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
+import { isRecord } from '../../kernel/records.js'
 import { shownName, UnknownNames } from '../../kernel/unknown-names.js'
 import { parseBody } from '../../parsers/parser.js'
 import { showsFigures, takesQuery } from '../actions.js'
@@ -31,12 +32,12 @@ export async function readQueryBody(view: GenericView): Promise<void> {
   const { ctx } = view
   const { policies, action } = view.plan
   const { data } = await parseBody(ctx, queryParsers(policies))
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) throw new BadRequest('Expected an object')
+  if (!isRecord(data)) throw new BadRequest('Expected an object')
   // a body without a type is none that can be understood (RFC 10008 section 2)
   if (ctx.req.headers['content-type'] === undefined) throw new BadRequest('Expected a body of JSON')
   const errors: ErrorMessages = {}
   const members = queryMembers(view.asked, action)
-  const asked = parametersOf(data as Body, { members, selecting: () => selectingNames(view) }, errors)
+  const asked = parametersOf(data, { members, selecting: () => selectingNames(view) }, errors)
   const query = queryOf(ctx)
   for (const name of Object.keys(query)) {
     // links to other pages carry these, to be sent with the same body
