@@ -91,16 +91,20 @@ interface Counted {
   readonly rows: readonly { readonly count: string | number }[]
 }
 
+/** Loading of related objects, and locks: they cost, and count nothing. PostgreSQL locks no groups either. */
+const UNCOUNTED = /^(eager|for\w*(Update|Share)$|skipLocked|noWait)/
+
 /** The list without what costs and counts nothing; DISTINCT ON needs its order, which chooses the rows. */
 export function unordered(query: AnyQueryBuilder): AnyQueryBuilder {
-  const without = query.has('distinctOn') ? /^eager/ : /^(orderBy|eager)/
-  return query.clone().clear(without)
+  const counting = query.clone().clear(UNCOUNTED)
+  return query.has('distinctOn') ? counting : counting.clear(/^orderBy/)
 }
 
-/** The query that counts, and locks nothing, for a query without DISTINCT, grouping and the like. */
+/** The query that counts, for a query without DISTINCT, grouping and the like. */
 export function countQuery(query: AnyQueryBuilder): AnyQueryBuilder {
-  const counting = query.clone().clear(/^(orderBy|select|column|eager|for\w*(Update|Share)$|skipLocked|noWait)/)
-  return counting.count('* as count')
+  return unordered(query)
+    .clear(/^(orderBy|select|column)/)
+    .count('* as count')
 }
 
 /** True for a query whose rows are not those of its table one by one. */

@@ -132,6 +132,12 @@ class Highest extends Books {
   }
 }
 
+class Locked extends Books {
+  override getQueryset() {
+    return super.getQueryset().forShare()
+  }
+}
+
 class Joined extends Books {
   override getQueryset() {
     return super.getQueryset().joinRelated('author').where('author.name', 'Ada')
@@ -169,6 +175,7 @@ const VIEWS = {
   hooked: Hooked,
   selected: Selected,
   highest: Highest,
+  locked: Locked,
   joined: Joined,
 }
 
@@ -382,6 +389,8 @@ describe('querysets of the application', () => {
     expect(await got('of_schema/aggregate?group_by=state&aggregate=total&n__gt=0')).toEqual(
       await got('books/aggregate?group_by=state&aggregate=total&n__gt=0'),
     )
+    for (const path of ['aggregate?aggregate=books,total', 'aggregate?group_by=state&aggregate=total'])
+      expect(await got(`locked/${path}`)).toEqual(await got(`books/${path}`))
     const shown = (await got('highest?n__gt=0')) as { n: number }[]
     const total = shown.map(({ n }) => n).reduce((one, other) => one + other)
     expect(await got('highest/aggregate?aggregate=books,total&n__gt=0')).toEqual({ books: shown.length, total })
