@@ -205,6 +205,6 @@ const SEARCHES: readonly (readonly [string, string])[] = [
   ['nested writes', '/how-to/nested-output-and-writes#nested-output-and-nested-writes'],
   ['n+1', '/how-to/nested-output-and-writes#show-related-objects'],
   ['drizzle', '/how-to/drizzle#beside-drizzle'],
-  ['webhook', '/how-to/writes#mails-webhooks-and-jobs'],
+  ['webhook', '/reference/webhooks#webhooks'],
   ['cors', '/how-to/other-middleware#koacors'],
 ]
