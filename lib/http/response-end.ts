@@ -62,6 +62,13 @@ export function isGone({ req, res }: Context): boolean {
   return res.destroyed || res.closed || req.socket.destroyed
 }
 
+/** True when all of an answer that has ended was sent. Where a connection of HTTP/1 broke under it, Node calls it finished as well. */
+export function isSent({ req, res }: Context): boolean {
+  const { httpVersionMajor, socket } = req
+  const isBroken = httpVersionMajor !== 2 && (socket.destroyed || Boolean(socket.errored))
+  return res.writableFinished && !isBroken
+}
+
 const RENDER = new RequestSlot<() => void>('renders the body of the answer')
 
 /** Remembers how the body will be rendered. It is done again at the end, so what is rendered must stay as it is. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import http from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type Koa from 'koa'
@@ -600,6 +601,28 @@ describe('the end of a cursor', () => {
     await expect.poll(used).toBe(0)
     expect(await transactions()).toBe(0)
     expect((await client.get('/api/exports', as('1'))).status).toBe(200)
+  })
+
+  it('comes when the client goes away in the middle of its page', async () => {
+    class Long extends ReadOnlyModelViewSet {
+      static override model = City
+      static override serializerClass = CitySerializer
+      static override paginationClass = new ServerCursorPagination({ pageSize: 20, maxPerUser: 1 })
+      override getQueryset() {
+        // more than buffers between the two hold
+        return City.query().select('id', 'country_id', 'at', City.raw("repeat('x', 1500000) as name"))
+      }
+    }
+    const api = new APIRouter().register('long', Long)
+    const client = await serving(api.routes())
+    open.push({ client, api })
+    const page = http.get({ port: client.port, path: '/long' })
+    page.on('error', () => {})
+    const [answer] = (await once(page, 'response')) as [http.IncomingMessage]
+    expect([answer.statusCode, used()]).toEqual([200, 1])
+    answer.destroy()
+    await expect.poll(used).toBe(0)
+    expect((await client.get('/long')).status).toBe(200)
   })
 
   it('does not wait for the client of a HEAD, and a HEAD reads nothing', async () => {

@@ -348,6 +348,24 @@ it('an answer whose client goes away ends as aborted', async () => {
   expect(heard.at(-1)?.event).toMatchObject({ aborted: true, request: { name: 'book-list' } })
 })
 
+it('an answer whose client goes away in the middle of it ends as aborted', async () => {
+  class Long extends Books {
+    override async list() {
+      return ['x'.repeat(30_000_000)]
+    }
+  }
+  const api = new APIRouter({ prefix: '/api' }).register('books', Long)
+  await api.prepare()
+  const { port } = await serveApp(errors(), api.routes())
+  const heard = listen('answer')
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET /api/books HTTP/1.1\r\nHost: a\r\nAuthorization: Token ${SECRET}\r\n\r\n`)
+  await once(socket, 'readable')
+  socket.destroy()
+  await expect.poll(() => orderOf(heard)).toBe('answer( answer)')
+  expect(heard.at(-1)?.event).toMatchObject({ status: 200, aborted: true })
+})
+
 describe('hand-written routes', () => {
   it('tell of the plugins on them and of their statements', async () => {
     const router = new Router()
