@@ -205,8 +205,8 @@ const COLUMNS = `
       ))) as holdsnull,
     a.attidentity as identity,
     a.attgenerated as generated, ${defaultOf('a', 'd')} as default,
-    -- of a view: what is computed, unless all that writes it is written instead, and what the table below it makes
-    r.relkind = 'v' and (made.below or not pg_column_is_updatable(r.oid, a.attnum, true)
+    -- of a view: a key that the table below it makes; and what is computed, here or below, unless all that writes it is written instead
+    r.relkind = 'v' and (made.key or (made.computed or not pg_column_is_updatable(r.oid, a.attnum, true))
       and (instead.events is null or pg_relation_is_updatable(r.oid, true) & 12 & ~instead.events <> 0)) as readonly,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k where k.cascades) as cascades,
@@ -232,7 +232,8 @@ const COLUMNS = `
   left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
   left join instead on instead.table = r.oid
   cross join lateral (
-    select coalesce(bool_or(key.attidentity <> '' or key.attgenerated <> '' or ${defaultOf('key', 'filled')} like 'nextval(%'), false) as below
+    select coalesce(bool_or(key.attidentity <> '' or ${defaultOf('key', 'filled')} like 'nextval(%'), false) as key,
+      coalesce(bool_or(key.attgenerated <> ''), false) as computed
     from pg_rewrite w join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
     join pg_attribute key on key.attrelid = d.refobjid and key.attnum = d.refobjsubid and key.attname = a.attname
     left join pg_attrdef filled on filled.adrelid = key.attrelid and filled.adnum = key.attnum

@@ -81,6 +81,16 @@ const SCHEMA = `
     end if;
     return new; end $$;
   create trigger describe instead of insert or update on described_books for each row execute function describe();
+  create table people (id int primary key, first text, last text, name text generated always as (first || ' ' || last) stored);
+  create view named_people as select id, name from people;
+  create function part_name() returns trigger language plpgsql as $$ begin
+    if tg_op = 'INSERT' then
+      insert into people values (new.id, split_part(new.name, ' ', 1), split_part(new.name, ' ', 2));
+    else
+      update people set first = split_part(new.name, ' ', 1), last = split_part(new.name, ' ', 2) where id = old.id;
+    end if;
+    return new; end $$;
+  create trigger part_name instead of insert or update on named_people for each row execute function part_name();
   create view noted_books as select * from described_books limit all;
   create rule note_book as on insert to noted_books do instead
     insert into descriptions values (new.id, new.text) returning book_id, ''::text, text;
@@ -485,6 +495,15 @@ describe('[A8] A trigger', () => {
       json: { text: 'words' },
     })
     expect(await rowsOf('select text from descriptions')).toEqual([{ text: 'words' }])
+  })
+
+  it('that writes for a view gets what the table below it computes of other columns', async () => {
+    const model = tableOf('named_people')
+    const { send } = await serveViews({ people: viewOf(model, serializerOf(model, ['id', 'name'])) })
+    const [ada, ben] = ['Ada Lovelace', 'Ben Hill'].map((name) => ({ id: 1, name }))
+    expect(await send('POST', '/people', ada)).toMatchObject({ status: 201, json: ada })
+    expect(await send('PUT', '/people/1', ben)).toMatchObject({ status: 200, json: ben })
+    expect(await rowsOf('select first from people')).toEqual([{ first: 'Ben' }])
   })
 
   it('is as well a rule that inserts for a view', async () => {
