@@ -99,7 +99,9 @@ function firstOf(step: Step, { owner, related, through, schema, rows, visible }:
   const relation = describeModel(step.owner).relations.get(step.name) as RelationDescription
   const keys = step.join.map((_, index) => `key${index}`)
   const references = keys.map((key) => `${through}.${key}`)
-  const query = withAllColumns(relatedTo(step.owner, relation, references), showingOf(step.model))
+  const found = relatedTo(step.owner, relation, references)
+  const selection = selectionOf(step.model)
+  const query = selection ? withAllColumns(found, selection) : found
   leaveOutUnrelated(query, visible, { owner: step.owner, relation }, rows)
   leaveOutDeleted(query, step)
   orderByKey(query)
@@ -159,15 +161,15 @@ function sourceOf(source: Source, names: SeenNames, alias: string): SqlPart {
   }
 }
 
-/** The rows of a query as it shows them, whichever columns it selects. Without a connection nobody knows what it selects. */
+/** The rows of a query as it shows them, whichever columns it selects. */
 function shownBy(model: ModelClass, query: AnyQueryBuilder): AnyQueryBuilder {
-  if (!model.knex() || readsWholeRows(query)) return query
-  const options = showingOf(model)
-  return shownRows(query, options)?.clearSelect() ?? withAllColumns(query, options)
+  const selection = readsWholeRows(query) ? undefined : selectionOf(model)
+  return selection ? (shownRows(query, selection)?.clearSelect() ?? withAllColumns(query, selection)) : query
 }
 
-function showingOf(model: ModelClass): ShowingOptions {
-  return { name: modelName(model), model: describeModel(model) }
+/** How a query of a model is asked what it selects; undefined without a connection, where nobody knows. */
+function selectionOf(model: ModelClass): ShowingOptions | undefined {
+  return model.knex() ? { name: modelName(model), model: describeModel(model) } : undefined
 }
 
 /** Mappings take a function, the name of a modifier, a list of those, or an object of equalities. */

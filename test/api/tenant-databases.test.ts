@@ -28,7 +28,7 @@ import {
 } from 'koa-viewsets'
 import { ensureIdempotencyTable } from 'koa-viewsets/idempotency'
 import { count } from 'koa-viewsets/views'
-import { Model } from 'objection'
+import { Model, type QueryBuilder } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -79,6 +79,15 @@ class Author extends Model {
   static override tableName = 'authors'
   declare id: number
   declare name: string
+  declare first?: Book
+  static override relationMappings = () => ({
+    first: {
+      relation: Model.HasOneRelation,
+      modelClass: Book,
+      modify: (query: QueryBuilder<Book>) => query.orderBy('title'),
+      join: { from: 'authors.id', to: 'books.author_id' },
+    },
+  })
 }
 
 class Book extends Model {
@@ -177,7 +186,11 @@ class ThrottledViewSet extends modelViewSet(Book, {
   }
 }
 
-class AuthorViewSet extends modelViewSet(Author, { serializerClass: modelSerializer(Author, { fields: '__all__' }) }) {
+class AuthorViewSet extends modelViewSet(Author, {
+  serializerClass: modelSerializer(Author, { fields: '__all__' }),
+  filterBackends: [FieldFilter],
+  filtersetFields: ['first__title'],
+}) {
   override getKnex() {
     return knexOf(this.ctx)
   }
@@ -287,6 +300,8 @@ describe('requests of two tenants', () => {
       expect((await get(tenant, '/books?search=south')).json.count).toBe(tenant === 'north' ? 0 : 4)
     }
     expect(await titlesOf('south', '/books?author__name=Nora')).toEqual([])
+    expect((await get('north', '/authors?first__title=north%201')).json).toEqual([{ id: 2, name: 'Nils' }])
+    expect((await get('south', '/authors?first__title=north%201')).json).toEqual([])
     expect((await get('north', '/books/aggregate?group_by=author__name&aggregate=books')).json.results).toEqual([
       { author__name: 'Nils', books: 2 },
       { author__name: 'Nora', books: 1 },
