@@ -1,9 +1,11 @@
 /** Schemas of the OpenAPI document as those of tools: JSON Schema 2020-12 that holds all it refers to. */
 
 import { ConfigurationError } from '../kernel/errors.js'
+import { pathValues } from '../openapi/parameters.js'
 import { parametersOf } from '../openapi/shared-parameters.js'
 import { SELECTS_FIELDS, sparseSchema } from '../openapi/sparse-schema.js'
 import type { OpenAPIDocument, Operation, Parameter, Reference, Response, Schema } from '../openapi/types.js'
+import type { Endpoint } from '../views/endpoint.js'
 import type { ArgumentPlace } from './tools-of.js'
 
 const JSON_TYPE = 'application/json'
@@ -30,7 +32,7 @@ export interface ToolInput {
 export function inputOf(
   document: OpenAPIDocument,
   operation: Operation,
-  fixed: ReadonlySet<string>,
+  { endpoint, fixed }: { readonly endpoint: Endpoint; readonly fixed: ReadonlySet<string> },
 ): ToolInput | undefined {
   const places = new Map<string, ArgumentPlace>()
   const properties: Record<string, Schema> = {}
@@ -44,7 +46,7 @@ export function inputOf(
   }
   const { requestBody } = operation
   const parameters = parametersOf(operation, document.components)
-  for (const parameter of parameters.filter((one) => one.in === 'path' && !fixed.has(one.name))) {
+  for (const parameter of pathValues(endpoint).filter(({ name }) => !fixed.has(name))) {
     add(parameter.name, { in: 'path', name: parameter.name }, schemaOf(parameter), true)
   }
   if (requestBody) {

@@ -146,7 +146,8 @@ function describe(
   if (policies.renderers.some((renderer) => renderer instanceof FileRenderer)) return undefined
   if (sendsEvents(policies.renderers)) return undefined
   const versioning = policies.versioning?.parameters().map(({ name }) => name) ?? []
-  const input = inputOf(document, described, apiVersion === undefined ? new Set() : new Set([VERSION, ...versioning]))
+  const fixed = new Set(apiVersion === undefined ? [] : [VERSION, ...versioning])
+  const input = inputOf(document, described, { endpoint, fixed })
   if (!input) return undefined
   const output = outputOf(document, described)
   return { id: operation.operationId, endpoint, operation, described, ...input, versioning, output }

@@ -16,7 +16,19 @@ import type { Parameter } from './types.js'
 import { nounOf } from './words.js'
 
 /** The parameters of a path, with the schema of their hints. */
-export function pathParameters({ segments, parents, basename, lookup, view }: Endpoint): readonly Parameter[] {
+export function pathParameters(endpoint: Endpoint): readonly Parameter[] {
+  return describedPath(endpoint, spellingOf)
+}
+
+/** The same for who gives their values, and leaves it to us to write the path. */
+export function pathValues(endpoint: Endpoint): readonly Parameter[] {
+  return describedPath(endpoint, () => '')
+}
+
+function describedPath(
+  { segments, parents, basename, lookup, view }: Endpoint,
+  spelling: typeof spellingOf,
+): readonly Parameter[] {
   const owners = new Map<string, { readonly basename: string; readonly view: unknown }>(
     parents.map((parent) => [parent.param, parent]),
   )
@@ -30,7 +42,7 @@ export function pathParameters({ segments, parents, basename, lookup, view }: En
       in: 'path',
       required: true,
       ...(owner !== undefined && {
-        description: `Names the ${nounOf(owner.basename).one}${partsOf(owner.view)}.${spellingOf(hint, beside)}`,
+        description: `Names the ${nounOf(owner.basename).one}${partsOf(owner.view)}.${spelling(hint, beside)}`,
       }),
       schema: hint === 'int' && key === true ? (hasLargeKeys(owner?.view) ? LARGE : KEY) : pathHints[hint].schema,
     }

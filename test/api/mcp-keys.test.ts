@@ -67,6 +67,12 @@ it.each(['one', 'one.json', 'one.csv', 'a b', 'é', 'purge', 'bulk'])('[J4] is t
   expect(await Page.query().resultSize()).toBe(6)
 })
 
+it('[J4] is described as the key that it is: nobody but URLs escapes it', async () => {
+  const { tools } = await (await connectAgent(server)).listTools()
+  const keys = tools.map(({ inputSchema }) => inputSchema.properties?.['id'])
+  expect(keys.map((key) => (key as { description: string }).description)).toEqual(tools.map(() => 'Names the page.'))
+})
+
 it.each<[string, Record<string, unknown>]>([
   ['page_retrieve', { id: 'newest' }],
   ['page_retrieve', { id: 'one/' }],
