@@ -27,7 +27,7 @@ export function piecesOf(body: unknown): BodyPieces | undefined {
 }
 
 /** Reads a body of the web as one of Node's: Koa tells HEAD a length of any other, and ends none that nobody reads. */
-export function readByNode(ctx: Context): void {
+function readByNode(ctx: Context): void {
   if (!isStreamed(ctx.body)) return
   const stream: unknown = ctx.body instanceof Response ? ctx.body.body : ctx.body
   if (!(stream instanceof ReadableStream)) return
@@ -36,8 +36,12 @@ export function readByNode(ctx: Context): void {
   if (length !== undefined) ctx.res.setHeader('Content-Length', length)
 }
 
-/** Lets a stream be read by its request: Koa reads it outside of all middleware, where no `AsyncLocalStorage` knows who asks. */
+/**
+ * Lets a streamed body be read as one of Node's, and by its request: Koa reads it outside of all middleware, where no
+ * `AsyncLocalStorage` knows who asks.
+ */
 export function readByRequest(ctx: Context): void {
+  readByNode(ctx)
   if (!(ctx.body instanceof Readable)) return
   const stream = ctx.body as { _read: (size: number) => void }
   const read = AsyncResource.bind(stream._read)

@@ -2,7 +2,7 @@
 
 import Negotiator from 'negotiator'
 import type { Context } from '../http/context.js'
-import { isStreamed } from '../http/response-body.js'
+import { isStreamed, readByRequest } from '../http/response-body.js'
 import { described } from '../kernel/declarations.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { ignoreRejection, isPromise } from '../kernel/realms.js'
@@ -63,6 +63,7 @@ export function renderBody(ctx: Context, renderer: BaseRenderer, data: unknown, 
   const headers = renderer.headers(context)
   if (headers) ctx.set(headers as Record<string, string>)
   ctx.body = body instanceof Uint8Array ? bufferOf(body) : body
+  if (isStreamed(body)) readByRequest(ctx)
 }
 
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

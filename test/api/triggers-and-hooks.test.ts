@@ -1,5 +1,6 @@
 /** Tables with triggers and unusual types, models with hooks and query builders of their own. */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { Readable } from 'node:stream'
 import knexLibrary, { type Knex } from 'knex'
 import type { Context } from 'koa'
 import {
@@ -35,9 +36,11 @@ import {
 import { transaction } from 'koa-viewsets/plugins'
 import { Model, type Pojo, QueryBuilder, type QueryContext, raw, type StaticHookArguments } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { serveApp } from '../support/client.js'
+import { undescribed } from '../support/contract.js'
 import { Author, Book, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
-import { serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   -- whose keys clients give
@@ -603,6 +606,25 @@ describe('[P14] What query() of a model says of the caller', () => {
     const { text } = await get('/writers.ndjson', { 'X-Name': 'Ada' })
     expect(text.trim().split('\n').length).toBeGreaterThan(2)
     expect(calls).toEqual([])
+  })
+
+  it.each([
+    ['a stream', (pieces: AsyncIterable<string>) => Readable.from(pieces)],
+    ['a stream of the web', (pieces: AsyncIterable<string>) => ReadableStream.from(pieces)],
+  ])('is known while %s is sent that a renderer has made', async (_, streamOf) => {
+    class Asking extends JSONRenderer {
+      override render(): never {
+        return streamOf(named()) as never
+      }
+    }
+    async function* named(): AsyncGenerator<string> {
+      for (const mark of ['[', ',']) yield `${mark}"${caller.getStore()?.get('X-Name')}"`
+      yield ']'
+    }
+    const view = viewOf(Writer, serializerOf(Writer, ['id']), { rendererClasses: [Asking] })
+    const api = routerOf({ writers: view })
+    const { get } = await serveApp((ctx, next) => caller.run(ctx, next), undescribed(api.routes()))
+    expect((await get('/writers', { 'X-Name': 'Ada' })).json).toEqual(['Ada', 'Ada'])
   })
 })
 

@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Context, FORMAT } from '../../http/context.js'
-import { isStreamed, readByNode, readByRequest } from '../../http/response-body.js'
+import { isStreamed, readByRequest } from '../../http/response-body.js'
 import { UNREAD } from '../../http/unread.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
 import { JSONRenderer } from '../../renderers/json-renderers.js'
@@ -28,7 +28,6 @@ export function respond(view: View, data: unknown): void {
   const isBody = isStreamed(data)
   if (isBody) ctx.body = data
   if (isBody || data === undefined) {
-    readByNode(ctx)
     readByRequest(ctx)
     return
   }
