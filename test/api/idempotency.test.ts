@@ -15,6 +15,7 @@ import {
   type Authentications,
   action,
   BaseAuthentication,
+  BasePermission,
   BulkModelViewSet,
   ConfigurationError,
   type Context,
@@ -99,6 +100,28 @@ describe('[I25] a write of a view set with a key', () => {
     expect(first.headers).not.toHaveProperty(REPLAYED)
     expect(again.headers[REPLAYED]).toBe('true')
     expect(await titles()).toEqual(['a'])
+  })
+
+  it('does what was to be done behind its commit once, also where a policy has asked for it', async () => {
+    const done: string[] = []
+    class Noted extends BasePermission {
+      override hasPermission(_ctx: Context, view: APIView) {
+        view.afterCommit(() => void done.push('policy'))
+        return true
+      }
+    }
+    class Told extends Books {
+      static override permissionClasses: Permissions = [Noted]
+      override async performCreate(serializer: Serializer) {
+        this.afterCommit(() => void done.push('action'))
+        return serializer.save()
+      }
+    }
+    const { send } = await serveViews({ books: Told })
+    for (const _ of [1, 2]) {
+      expect((await send('POST', '/books', { title: 'a' }, as('ann', 'k1'))).status).toBe(201)
+    }
+    expect(done.toSorted()).toEqual(['action', 'policy'])
   })
 
   it('is done each time without one', async () => {

@@ -38,7 +38,7 @@ import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
 import { handleStrictly, preferredAnswer, refuseIgnored } from './preferences.js'
 import { requireOwner } from './require-user.js'
-import { runOnce } from './run-once.js'
+import { ANSWERED, runOnce } from './run-once.js'
 import { bodyOfStored } from './stored-keys.js'
 
 const READS_LATER = 'readsBody() has returned a promise; it says at once whether the body is read'
@@ -80,13 +80,11 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
       if (database) view.trx = knex as Knex.Transaction | undefined
       data = await (replicas && asked ? onReplica(view, replicas, { asked, steps }) : steps.call(view))
     } else {
-      if (key) {
-        const answered = await runOnce(view, key, () => steps.call(view))
-        if (replicas) await replicas.wrote(ctx)
-        return answered
-      }
-      data = await (knex && view.atomic ? inViewTransaction(view, knex, () => steps.call(view)) : steps.call(view))
-      if (replicas && ctx.status < 400) await replicas.wrote(ctx)
+      if (key) data = await runOnce(view, key, () => steps.call(view))
+      else data = await (knex && view.atomic ? inViewTransaction(view, knex, () => steps.call(view)) : steps.call(view))
+      if (replicas && (key || ctx.status < 400)) await replicas.wrote(ctx)
+      // a kept answer is that of another request
+      if (key && data !== ANSWERED) return data
     }
     const { afterAction } = view
     if (afterAction !== undefined && ctx.status < 400) runAll(afterAction, (error) => reportError(ctx, error))
