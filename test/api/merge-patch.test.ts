@@ -1,4 +1,5 @@
 /** PATCH by JSON merge patches (RFC 7396). */
+import { text } from 'node:stream/consumers'
 import { ensureIdempotencyTable } from 'koa-viewsets/idempotency'
 import { MergePatchParser } from 'koa-viewsets/patches'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -355,6 +356,17 @@ describe('who takes merge patches', () => {
     const path = await storeItem({ meta: { a: 1 } })
     expect((await send('PATCH', path, { meta: { b: 1 } }, MERGE)).json).toMatchObject({ note: 'hooked' })
     expect(seen).toEqual([{ meta: { a: 1, b: 1 } }])
+  })
+
+  it('is a body that other middleware has read, too', async () => {
+    const { send } = await serveViews({ items: Items }, async (ctx, next) => {
+      Object.assign(ctx.request, { body: JSON.parse((await text(ctx.req)) || '{}') })
+      await next()
+    })
+    const path = await storeItem({ meta: { a: 1, b: { c: 2, d: 3 } } })
+    const { json } = await send('PATCH', path, { meta: { a: null, b: { c: null } } }, MERGE)
+    expect(json.meta).toEqual({ b: { d: 3 } })
+    expect((await send('PATCH', path, { meta: { b: null } })).json.meta).toEqual({ b: null })
   })
 
   it('is a route written by hand, which gets the document', async () => {

@@ -309,6 +309,31 @@ describe.each(['rules', 'related'] as const)('what a caller may not read, by %s,
     expect(await stored('select author_id from books where id = 1 or id > 5')).toEqual([{ author_id: 1 }])
   })
 
+  it('cannot be named by a model without a relation to it', async () => {
+    class Row extends Model {
+      static override tableName = 'books'
+    }
+    class Rows extends TenantViewSet {
+      static override model = Row
+      static override serializerClass = serializerOf(Row, ['id', 'tenant_id', 'title', 'author_id']) as never
+    }
+    const api = new APIRouter({ rules: RULES }).register('rows', Rows, 'row')
+    await api.prepare()
+    const one = await serving(api.routes())
+    onTestFinished(() => one.close())
+    const body = { title: 'New', tenant_id: 1, author_id: 2 }
+    const answers = [
+      await one.send('POST', '/rows', body, AS(1)),
+      await one.send('POST', '/rows/bulk', [body], AS(1)),
+      await one.send('PATCH', '/rows/1', { author_id: 2 }, AS(1)),
+      await one.send('PATCH', '/rows/bulk', [{ id: 1, author_id: 2 }], AS(1)),
+      await one.send('PATCH', '/rows/1', { author_id: 3 }, AS(1)),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 200])
+    expect(answers[0]?.json.errors).toEqual({ author_id: ['Invalid pk "2" - object does not exist.'] })
+    expect(await stored('select author_id from books where id = 1 or id > 5')).toEqual([{ author_id: 3 }])
+  })
+
   it('cannot be linked, and stays linked', async () => {
     expect((await send('PATCH', '/books/1', { genres: [2] })).status).toBe(400)
     expect((await send('PATCH', '/books/1', { genres: [3] })).status).toBe(200)

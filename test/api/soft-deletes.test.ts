@@ -108,6 +108,25 @@ describe('DELETE', () => {
     expect((await send('DELETE', '/tasks/bulk', [1])).status).toBe(400)
   })
 
+  it('of several goes one by one through the hooks of the model, and marks all or none', async () => {
+    let calls = 0
+    class Watched extends Task {
+      override $beforeUpdate() {
+        calls++
+      }
+    }
+    class Tasks extends bulkModelViewSet(Watched, {
+      serializerClass: modelSerializer(Watched, { fields: ['id', 'title'] }),
+      softDelete: 'deleted_at',
+      ordering: ['id'],
+    }) {}
+    const { get, send } = await serveViews({ tasks: Tasks })
+    expect((await send('DELETE', '/tasks/bulk', [1, 99])).status).toBe(400)
+    expect([calls, ids(await get('/tasks')).length]).toEqual([0, 7])
+    expect((await send('DELETE', '/tasks/bulk', [1, 2])).json).toEqual({ deleted: [1, 2] })
+    expect([calls, ids(await get('/tasks'))]).toEqual([2, [3, 4, 5, 6, 7]])
+  })
+
   it('is the same from rows, native JSON, instances, cursors, and of querysets of an application', async () => {
     class Native extends TaskViewSet {
       static override useNativeJson = true
