@@ -229,9 +229,9 @@ function jsonText(column: Column, value: unknown, isValue: (text: string) => boo
   return Array.isArray(value) ? value.map((_, position) => textOf(memberOf(value, position))) : value
 }
 
-/** True for JSON with numbers of which JavaScript's lack digits. */
+/** True for JSON with numbers of which JavaScript's lack digits; a list may have been made of values that have them. */
 function isInexact(value: unknown): boolean {
-  return value instanceof Numeral || hasNumerals(value)
+  return value instanceof Numeral || hasNumerals(value) || (Array.isArray(value) && value.some(isInexact))
 }
 
 /**
@@ -279,8 +279,8 @@ function formatRow(this: Model & Record<string, unknown>, json: Record<string, u
       if (isInexact(own) && typeof value === 'string') formatted[column.column] = writeJson(own)
       continue
     }
-    // what Objection has copied has lost the digits of the numbers inside its items
-    const whole = Array.isArray(own) && own.some(isInexact) && JSON.stringify(own) === JSON.stringify(value)
+    // what Objection has copied has lost the digits of the numbers in lists
+    const whole = isInexact(own) && JSON.stringify(own) === JSON.stringify(value)
     formatted[column.column] = jsonText(column, whole ? own : value, (text) => isJsonString(this, text))
   }
   return formatted

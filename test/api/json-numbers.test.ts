@@ -20,7 +20,7 @@ import {
   ServerCursorPagination,
   StreamMixin,
 } from 'koa-viewsets'
-import { Model } from 'objection'
+import { Model, type Pojo } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serve, type TestRequest, type TestResponse, type TestServer } from '../support/server.js'
@@ -66,6 +66,12 @@ class Doc extends Model {
 /** Read as instances. */
 class Found extends Doc {
   override $afterFind() {}
+}
+/** Objection copies what it writes. */
+class Formatted extends Doc {
+  override $formatDatabaseJson(json: Pojo) {
+    return super.$formatDatabaseJson({ ...json })
+  }
 }
 /** Objection writes its JSON. */
 class Typed extends Found {
@@ -114,6 +120,7 @@ function viewOf(of: typeof Model, name: string) {
 
 class PlainDocs extends viewOf(Doc, 'Plain') {}
 class FoundDocs extends viewOf(Found, 'Found') {}
+class FormattedDocs extends viewOf(Formatted, 'Formatted') {}
 class TypedDocs extends viewOf(Typed, 'Typed') {}
 class NativeDocs extends viewOf(Doc, 'Native') {
   static override useNativeJson = true
@@ -186,6 +193,7 @@ beforeAll(async () => {
     Priced,
     PlainDocs,
     FoundDocs,
+    FormattedDocs,
     TypedDocs,
     NativeDocs,
     PagedDocs,
@@ -313,7 +321,7 @@ describe('writes', () => {
 
   it.each(VALUES)('keeps all digits of %s whatever is written', async (json) => {
     await store('{}')
-    for (const view of ['PlainDocs', 'FoundDocs', 'TypedDocs', 'NativeDocs']) {
+    for (const view of ['PlainDocs', 'FoundDocs', 'FormattedDocs', 'TypedDocs', 'NativeDocs']) {
       if (view === 'TypedDocs' && json === TREE) continue
       const bulk = bodyOf(json).replace('{', '{"id":1,')
       const answers = [
@@ -335,7 +343,7 @@ describe('writes', () => {
   it('takes back what it shows', async () => {
     for (const json of VALUES) await store(json)
     const before = await database.knex.raw('select tree::text, doc::text, trees::text from docs order by id')
-    for (const view of ['PlainDocs', 'FoundDocs', 'NativeDocs']) {
+    for (const view of ['PlainDocs', 'FoundDocs', 'FormattedDocs', 'NativeDocs']) {
       for (let id = 1; id <= VALUES.length; id++) {
         const { text } = await get(`/${view}/${id}?fields=shelf_id,title,tree,doc,trees`)
         expect(await send('PUT', `/${view}/${id}`, text)).toMatchObject({ status: 200 })
