@@ -8,7 +8,7 @@ import { answerOnce, KeyRefused, onceRequest } from '../lib/idempotency/answer-o
 import { type CallersKey, callersKey, type IdempotencyScope, idempotencyRule } from '../lib/idempotency/rule.js'
 import { ALL_METHODS } from '../lib/kernel/methods.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
-import { sentFiles } from '../lib/parsers/left-files.js'
+import { mapFiles, sentFiles } from '../lib/parsers/left-files.js'
 import { isRead } from '../lib/parsers/parser.js'
 import { readRequest, settleNegotiation } from '../lib/views/request/negotiate.js'
 
@@ -65,5 +65,6 @@ export function idempotency(knex: Knex, options: IdempotencyOptions = {}): Middl
 }
 
 function bodyOf(ctx: Context): unknown {
-  return [(ctx.request as { readonly body?: unknown }).body ?? null, sentFiles(ctx)]
+  const { body, files } = ctx.request as { readonly body?: unknown; readonly files?: unknown }
+  return [body ?? null, sentFiles(ctx) ?? mapFiles(files)]
 }

@@ -47,10 +47,10 @@ function sentAs({ fieldname, originalname, mimetype, size, path, buffer }: AppsF
   return [fieldname, foreign || { originalname, mimetype, size, buffer }]
 }
 
-/** The files that other middleware has left, by which one request is told from another. */
-export function sentFiles(ctx: Context): unknown {
+/** The files of a request that stay the application's, as what tells it from another; undefined where there are none. */
+export function sentFiles(ctx: Context): readonly unknown[] | undefined {
   const apps = appsFiles(ctx)
-  return apps.length > 0 ? apps.map(sentAs) : mapFiles((ctx.request as { readonly files?: unknown }).files)
+  return apps.length > 0 ? apps.map(sentAs) : undefined
 }
 
 /** What an application's own parser has left in `ctx.request.files`, with each file as one of ours. */

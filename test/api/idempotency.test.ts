@@ -147,6 +147,29 @@ describe('[I25] a write of a view set with a key', () => {
     expect(await titles()).toEqual(['a'])
   })
 
+  it('is another where an action reads another file that multer has left', async () => {
+    class Attaching extends Books {
+      @action({ detail: false, methods: ['post'] })
+      attach() {
+        const { file } = this.ctx.request as unknown as { file: { buffer: Buffer } }
+        return { read: String(file.buffer) }
+      }
+    }
+    const multer: Koa.Middleware = async (ctx, next) => {
+      for await (const _ of ctx.req);
+      const file = { fieldname: 'file', originalname: 'a.txt', buffer: Buffer.from(ctx.get('X-File')) }
+      Object.assign(ctx.request, { body: { title: 'a' }, file })
+      await next()
+    }
+    const { port } = await serveViews({ books: Attaching }, multer)
+    const attach = (content: string) => {
+      const headers = { ...as('ann', 'k'), ...MULTIPART, 'X-File': content }
+      return fetch(`http://127.0.0.1:${port}/books/attach`, { method: 'POST', headers, body: multipart() })
+    }
+    const answers = [await attach('one'), await attach('one'), await attach('two')]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 422])
+  })
+
   it('is the same for a key in quotes and without', async () => {
     const { send } = await serveViews({ books: Books })
     expect((await send('POST', '/books', { title: 'a' }, as('ann', 'k-1'))).status).toBe(201)

@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { answerOnce, onceRequest } from '../../idempotency/answer-once.js'
 import type { CallersKey } from '../../idempotency/rule.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { sentFiles } from '../../parsers/left-files.js'
 import type { View } from '../view.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { recordWrites } from './log-writes.js'
@@ -29,7 +30,9 @@ export async function runOnce(
   }
   const { data, patch } = view.body
   // what is the same text may be another patch
-  const once = await onceRequest(ctx, key, knex, patch === undefined ? data : [patch, data])
+  const body = patch === undefined ? data : [patch, data]
+  const files = sentFiles(ctx)
+  const once = await onceRequest(ctx, key, knex, files ? [body, files] : body)
   const perform = async () => {
     const result = await action()
     await recordWrites(view, view.trx as Knex.Transaction)
