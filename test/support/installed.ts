@@ -20,6 +20,9 @@ export const saysWhatIsWrong = isAtLeast('koa-body', 6)
 /** Koa sends web streams, blobs and responses. */
 export const sendsWebBodies = isAtLeast('koa', 3)
 
+/** Koa ends its answers to HEAD over HTTP/2. */
+export const endsHeadOfHttp2 = isAtLeast('koa', 3)
+
 /** koa-body leaves `ctx.request.rawBody`, as its `includeUnparsed` asks for. */
 export const leavesText = isAtLeast('koa-body', 7)
 
