@@ -95,9 +95,10 @@ export class FigureList extends DescribedList implements ListSource {
     values: readonly FigureRow[],
     { limit, offset, kind }: Required<Pick<Slice, 'limit' | 'offset'>> & { kind: CountKind },
   ) {
-    const [first] = values
-    if (!Number.isFinite(limit)) return offset + values.length
-    return first ? (first[TOTAL] as number) : offset > 0 ? this.count(kind) : 0
+    const total = values[0]?.[TOTAL]
+    if (total !== undefined) return total as number
+    const isWhole = values.length < limit && (values.length > 0 || offset === 0)
+    return isWhole ? offset + values.length : this.count(kind)
   }
 
   async #rows(page: FigurePage): Promise<readonly FigureRow[]> {

@@ -3,6 +3,7 @@ import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
+  BasePagination,
   ConfigurationError,
   CSVRenderer,
   CursorPagination,
@@ -11,9 +12,11 @@ import {
   type Filters,
   JSONRenderer,
   LimitOffsetPagination,
+  type ListSource,
   ModelSerializer,
   OrderingFilter,
   PageNumberPagination,
+  type PageRequest,
   type Pagination,
   ReadOnlyModelViewSet,
   type Renderers,
@@ -89,6 +92,19 @@ class Cursors extends Books {
 
 class ServerCursors extends Books {
   static override paginationClass: Pagination = new ServerCursorPagination({ pageSize: 2 })
+}
+
+/** A paginator of the application's own, which reads any slice. */
+class Slices extends BasePagination {
+  async paginate(source: ListSource, { query }: PageRequest) {
+    const [limit, offset] = [Number(query['limit']), Number(query['offset'])]
+    const rows = await source.read({ limit, offset, count: 'exact' })
+    return { count: rows.count, results: rows.results(0, rows.length) }
+  }
+}
+
+class ReadAnyhow extends Books {
+  static override paginationClass: Pagination = new Slices()
 }
 
 class Strict extends Books {
@@ -168,6 +184,7 @@ const VIEWS = {
   capped: Capped,
   cursors: Cursors,
   servercursors: ServerCursors,
+  anyhow: ReadAnyhow,
   strict: Strict,
   written: Written,
   own: Own,
@@ -367,6 +384,19 @@ describe('pages of groups', () => {
       expect((await got(page.next.slice('/api/'.length))).results).toHaveLength(2)
     }
     expect((await got('cursors/aggregate?group_by=state&limit=99')).results).toHaveLength(3)
+  })
+
+  it.each([
+    [0, 0],
+    [2, 0],
+    [2, 9],
+    ['Infinity', 0],
+    ['Infinity', 3],
+    ['Infinity', 9],
+  ])('are counted as lists are, whatever is read: %s from %s', async (limit, offset) => {
+    const slice = `limit=${limit}&offset=${offset}`
+    expect(await got(`anyhow?${slice}`)).toMatchObject({ count: 5 })
+    expect(await got(`anyhow/aggregate?group_by=state&${slice}`)).toMatchObject({ count: 4 })
   })
 })
 
