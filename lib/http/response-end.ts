@@ -63,7 +63,7 @@ export function isGone({ req, res }: Context): boolean {
 }
 
 /** True when all of an answer that has ended was sent. Where a connection of HTTP/1 broke under it, Node calls it finished as well. */
-export function isSent({ req, res }: Context): boolean {
+export function isSentWhole({ req, res }: Context): boolean {
   const { httpVersionMajor, socket } = req
   const isBroken = httpVersionMajor !== 2 && (socket.destroyed || Boolean(socket.errored))
   return res.writableFinished && !isBroken

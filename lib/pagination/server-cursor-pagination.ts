@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { type Caller, callerOf, callerParts } from '../http/caller.js'
 import type { Context } from '../http/context.js'
-import { isGone, isSent, whenResponseEnds } from '../http/response-end.js'
+import { isGone, isSentWhole, whenResponseEnds } from '../http/response-end.js'
 import { UNREAD } from '../http/unread.js'
 import { ClientGone, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
@@ -210,7 +210,7 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
     whenResponseEnds(ctx, () => {
       // the client went away without its page: it cannot go on from here
       if (isFetching) void held.cursor.cancel?.()
-      else if (!isSent(ctx)) void this.#cursors.abandon(id, held)
+      else if (!isSentWhole(ctx)) void this.#cursors.abandon(id, held)
     })
     if (isGone(ctx)) throw new ClientGone()
     const rows = await held.cursor.fetch(this.pageSize).finally(() => {

@@ -2,7 +2,7 @@
 
 import type { Context } from '../../http/context.js'
 import { traceOf } from '../../http/request-trace.js'
-import { atResponseEnd, isSent } from '../../http/response-end.js'
+import { atResponseEnd, isSentWhole } from '../../http/response-end.js'
 import { currentTrace, publishAround, runAs, type Trace, traceStep, traceSync } from '../../kernel/trace.js'
 import { type AnswerTrace, CHANNELS, type DispatchTrace } from '../../kernel/trace-channels.js'
 import { watchDatabase, watchDatabases } from '../../postgres/watch-statements.js'
@@ -68,7 +68,7 @@ function watchAnswer(ctx: Context, trace: Trace): void {
   const event: AnswerTrace = { request: trace.names, status: ctx.status }
   const work = () => new Promise<void>((resolve) => atResponseEnd(ctx, resolve))
   const done = () => {
-    event.aborted = !isSent(ctx)
+    event.aborted = !isSentWhole(ctx)
   }
   void publishAround(CHANNELS.answer, event, { work, done })
 }
