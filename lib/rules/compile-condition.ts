@@ -277,6 +277,11 @@ function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly un
   }
 }
 
+/** A value that pg writes by its own method, as the intervals that it reads. */
+interface PgValue {
+  toPostgres(): unknown
+}
+
 const DATES = new Set(['date', 'time', 'timestamp', 'timestamptz'])
 
 /** A value that the column cannot hold is in no row, and an error of PostgreSQL. @throws ValidationError it is one */
@@ -298,7 +303,7 @@ function checkHeld(value: unknown, operand: Operand): void {
       ? DATES.has(type) && !Number.isNaN(value.getTime())
       : Buffer.isBuffer(value)
         ? type === 'bytea'
-        : typeof value === 'object' && type === 'interval'
+        : type === 'interval' && typeof (value as Partial<PgValue>).toPostgres === 'function'
   if (!isHeld) throw new ValidationError('Not a value of the column.')
 }
 

@@ -309,6 +309,8 @@ function sqlOf(model: ModelClass, { sql, bindings }: SqlPart): string {
   const inlined = (value: unknown): unknown => {
     if (value instanceof SettingSql) return knex.raw(escaped(value.sql))
     if (value instanceof Date) return value.toISOString()
+    // knex would write a list of bits
+    if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`
     // as they are bound: PostgreSQL finds the type
     if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value)
     if (!Array.isArray(value)) return value

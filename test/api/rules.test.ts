@@ -1156,6 +1156,28 @@ it('holds of no row where the column cannot hold the value, of whatever type it 
   }
 })
 
+it('holds of an interval that the database has told, and of none that another object says', async () => {
+  await database.knex.raw(
+    `create table shifts (id int primary key, length interval); insert into shifts values (1, '5 h')`,
+  )
+  onTestFinished(() => database.knex.schema.dropTable('shifts'))
+  class Shift extends Model {
+    static override tableName = 'shifts'
+    declare length: unknown
+  }
+  const [shift] = await Shift.query(database.knex)
+  class Shifts extends modelViewSet(Shift, { serializerClass: serializerOf(Shift, ['id']) }) {}
+  for (const [length, ids] of [
+    [shift?.length, [{ id: 1 }]],
+    [{ hours: 5 }, []],
+  ]) {
+    const api = new APIRouter({ rules: [rule(Shift, { read: () => ({ length }) })] })
+    const one = await serving(api.register('shifts', Shifts).routes())
+    expect((await one.get('/shifts')).json).toEqual(ids)
+    await one.close()
+  }
+})
+
 describe('mistakes in rules', () => {
   const prepare = async (rules: Rules) => {
     const api = new APIRouter({ rules })

@@ -7,6 +7,7 @@ import { describeBy } from '../../lib/models/describe-model.js'
 /** Types by their numbers in PostgreSQL, and as SQL writes them. */
 const TYPES = {
   bool: [16, 'boolean'],
+  bytea: [17, 'bytea'],
   int4: [23, 'integer'],
   int8: [20, 'bigint'],
   jsonb: [3802, 'jsonb'],

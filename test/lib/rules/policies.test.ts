@@ -35,7 +35,7 @@ class Review extends Model {
 }
 describeTable(Author, { id: 'int4', name: 'text', tenant: 'int4' })
 describeTable(Book, { id: 'int4', title: 'text', tenant: 'int4', author_id: 'int4?' })
-describeTable(Review, { id: 'int4', book_id: 'int4', stars: 'int4' })
+describeTable(Review, { id: 'int4', book_id: 'int4', stars: 'int4', seal: 'bytea?' })
 Model.knex(knex({ client: 'pg' }))
 
 type Make = Condition | ((caller: RuleCaller) => Condition)
@@ -89,6 +89,12 @@ COMMIT;
       `= any(array[(${setting('user_id')})::integer, '7']::integer[])`,
     )
     expect(policyOf(({ user }) => ({ tenant__in: user?.teams }))).toContain('jsonb_path_query')
+  })
+
+  it('has bytes as bytes', () => {
+    const printed = (read: Condition) => printPolicies(new RuleSet([rule(Review, { read })])).sql
+    expect(printed({ seal: Buffer.from([0, 255]) })).toContain(`("reviews"."seal" = E'\\\\x00ff')`)
+    expect(printed({ seal__in: [Buffer.from([5])] })).toContain(`'{"\\\\\\\\x05"}'`)
   })
 
   it('holds of no row where a setting is missing, whatever stands around it', () => {
