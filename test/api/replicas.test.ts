@@ -520,6 +520,31 @@ describe('a replica that', () => {
     expect(inspect(reported)).toContain('the database connection has DateStyle at "German, DMY"')
   })
 
+  it('fails in the middle leaves nothing of its attempt in the answer', async () => {
+    const done: string[] = []
+    class Twice extends modelViewSet(Item, { serializerClass: modelSerializer(Item, { fields: ['id', 'name'] }) }) {
+      override async list() {
+        const { rows } = await (this.knex as Knex).raw('select pg_is_in_recovery() as standby')
+        const [{ standby }] = rows
+        this.ctx.append('Tried', standby ? 'standby' : 'primary')
+        if (standby) this.ctx.set('Stale', 'yes')
+        this.afterCommit(() => void done.push(standby ? 'standby' : 'primary'))
+        if (standby) await (this.knex as Knex).raw("do $$ begin raise exception using errcode = '40001'; end $$")
+        return super.list()
+      }
+    }
+    const replicas = new ReplicaSet({
+      primary: cluster.primary.knex,
+      replicas: cluster.standbys.map(({ knex }) => knex),
+    })
+    const api = new APIRouter({ replicas }).register('items', Twice)
+    await api.prepare()
+    const server = await serve(new Koa().use(api.routes()))
+    onTestFinished(() => server.close())
+    const { status, headers } = await server.send({ path: '/items' })
+    expect([status, headers['tried'], headers['stale'], done]).toEqual([200, 'primary', undefined, ['primary']])
+  })
+
   it('loses its connections in the middle is done without', async () => {
     const server = await serveItems({ retryAfter: 50 })
     for (let round = 0; round < 10; round++) {
