@@ -3,6 +3,7 @@
 import { firstFew, joined, withCode } from './given-codes.js'
 import { quote } from './quote.js'
 import { isError } from './realms.js'
+import { isOpaque, tagOf } from './records.js'
 
 /** Messages by field; a nested serializer's messages are a map of the same shape, a list's are keyed by position. */
 export interface ErrorMessages {
@@ -261,6 +262,7 @@ function toMessages(errors: GivenErrors): string[] | ErrorMessages {
   if (typeof errors === 'string') return [errors]
   if (typeof errors !== 'object' || (errors as unknown) === null || isError(errors)) throw noText(errors)
   if (isTexts(errors)) return joined(errors)
+  if (isOpaque(errors)) throw noText(tagOf(errors))
   const isList = isMessageList(errors)
   const entries = Object.entries(errors)
   // most are in this form already

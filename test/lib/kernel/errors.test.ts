@@ -40,6 +40,8 @@ describe('a ValidationError', () => {
     [{ a: true }, 'true'],
     [{ a: ['no', 5] }, '5'],
     [{ a: new TypeError('secret') }, '"TypeError"'],
+    [new Map([['a', 'no']]), '"Map"'],
+    [{ a: new Set(['no']) }, '"Set"'],
   ])('of %s is a mistake that says so', (given, told) => {
     const message = `errors hold ${told}; give texts, lists of them, or either by the names of fields`
     expect(() => new ValidationError(given as unknown as string)).toThrow(new ConfigurationError(message))
