@@ -18,7 +18,7 @@ import { readsBelow } from '../queryset/read-columns.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { joinOrder } from '../queryset/total-order.js'
-import { checkSlice, DescribedList } from '../rows/described-list.js'
+import { checkSlice, countedBy, DescribedList } from '../rows/described-list.js'
 import { poolOf } from '../rows/row-cursor.js'
 import { Figure } from './figure.js'
 import { COUNTING } from './functions.js'
@@ -75,7 +75,7 @@ export class FigureList extends DescribedList implements ListSource {
     const counts = count !== undefined && count !== 'none'
     const values = await this.#rows({ limit, offset, counts: counts && Number.isFinite(limit) })
     const rows = values.map(({ [TOTAL]: _total, ...row }) => row)
-    const total = counts ? await this.#total(values, { limit, offset, kind: count }) : undefined
+    const total = counts ? await this.#total(values, { limit, offset }, count) : undefined
     return {
       length: rows.length,
       count: total,
@@ -90,15 +90,11 @@ export class FigureList extends DescribedList implements ListSource {
     return Promise.reject(positionless(this.name))
   }
 
-  /** The count stands beside each group; behind the end there is none to read it from. */
-  async #total(
-    values: readonly FigureRow[],
-    { limit, offset, kind }: Required<Pick<Slice, 'limit' | 'offset'>> & { kind: CountKind },
-  ) {
+  /** The count stands beside each group; where none is read, there is none to read it from. */
+  async #total(values: readonly FigureRow[], slice: Pick<Slice, 'limit' | 'offset'>, kind: CountKind): Promise<number> {
     const total = values[0]?.[TOTAL]
     if (total !== undefined) return total as number
-    const isWhole = values.length < limit && (values.length > 0 || offset === 0)
-    return isWhole ? offset + values.length : this.count(kind)
+    return countedBy(values.length, slice) ?? this.count(kind)
   }
 
   async #rows(page: FigurePage): Promise<readonly FigureRow[]> {

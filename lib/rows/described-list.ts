@@ -31,6 +31,12 @@ export function checkSlice({ limit, offset = 0 }: Slice): void {
   if (!isCount(offset) || !(isCount(limit) || limit === Number.POSITIVE_INFINITY)) throw new ValidationError(INVALID)
 }
 
+/** How many rows there are, by those that a slice has; undefined where these do not say, as where none is left behind an offset. */
+export function countedBy(found: number, { limit, offset = 0 }: Pick<Slice, 'limit' | 'offset'>): number | undefined {
+  const before = Number(offset)
+  return found < limit && (found > 0 || before === 0) ? before + found : undefined
+}
+
 /** In JavaScript it may be the text of a query, which SQL takes, too. */
 function isCount(given: number): boolean {
   const number = Number(given)

@@ -24,7 +24,7 @@ import { instancesOf } from '../queryset/one-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { joinOrder, type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
-import { checkSlice, DescribedList, type ListDescription } from './described-list.js'
+import { checkSlice, countedBy, DescribedList, type ListDescription } from './described-list.js'
 import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
 
 export interface InstanceListOptions {
@@ -59,7 +59,7 @@ export class InstanceList extends DescribedList implements ListSource {
 
   async read(slice: Slice): Promise<Rows> {
     checkSlice(slice)
-    const { limit, offset = 0, count: kind } = slice
+    const { offset = 0, count: kind } = slice
     const known = kind === 'exact' && offset > 0 ? await this.count() : undefined
     if (known !== undefined && offset >= known) return this.#rows([], known)
     const { found, shown } = await findAll(readExactly(this.#query(slice)))
@@ -67,8 +67,7 @@ export class InstanceList extends DescribedList implements ListSource {
     await this.#options.load(shown)
     const rows = (count: number | undefined) => this.#rows(found, count, { positions, shown })
     if (kind === undefined || known !== undefined) return rows(known)
-    const full = limit !== Number.POSITIVE_INFINITY && found.length >= limit
-    return rows(full ? await this.count(kind) : offset + found.length)
+    return rows(countedBy(found.length, slice) ?? (await this.count(kind)))
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {

@@ -20,7 +20,7 @@ import { keysetTerms, rangesBeyond } from '../queryset/keyset.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { joinOrder, type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
-import { checkSlice, DescribedList, type ListDescription } from './described-list.js'
+import { checkSlice, countedBy, DescribedList, type ListDescription } from './described-list.js'
 import { compileNative, NativePage } from './native-page.js'
 import { countKey, type ListKey, type RowAccess } from './row-access.js'
 import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
@@ -147,8 +147,9 @@ export class RowList extends DescribedList implements ListSource {
     const isEmpty = known !== undefined && offset >= known
     const { rows, first } = await this.#fetch(isEmpty ? undefined : slice, counted ? 'beside' : 'not')
     if (kind === undefined) return rows
+    const whole = countedBy(rows.length, slice)
     if (known !== undefined) rows.count = known
-    else if (rows.length < limit && (rows.length > 0 || offset === 0)) rows.count = this.#note(offset + rows.length)
+    else if (whole !== undefined) rows.count = this.#note(whole)
     else rows.count = counted && rows.length > 0 ? this.#note(Number(first)) : await this.count(kind)
     return rows
   }

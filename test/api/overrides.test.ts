@@ -259,3 +259,24 @@ it('a page that no list has, of numbers that a paginator has not checked, is 400
   expect(await get('/paged?limit=10')).toMatchObject({ status: 200 })
   expect(await get('/paged?limit=x')).toMatchObject({ status: 400 })
 })
+
+it.each(['exact', 'capped'] as const)('a page behind the end says how many there are before it: %s', async (count) => {
+  class Behind extends BasePagination {
+    async paginate(source: ListSource) {
+      const rows = await source.read({ limit: 10, offset: 50, count })
+      return { count: rows.count, results: rows.results(0, rows.length) }
+    }
+  }
+  class Hooked extends table('notes') {
+    override $afterFind() {}
+  }
+  class Rows extends modelViewSet(Note, { serializerClass: NoteSerializer, paginationClass: Behind }) {}
+  class Instances extends modelViewSet(Hooked, {
+    serializerClass: modelSerializer(Hooked, { fields: ['id', 'owner'], schemaName: 'Hooked' }),
+    paginationClass: Behind,
+  }) {}
+  const { get } = await serveViews({ rows: Rows, instances: Instances })
+  const { json } = await get('/rows')
+  expect(json).toEqual({ count: await Note.query().resultSize(), results: [] })
+  expect((await get('/instances')).json).toEqual(json)
+})
