@@ -71,15 +71,23 @@ export function checkField(where: string, field: SerializerField): void {
 
 const TAKES_NONE = [HiddenField, ReadOnlyField, SerializerMethodField]
 /** What is said of a name among others, and nothing of an item. */
-const OF_NAMES = ['source', 'readOnly', 'writeOnly', 'required', 'default'] as const
+const OF_NAMES = ['source', 'readOnly', 'writeOnly', 'default'] as const
 
-/** The field of the items of a list. What a serializer does for fields of its own, such as to look up keys, nobody does for it. */
-function checkChild(where: string, { child }: { readonly child: unknown }): void {
+function checkChild(
+  where: string,
+  { child, readOnly }: { readonly child: unknown; readonly readOnly?: boolean },
+): void {
+  if (!(child instanceof SerializerField))
+    throw new ConfigurationError(`${where}: child is no field; write child: new SomeField(…)`)
+  if (!readOnly) checkTakenChild(where, child)
+  checkField(`${where}.child`, child)
+}
+
+/** Items that are taken. What a serializer does for fields of its own, such as to look up keys, nobody does for them. */
+function checkTakenChild(where: string, child: SerializerField): void {
   const fail = (problem: string) => {
     throw new ConfigurationError(`${where}${problem}`)
   }
-  if (!(child instanceof SerializerField))
-    throw new ConfigurationError(`${where}: child is no field; write child: new SomeField(…)`)
   const { name } = child.constructor
   if (child instanceof RelatedField || child instanceof NestedSerializer) {
     fail(`: child is a ${name}, which no list checks; declare it in place of the list, with many: true`)
@@ -89,7 +97,6 @@ function checkChild(where: string, { child }: { readonly child: unknown }): void
   }
   const idle = OF_NAMES.find((option) => child.options[option] !== undefined)
   if (idle) fail(`.child: ${name}: ${idle} says nothing of an item; give it to the list`)
-  checkField(`${where}.child`, child)
 }
 
 /** True for a class that is a serializer. */

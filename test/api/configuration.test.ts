@@ -38,6 +38,7 @@ import {
   OrderingFilter,
   PageNumberPagination,
   PrimaryKeyRelatedField,
+  ReadOnlyField,
   ScopedRateThrottle,
   SearchFilter,
   Serializer,
@@ -54,6 +55,7 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import { describeModel } from '../../lib/models/describe-model.js'
+import { checkSerializer } from '../../lib/serializers/check-serializer.js'
 import { DatabaseUserThrottle } from '../../lib/throttling/index.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serveRouter } from '../support/views.js'
@@ -1173,4 +1175,16 @@ describe('a value that is waited for, where none can be', () => {
     await settled()
     expect(rejections).toEqual([])
   })
+})
+
+it('says nothing of items that are only shown', () => {
+  const shown = [
+    new ReadOnlyField(),
+    new PrimaryKeyRelatedField({ readOnly: true }),
+    new StringField({ readOnly: true }),
+  ]
+  for (const child of shown) {
+    const list = new ArrayField({ child, readOnly: true })
+    expect(() => checkSerializer(serializerWith({ declaredFields: { list } }))).not.toThrow()
+  }
 })
