@@ -21,7 +21,7 @@ const PACE = { usual: 20, failed: 1_000 }
 export type TakeChanges = (found: NewChanges, from: Position) => Promise<void>
 
 /** Runs what is of no request, so that its statements are nobody's. */
-const ofNobody = AsyncLocalStorage.snapshot()
+const withoutRequest = AsyncLocalStorage.snapshot()
 
 const feeds = new WeakMap<object, ChangeFeed>()
 
@@ -51,7 +51,7 @@ export class ChangeFeed {
     this.#position ??= currentPosition(this.knex)
     try {
       const position = await this.#position
-      if (!this.#isRunning) void ofNobody(() => this.#run())
+      if (!this.#isRunning) void withoutRequest(() => this.#run())
       return position
     } catch (error) {
       this.#takers.delete(take)
