@@ -86,7 +86,8 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
       // a kept answer is that of another request
       if (key && data !== ANSWERED) return data
     }
-    if (view.afterAction) runAfterAction(view)
+    const { afterAction } = view
+    if (afterAction !== undefined && ctx.status < 400) runAll(afterAction, (error) => reportError(ctx, error))
     return data
   } finally {
     const body = view.body
@@ -275,11 +276,6 @@ function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequ
     begin(view, own)
     return steps.call(view)
   })
-}
-
-/** Does what was to be done once the action is over, unless its answer is a refusal. */
-export function runAfterAction({ afterAction = [], ctx }: View): void {
-  if (ctx.status < 400) runAll(afterAction.splice(0), (error) => reportError(ctx, error))
 }
 
 /** Resets what an earlier attempt, on another replica, has left in the view. */
