@@ -65,7 +65,7 @@ function partsOf(view: unknown): string {
   const { columns } = resourceOf(view).lookup
   return columns.length === 1
     ? ''
-    : `: ${columns.map(({ property }) => property).join()}, with commas between the values`
+    : `: ${columns.map(({ property }) => property).join()}, with commas between the values; one that holds a comma or a quotation mark stands in quotation marks`
 }
 
 const KEY = { type: 'integer' } as const

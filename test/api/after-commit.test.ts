@@ -238,6 +238,10 @@ describe('[I24] afterCommit() of a view', () => {
   it('waits for the end of the action where there is no transaction', async () => {
     class Plain extends Books {
       static override atomic = false
+      override finalizeResponse() {
+        super.finalizeResponse()
+        if (this.ctx.get('X-Last')) this.afterCommit(note('last'))
+      }
       @action({ methods: ['GET'] })
       async shown() {
         this.afterCommit(note('shown'))
@@ -255,7 +259,14 @@ describe('[I24] afterCommit() of a view', () => {
     expect((await send('GET', '/books/shown')).status).toBe(200)
     await settled(['shown, 0 committed'])
     done = []
-    expect((await send('POST', '/books/refused')).status).toBe(409)
+    const last = { 'X-Last': '1' }
+    expect((await send('GET', '/books/shown', undefined, last)).status).toBe(200)
+    await settled(['shown, 0 committed', 'last, 0 committed'])
+    done = []
+    expect((await send('GET', '/books', undefined, last)).status).toBe(200)
+    await settled(['last, 0 committed'])
+    done = []
+    expect((await send('POST', '/books/refused', undefined, last)).status).toBe(409)
     await nothingComes()
     expect((await send('POST', '/books', { title: 'a' })).status).toBe(201)
     await settled(['first, 1 committed', 'second, 1 committed'])

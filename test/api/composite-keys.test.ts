@@ -647,7 +647,7 @@ describe('what else a key of two columns is used for', () => {
       name: 'id',
       in: 'path',
       description: expect.stringMatching(
-        /^Names the enrolments: student_id,course_id, with commas between the values\./,
+        /^Names the enrolments: student_id,course_id, with commas between the values; one that holds a comma or a quotation mark stands in quotation marks\./,
       ),
       schema: { type: 'string' },
     })

@@ -116,12 +116,16 @@ describe('[I25] a write of a view set with a key', () => {
         this.afterCommit(() => void done.push('action'))
         return serializer.save()
       }
+      override finalizeResponse() {
+        super.finalizeResponse()
+        this.afterCommit(() => void done.push('answer'))
+      }
     }
     const { send } = await serveViews({ books: Told })
     for (const _ of [1, 2]) {
       expect((await send('POST', '/books', { title: 'a' }, as('ann', 'k1'))).status).toBe(201)
     }
-    expect(done.toSorted()).toEqual(['action', 'policy'])
+    expect(done.toSorted()).toEqual(['action', 'answer', 'policy'])
   })
 
   it('is done each time without one', async () => {

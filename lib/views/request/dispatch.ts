@@ -10,7 +10,7 @@ import { builtInMethod, isBuiltIn } from '../built-in.js'
 import type { View } from '../view.js'
 import { checkParentPermissions } from './parents.js'
 import { respond } from './respond.js'
-import { runAction } from './run-action.js'
+import { runAction, runAfterAction } from './run-action.js'
 import { ANSWERED } from './run-once.js'
 
 /** What is done, by the names of the functions. Who traces puts others of the same kind in their places (`traced-dispatch.ts`). */
@@ -42,6 +42,7 @@ export async function dispatch(view: View, steps: typeof STEPS = STEPS): Promise
     if (hasWorked()) await nextTurn()
     steps.respond(view, data)
     await (view.finalizeResponse() as unknown)
+    if (view.afterAction) runAfterAction(view)
   } catch (error) {
     answerError(ctx, await steps.shownError(view, error))
   }

@@ -38,7 +38,7 @@ import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
 import { handleStrictly, preferredAnswer, refuseIgnored } from './preferences.js'
 import { requireOwner } from './require-user.js'
-import { ANSWERED, runOnce } from './run-once.js'
+import { runOnce } from './run-once.js'
 import { bodyOfStored } from './stored-keys.js'
 
 const READS_LATER = 'readsBody() has returned a promise; it says at once whether the body is read'
@@ -83,11 +83,8 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
       if (key) data = await runOnce(view, key, () => steps.call(view))
       else data = await (knex && view.atomic ? inViewTransaction(view, knex, () => steps.call(view)) : steps.call(view))
       if (replicas && (key || ctx.status < 400)) await replicas.wrote(ctx)
-      // a kept answer is that of another request
-      if (key && data !== ANSWERED) return data
     }
-    const { afterAction } = view
-    if (afterAction !== undefined && ctx.status < 400) runAll(afterAction, (error) => reportError(ctx, error))
+    if (view.afterAction) runAfterAction(view)
     return data
   } finally {
     const body = view.body
@@ -276,6 +273,11 @@ function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequ
     begin(view, own)
     return steps.call(view)
   })
+}
+
+/** Does what was to be done once the action is over, unless its answer is a refusal. */
+export function runAfterAction({ afterAction = [], ctx }: View): void {
+  if (ctx.status < 400) runAll(afterAction.splice(0), (error) => reportError(ctx, error))
 }
 
 /** Resets what an earlier attempt, on another replica, has left in the view. */

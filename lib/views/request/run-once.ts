@@ -15,15 +15,11 @@ export const ANSWERED = Symbol('answered')
 
 /**
  * Runs the action and renders its answer inside of the transaction, which keeps it. A kept answer stands in the context, as one
- * that an action has written itself.
+ * that an action has written itself; what was to be done once was done with the first.
  * @throws {KeyRefused} 409, 422
  * @throws {ConfigurationError} the view has no database, or that has no table for answers
  */
-export async function runOnce(
-  view: View,
-  key: CallersKey,
-  action: () => unknown,
-): Promise<typeof ANSWERED | undefined> {
+export async function runOnce(view: View, key: CallersKey, action: () => unknown): Promise<typeof ANSWERED> {
   const { ctx, knex } = view
   if (!knex) {
     throw new ConfigurationError(`${view.constructor.name}: idempotent needs a database; let getKnex() return it`)
@@ -33,12 +29,19 @@ export async function runOnce(
   const body = patch === undefined ? data : [patch, data]
   const files = sentFiles(ctx)
   const once = await onceRequest(ctx, key, knex, files ? [body, files] : body)
-  const perform = async () => {
-    const result = await action()
-    await recordWrites(view, view.trx as Knex.Transaction)
+  const answer = async (result?: unknown) => {
     respond(view, result)
     await (view.finalizeResponse() as unknown)
   }
+  const perform = async () => {
+    const result = await action()
+    await recordWrites(view, view.trx as Knex.Transaction)
+    await answer(result)
+  }
   const isKept = await inViewTransaction(view, once.knex, () => answerOnce(view.trx as Knex.Transaction, once, perform))
-  return isKept === true ? undefined : ANSWERED
+  if (isKept === true) {
+    await answer()
+    view.afterAction = undefined
+  }
+  return ANSWERED
 }
