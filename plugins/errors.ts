@@ -4,7 +4,7 @@ import { isUnanswered, type Middleware } from '../lib/http/context.js'
 import { toParserError } from '../lib/http/parser-errors.js'
 import { NotFound } from '../lib/kernel/errors.js'
 import { toApiError } from '../lib/postgres/database-errors.js'
-import { subjectOf } from '../lib/postgres/failed-statement.js'
+import { requestSubject } from '../lib/postgres/failed-statement.js'
 
 /**
  * Turns errors into `{detail, status}` as JSON, and the app's own unanswered 404 too. Mount it first, before a parser of
@@ -18,7 +18,7 @@ export function errors(): Middleware {
       await next()
       if (isUnanswered(ctx)) answerError(ctx, new NotFound())
     } catch (error) {
-      answerError(ctx, toApiError(error, subjectOf(ctx.method)) ?? toParserError(error, ctx) ?? error)
+      answerError(ctx, toApiError(error, requestSubject(ctx.method)) ?? toParserError(error, ctx) ?? error)
     }
   }
 }

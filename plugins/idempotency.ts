@@ -9,7 +9,7 @@ import { type CallersKey, callersKey, type IdempotencyScope, idempotencyRule } f
 import { ALL_METHODS } from '../lib/kernel/methods.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { mapFiles, sentFiles } from '../lib/parsers/left-files.js'
-import { isRead } from '../lib/parsers/parser.js'
+import { isBodyRead } from '../lib/parsers/parser.js'
 import { readRequest, settleNegotiation } from '../lib/views/request/negotiate.js'
 
 /** Options of `idempotency()`. */
@@ -49,7 +49,7 @@ export function idempotency(knex: Knex, options: IdempotencyOptions = {}): Middl
     const hasPassed = await runStep(ctx, async () => {
       key = rule && (await callersKey(ctx, rule))
       // also without a key: what reads the body behind it would else fail only with one
-      if (!isRead(ctx)) await readRequest(ctx, READING)
+      if (!isBodyRead(ctx)) await readRequest(ctx, READING)
     })
     if (!hasPassed) return
     try {

@@ -2,7 +2,7 @@
 import type { Context, Middleware } from '../lib/http/context.js'
 import { ConfigurationError } from '../lib/kernel/errors.js'
 import { measureRequest } from '../lib/timing/measure-request.js'
-import { serverTiming as durations, sendServerTiming } from '../lib/timing/server-timing.js'
+import { serverTimingValue as durations, sendServerTiming } from '../lib/timing/server-timing.js'
 
 /**
  * Sends `Server-Timing`, which browsers show beside a request: milliseconds of `auth`, `permissions`, `throttle`, `body`,

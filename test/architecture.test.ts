@@ -434,6 +434,23 @@ describe('the public names', () => {
   })
 })
 
+describe('the names between the files', () => {
+  /** The client and the command line are programs of their own, and OpenAPI has its own words. */
+  const APART = /^(?:plugins|lib\/(?:client|cli)|lib\/openapi\/types\.ts)/
+
+  it('mean one thing each, so that a search for one finds its owner', () => {
+    const owners = new Map<string, Set<string>>()
+    for (const file of files.filter((each) => !APART.test(each))) {
+      const declared = readFileSync(join(root, file), 'utf8').matchAll(
+        /^export (?:abstract )?(?:async )?(?:function|const|class|interface|type) (\w+)/gm,
+      )
+      for (const [, name = ''] of declared) owners.set(name, (owners.get(name) ?? new Set()).add(file))
+    }
+    const shared = [...owners].filter(([, { size }]) => size > 1)
+    expect(shared.map(([name, places]) => `${name}: ${[...places].join(', ')}`)).toEqual([])
+  })
+})
+
 describe('the reading of import statements', () => {
   it('finds all kinds, and none in comments', () => {
     const source = `

@@ -11,7 +11,7 @@ import type { SerializerPlan } from '../serializers/contract.js'
 import { Aggregate, type AggregateName } from './aggregate.js'
 import { Figure } from './figure.js'
 import { COUNTING, FUNCTIONS } from './functions.js'
-import { type Declaring, groupFigure, holdsNull, pathOf, refuseHidden, shownAs } from './group-figure.js'
+import { type Declaring, fieldPathOf, groupFigure, holdsNull, refuseHidden, shownAs } from './group-figure.js'
 
 /** What a view class declares of its aggregates and facets. */
 export interface AggregateDeclarations {
@@ -97,7 +97,7 @@ function aggregateFigure(declaring: Declaring, name: string, declared: unknown):
   }
   const { function: called, path: column } = declared as Aggregate<Exclude<AggregateName, 'count'>, string>
   const { sql, result, takes, mayBeNull, counts } = FUNCTIONS[called]
-  const path = pathOf(declaring, column)
+  const path = fieldPathOf(declaring, column)
   refuseHidden(declaring, path)
   const key = externalKey(model, path.properties)
   if (key?.ids.hidesKeys && !counts) {

@@ -19,7 +19,7 @@ import { readExactly } from '../queryset/read-exactly.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { joinOrder } from '../queryset/total-order.js'
 import { checkSlice, countedBy, DescribedList } from '../rows/described-list.js'
-import { poolOf } from '../rows/row-cursor.js'
+import { listPoolOf } from '../rows/row-cursor.js'
 import { Figure } from './figure.js'
 import { COUNTING } from './functions.js'
 import type { AskedFigures } from './read-asked.js'
@@ -52,7 +52,7 @@ export class FigureList extends DescribedList implements ListSource {
   }
 
   get pool(): ListPool {
-    return poolOf(this.#options.query().knex())
+    return listPoolOf(this.#options.query().knex())
   }
 
   /** The one group of all objects. */

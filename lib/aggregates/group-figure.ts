@@ -39,7 +39,7 @@ export interface Declaring {
 /** @throws {ConfigurationError} the name leads to no value that objects can be grouped by, or to one that is hidden */
 export function groupFigure(declaring: Declaring, name: string): Figure {
   const { column, period } = periodOf(declaring, name)
-  const path = pathOf(declaring, column)
+  const path = fieldPathOf(declaring, column)
   refuseHidden(declaring, path)
   const { where, model } = declaring
   const { type, sqlType } = path.column
@@ -74,7 +74,7 @@ export function groupFigure(declaring: Declaring, name: string): Figure {
 }
 
 /** The path that a name leads to. @throws {ConfigurationError} nowhere, or to many values of one object */
-export function pathOf({ where, model }: Declaring, name: string): FieldPath {
+export function fieldPathOf({ where, model }: Declaring, name: string): FieldPath {
   const [path] = resolvePaths(where, model, [name]) as [FieldPath]
   if (path.single) return path
   throw new ConfigurationError(

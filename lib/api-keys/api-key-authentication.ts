@@ -7,7 +7,7 @@ import { described } from '../kernel/declarations.js'
 import { AuthenticationFailed } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
-import { APIKey, boundKnex, hashToken, isKey } from './api-key.js'
+import { APIKey, apiKeyKnex, hashToken, isAPIKey } from './api-key.js'
 import { keyUsageOf } from './key-usage.js'
 
 /** What `ctx.state.auth` says of a caller's key. */
@@ -86,8 +86,8 @@ export class APIKeyAuthentication extends BaseAuthentication {
   async authenticate(ctx: Context): Promise<Credentials | null> {
     const text = ctx.headers['x-api-key']
     if (text === undefined) return null
-    if (typeof text !== 'string' || !isKey(text)) throw failure()
-    const { knex = boundKnex(), now = Date.now } = this.#options
+    if (typeof text !== 'string' || !isAPIKey(text)) throw failure()
+    const { knex = apiKeyKnex(), now = Date.now } = this.#options
     const [row] = await runStatement(knex, statementOf(FIND), [hashToken(text)])
     const at = now()
     if (!row) throw failure()

@@ -85,7 +85,7 @@ export class APIKey extends Model {
  * start of an application.
  * @example export const up = (knex: Knex) => createApiKeysTable(knex)
  */
-export async function createApiKeysTable(knex: Knex = boundKnex()): Promise<void> {
+export async function createApiKeysTable(knex: Knex = apiKeyKnex()): Promise<void> {
   await createTable(knex, TABLE, (trx) =>
     trx.raw(`
       CREATE TABLE IF NOT EXISTS ${TABLE} (
@@ -118,7 +118,7 @@ const KINDS = {
  * @throws TypeError an option is wrong
  * @example const { key } = await generateApiKey({ userId: 7, name: 'Import', scopes: ['read:books'] })
  */
-export async function generateApiKey(options: GenerateApiKeyOptions, knex: Knex = boundKnex()): Promise<IssuedApiKey> {
+export async function generateApiKey(options: GenerateApiKeyOptions, knex: Knex = apiKeyKnex()): Promise<IssuedApiKey> {
   checkKinds('generateApiKey()', options, { kinds: KINDS })
   const { userId, name = '', scopes = [], expiresAt = null, prefix = 'api' } = options
   if (!PREFIX.test(prefix)) {
@@ -144,7 +144,7 @@ export async function generateApiKey(options: GenerateApiKeyOptions, knex: Knex 
 }
 
 /** Ends a key at once. @returns false when there is no such key, or it had ended before */
-export async function revokeApiKey(id: string | number | bigint, knex: Knex = boundKnex()): Promise<boolean> {
+export async function revokeApiKey(id: string | number | bigint, knex: Knex = apiKeyKnex()): Promise<boolean> {
   const { rows } = await knex.raw<{ rows: unknown[] }>(
     `update ${TABLE} set is_active = false where id::text = ? and is_active returning 1 as revoked`,
     [String(id)],
@@ -166,12 +166,12 @@ export function writeKey(prefix: string, bytes: Uint8Array): string {
 }
 
 /** True for a string that can be a key. */
-export function isKey(text: string): boolean {
+export function isAPIKey(text: string): boolean {
   return text.length <= 64 && KEY.test(text)
 }
 
 /** The knex that `APIKey` is bound to. @throws {ConfigurationError} none */
-export function boundKnex(): Knex {
+export function apiKeyKnex(): Knex {
   const knex = APIKey.knex() as Knex | undefined
   if (knex) return knex
   throw new ConfigurationError('APIKey is bound to no database; call APIKey.knex(knex), or give knex')

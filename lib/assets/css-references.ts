@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { encodeAssetName, encodeSuffix } from './asset-name.js'
 
 /** A reference to another file of the site. */
-export interface Reference {
+export interface FileReference {
   /** Where its text begins and ends in the sheet, quotes not included. */
   readonly start: number
   readonly end: number
@@ -43,8 +43,8 @@ const ESCAPE = /\\(?:([0-9a-f]{1,6})(?:\r\n|[ \t\r\n\f])?|(\r\n|[\r\n\f])|([\s\S
  * @param sheet the sheet's bytes, one character each ("latin1"), so that whatever its encoding nothing of it changes
  * @param name the sheet's own name, which references are relative to
  */
-export function findReferences(sheet: string, name: string): Reference[] {
-  const references: Reference[] = []
+export function findReferences(sheet: string, name: string): FileReference[] {
+  const references: FileReference[] = []
   for (const { indices } of sheet.matchAll(TOKENS)) {
     const [start, end] = indices?.slice(1).find((range) => range !== undefined) ?? []
     if (start === undefined || end === undefined) continue
@@ -60,7 +60,7 @@ export function findReferences(sheet: string, name: string): Reference[] {
 export function replaceReferences(
   sheet: string,
   name: string,
-  references: readonly Reference[],
+  references: readonly FileReference[],
   nameOf: (target: string) => string | undefined,
 ): string {
   let result = ''

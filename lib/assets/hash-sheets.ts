@@ -2,7 +2,7 @@
 import { frame } from '../kernel/signing.js'
 import { hashedName } from './asset-name.js'
 import { contentHash } from './content-hash.js'
-import { findReferences, lineOf, type Reference, replaceReferences } from './css-references.js'
+import { type FileReference, findReferences, lineOf, replaceReferences } from './css-references.js'
 import type { Problems } from './find-sources.js'
 
 /** A style sheet as it was read. */
@@ -10,7 +10,7 @@ export interface Sheet {
   readonly name: string
   /** The sheet's bytes, one character each. */
   readonly text: string
-  readonly references: readonly Reference[]
+  readonly references: readonly FileReference[]
 }
 
 /** A sheet with its references rewritten. */

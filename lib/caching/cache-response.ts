@@ -44,7 +44,7 @@ export function matchesRow(field: string, row: string | undefined): boolean {
 }
 
 /** Whether `If-None-Match` names this version of a row, in whatever representation. */
-export function namesRow(field: string, row: string | undefined): boolean {
+export function namesRowVersion(field: string, row: string | undefined): boolean {
   return namesTag(field, ({ text }) => row !== undefined && rowOf(text) === row)
 }
 

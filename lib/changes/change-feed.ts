@@ -9,16 +9,16 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { scopeOf } from '../postgres/scoped-knex.js'
 import { ChangeSignal } from './change-signal.js'
 import { hearOfChanges } from './committed-changes.js'
-import type { Position } from './position.js'
+import type { ChangePosition } from './position.js'
 import { currentPosition, isLast, type NewChanges, selectNew } from './select-changes.js'
 
 /** The most changes that are read at once. */
-export const PAGE = 500
+export const CHANGES_AT_ONCE = 500
 /** The least time between two readings, so that one has the changes of several transactions; and after one that failed. In milliseconds. */
 const PACE = { usual: 20, failed: 1_000 }
 
 /** Consumer of changes, and of the position behind them. It must not fail. */
-export type TakeChanges = (found: NewChanges, from: Position) => Promise<void>
+export type TakeChanges = (found: NewChanges, from: ChangePosition) => Promise<void>
 
 /** Runs what is of no request, so that its statements are nobody's. */
 const withoutRequest = AsyncLocalStorage.snapshot()
@@ -36,7 +36,7 @@ export class ChangeFeed {
   readonly knex: Knex
   readonly #takers = new Set<TakeChanges>()
   readonly #signal: ChangeSignal
-  #position: Promise<Position> | undefined
+  #position: Promise<ChangePosition> | undefined
   #isRunning = false
 
   constructor(knex: Knex) {
@@ -46,7 +46,7 @@ export class ChangeFeed {
   }
 
   /** Waits for changes. @returns where they begin */
-  async follow(take: TakeChanges): Promise<Position> {
+  async follow(take: TakeChanges): Promise<ChangePosition> {
     this.#takers.add(take)
     this.#position ??= currentPosition(this.knex)
     try {
@@ -81,8 +81,8 @@ export class ChangeFeed {
 
   /** @returns false where there is more */
   async #readNew(): Promise<boolean> {
-    const from = (await this.#position) as Position
-    const found = await selectNew(this.knex, from, PAGE)
+    const from = (await this.#position) as ChangePosition
+    const found = await selectNew(this.knex, from, CHANGES_AT_ONCE)
     if (found.changes.length > 0) await Promise.all([...this.#takers].map((take) => take(found, from)))
     this.#position = Promise.resolve(found.position)
     return isLast(from, found.position)

@@ -6,16 +6,16 @@ import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { type Asker, answerInTime, Questions } from '../kernel/questions.js'
-import { type ChangeFeed, PAGE } from './change-feed.js'
+import { CHANGES_AT_ONCE, type ChangeFeed } from './change-feed.js'
 import {
+  type ChangePosition,
   commonPosition,
   isBehind,
   missedAt,
-  type Position,
   positionAfter,
   positionText,
-  shownBy,
   shownByEither,
+  visibleIn,
 } from './position.js'
 import { currentSnapshot, type FoundChange, isLast, type NewChanges, selectNew } from './select-changes.js'
 import { VisibleChanges } from './visible-changes.js'
@@ -47,7 +47,7 @@ type Group = ReadonlySet<Listener>
 
 /** Where somebody is who has missed changes, and what those are told meanwhile who have not. */
 interface Behind {
-  readonly at: Position
+  readonly at: ChangePosition
   readonly meanwhile: Bell[]
 }
 
@@ -74,17 +74,17 @@ export class ChangeListeners {
   #isCatchingUp = false
   #beat: NodeJS.Timeout | undefined
   /** Behind what everybody was told. */
-  #position: Position | undefined
+  #position: ChangePosition | undefined
   /** Number of changes since the last heartbeat. */
   #unsaid = 0
-  readonly #take = (found: NewChanges, from: Position) => this.#tell(found, from)
+  readonly #take = (found: NewChanges, from: ChangePosition) => this.#tell(found, from)
 
   constructor(feed: ChangeFeed) {
     this.#feed = feed
   }
 
   /** Tells a listener of what is committed from now on; and before of what it has missed, where it has come to `since`. */
-  async add(listener: Listener, since: Position | undefined): Promise<void> {
+  async add(listener: Listener, since: ChangePosition | undefined): Promise<void> {
     const { group } = listener.visible
     getOrInsert(this.#groups, group, () => new Set()).add(listener)
     // what is read for others meanwhile was read before it is for this one
@@ -135,7 +135,7 @@ export class ChangeListeners {
     const waiting = listeners.filter((listener) => this.#behind.has(listener))
     if (waiting.length === 0) return
     const from = commonPosition(waiting.map((listener) => (this.#behind.get(listener) as Behind).at))
-    const found = await selectNew(this.#feed.knex, from, PAGE)
+    const found = await selectNew(this.#feed.knex, from, CHANGES_AT_ONCE)
     const groups = [...groupBy(waiting, ({ visible }) => visible.group).values()].map((group) => new Set(group))
     const all = new Map<Group, ReadonlySet<FoundChange>>()
     await this.#ask(groups, found, (group, seen) => all.set(group, seen))
@@ -190,7 +190,7 @@ export class ChangeListeners {
     }
   }
 
-  async #tell(found: NewChanges, from: Position): Promise<void> {
+  async #tell(found: NewChanges, from: ChangePosition): Promise<void> {
     this.#unsaid += found.changes.length
     // before what is new: a client that is sent much has not read it at once
     if (this.#unsaid > BEAT.changes) this.#sendBeat()
@@ -283,13 +283,13 @@ export const listenersOf = oncePer((feed: ChangeFeed) => new ChangeListeners(fee
 interface Bell {
   readonly resource: string
   readonly key: unknown
-  readonly at: Position
+  readonly at: ChangePosition
   readonly transaction: string
   /** For those who know what the reading knew. */
   readonly text: string
 }
 
-function textAt({ resource, key: id }: Pick<Bell, 'resource' | 'key'>, at: Position): string {
+function textAt({ resource, key: id }: Pick<Bell, 'resource' | 'key'>, at: ChangePosition): string {
   const position = positionText(at)
   return eventText({ id: position, data: writeJson({ resource, id, position }) as string })
 }
@@ -304,7 +304,7 @@ function textOf(bells: readonly Bell[], known?: string): string {
 }
 
 function unknownText(bells: readonly Bell[], { snapshot, isTold }: Known): string {
-  const shows = shownBy(snapshot)
+  const shows = visibleIn(snapshot)
   const unknown = bells.filter(({ transaction }) => !shows(transaction))
   return textOf(unknown, isTold ? snapshot : undefined)
 }
@@ -312,7 +312,7 @@ function unknownText(bells: readonly Bell[], { snapshot, isTold }: Known): strin
 /** What was read, and what is told of it already, by resources and changes. */
 interface Reading {
   readonly found: NewChanges
-  readonly from: Position
+  readonly from: ChangePosition
   readonly made: Map<string, Bell>
 }
 

@@ -27,12 +27,12 @@ import { lockRows } from '../serializers/lock-rows.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { RequestLog } from '../views/request/log-writes.js'
-import { type Change, type ChangeOrigin, insertChanges } from './insert-changes.js'
-import { readImages, readStates, type Shown } from './read-images.js'
+import { type ChangeOrigin, insertChanges, type WrittenChange } from './insert-changes.js'
+import { type ImageSerializer, readImages, readStates } from './read-images.js'
 import type { NestedRows } from './recorded-fields.js'
 
 /** How objects of a model are recorded. */
-export interface Recorded extends Omit<Shown, 'model'> {
+export interface Recorded extends Omit<ImageSerializer, 'model'> {
   /** What may go with a row that is deleted. */
   readonly nested: readonly NestedRows[]
 }
@@ -135,7 +135,7 @@ export class ChangeLog implements RequestLog {
   }
 
   async record(): Promise<void> {
-    const changes: Change[] = []
+    const changes: WrittenChange[] = []
     for (const written of this.#written.values()) {
       const images = await this.#readNoted(written)
       const after = new Map(images.map((image) => [image.key, image]))
@@ -203,11 +203,11 @@ export class ChangeLog implements RequestLog {
 
   /** Its key and name are those of now: a write may change them in the object. */
   #image(row: Model, shown: Pick<Image, 'text' | 'isDeleted' | 'held'>): Image {
-    return { row, key: keyOf(row), name: keyText(row, this.#options.context), ...shown }
+    return { row, key: keyOf(row), name: shownKeyText(row, this.#options.context), ...shown }
   }
 
   /** Undefined where nothing is shown of it. */
-  #change(written: WrittenModel, old: Image | null, is: Image | null): Change | undefined {
+  #change(written: WrittenModel, old: Image | null, is: Image | null): WrittenChange | undefined {
     const model = written.model.tableName
     const [before, after] = [old, is].map((one) => (one && !one.isDeleted ? one.text : null)) as [Text, Text]
     const key = (old ?? is)?.name ?? ''
@@ -260,7 +260,7 @@ export function clientKey(model: ModelClass): ObjectKey | undefined {
 }
 
 /** The object's key as clients see it. */
-export function keyText(row: Model, context: SerializerContext): string {
+function shownKeyText(row: Model, context: SerializerContext): string {
   return String(keyOfRow(row, context)[0])
 }
 

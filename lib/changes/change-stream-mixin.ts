@@ -15,8 +15,8 @@ import type { ViewConstructor } from '../views/mixins/mixin.js'
 import { type ChangeFeed, feedOf } from './change-feed.js'
 import { type Listener, listenersOf } from './change-listeners.js'
 import { nameIn } from './changes-table.js'
-import { type Position, positionText, readPosition } from './position.js'
-import { currentPosition, isWithin } from './select-changes.js'
+import { type ChangePosition, positionText, readPosition } from './position.js'
+import { currentPosition, hasAtMost } from './select-changes.js'
 import { VisibleChanges } from './visible-changes.js'
 
 /** Most changes that a client may have missed; where there are more it is told to read its list again. */
@@ -142,10 +142,10 @@ function unanswered({ viewClass }: GenericView['plan'], cause: unknown): Error {
 }
 
 /** Position of the client; `too far` where it has missed so much that it had better read all again. */
-async function sinceOf(text: string, feed: ChangeFeed): Promise<Position | 'too far' | undefined> {
+async function sinceOf(text: string, feed: ChangeFeed): Promise<ChangePosition | 'too far' | undefined> {
   if (text === '') return undefined
   const position = readPosition(text)
-  return position && (await isWithin(feed.knex, position, MOST_MISSED)) ? position : 'too far'
+  return position && (await hasAtMost(feed.knex, position, MOST_MISSED)) ? position : 'too far'
 }
 
 async function here({ knex }: ChangeFeed): Promise<string> {

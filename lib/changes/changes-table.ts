@@ -99,7 +99,7 @@ export function onChanges<Result>(knex: Queryable, work: (knex: Queryable) => Pr
 }
 
 /** What a statement on the table finds. @throws {ConfigurationError} as `onChanges()` */
-export async function rowsOf<Rows>(knex: Queryable, sql: string, values: readonly unknown[]): Promise<Rows> {
+export async function queryChanges<Rows>(knex: Queryable, sql: string, values: readonly unknown[]): Promise<Rows> {
   const { rows } = await onChanges(knex, (own) => runRaw<{ rows: Rows }>(own, sql, values))
   return rows
 }

@@ -7,7 +7,7 @@ import { nameIn, onChanges, tableIn } from './changes-table.js'
 import { hearerOf } from './committed-changes.js'
 
 /** One change of one object. */
-export interface Change {
+export interface WrittenChange {
   /** The table of the object's model. */
   readonly model: string
   /** The object's key as clients see it. */
@@ -38,7 +38,7 @@ const CELLS = ['key', 'action', 'before', 'after', 'was'] as const
 export async function insertChanges(
   trx: Queryable,
   { caller, requestId }: ChangeOrigin,
-  changes: readonly Change[],
+  changes: readonly WrittenChange[],
 ): Promise<void> {
   if (changes.length === 0) return
   const statement = statementOf(
@@ -53,7 +53,7 @@ export async function insertChanges(
   if (tell) afterCommit(trx, tell)
 }
 
-async function namesIn(knex: Queryable, changes: readonly Change[]): Promise<readonly string[]> {
+async function namesIn(knex: Queryable, changes: readonly WrittenChange[]): Promise<readonly string[]> {
   const found = new Map<string, string>()
   for (const { model } of changes) if (!found.has(model)) found.set(model, await nameIn(knex, model))
   return changes.map(({ model }) => found.get(model) as string)

@@ -4,16 +4,16 @@
  * What was read: all that `last` shows; and, of what `next` shows besides, the changes up to an id.
  * Snapshots are those of `pg_current_snapshot()`.
  */
-export interface Position {
+export interface ChangePosition {
   readonly last: string
   readonly next?: { readonly snapshot: string; readonly id: string } | undefined
 }
 
 /** Before any transaction. */
-export const BEGINNING: Position = { last: '1:1:' }
+export const BEGINNING: ChangePosition = { last: '1:1:' }
 
 /** A position as a text. Snapshots have digits, colons and commas. */
-export function positionText({ last, next }: Position): string {
+export function positionText({ last, next }: ChangePosition): string {
   return next ? `${last};${next.snapshot};${next.id}` : last
 }
 
@@ -21,7 +21,7 @@ const SNAPSHOT = '\\d{1,19}:\\d{1,19}:(?:\\d{1,19}(?:,\\d{1,19})*)?'
 const WRITTEN = new RegExp(`^(${SNAPSHOT})(?:;(${SNAPSHOT});(\\d{1,18}))?$`)
 
 /** The position of a text; undefined for one that is none. */
-export function readPosition(text: string): Position | undefined {
+export function readPosition(text: string): ChangePosition | undefined {
   const [, last, snapshot, id] = WRITTEN.exec(text) ?? []
   if (last === undefined || !isSnapshot(last)) return undefined
   if (snapshot === undefined || id === undefined) return { last }
@@ -52,7 +52,7 @@ export function isBehind(snapshot: string, other: string): boolean {
 }
 
 /** Tells whether a snapshot shows a transaction that was committed, as `pg_visible_in_snapshot()` does. */
-export function shownBy(snapshot: string): (transaction: string) => boolean {
+export function visibleIn(snapshot: string): (transaction: string) => boolean {
   const { lowest, end, running } = partsOf(snapshot)
   const isRunning = new Set(running)
   return (transaction) => {
@@ -77,7 +77,7 @@ export function shownByEither(one: string, other: string): string {
 }
 
 /** Behind what one reading goes on for all of these positions, which are in the same snapshot, or in none: it finds what any of them has missed. */
-export function commonPosition(positions: readonly Position[]): Position {
+export function commonPosition(positions: readonly ChangePosition[]): ChangePosition {
   const last = shownByAll([...new Set(positions.map((one) => one.last))])
   const [next] = positions
     .flatMap(({ next }) => (next ? [next] : []))
@@ -86,7 +86,7 @@ export function commonPosition(positions: readonly Position[]): Position {
 }
 
 /** Where somebody is who had come to a position, and has read what there is up to another one behind a `commonPosition()`. */
-export function positionAfter({ last, next }: Position, read: Position): Position {
+export function positionAfter({ last, next }: ChangePosition, read: ChangePosition): ChangePosition {
   if (!read.next) return { last: shownByEither(last, read.last) }
   return { last, next: next && Number(next.id) > Number(read.next.id) ? next : read.next }
 }
@@ -95,8 +95,8 @@ export function positionAfter({ last, next }: Position, read: Position): Positio
 export function missedAt({
   last,
   next,
-}: Position): (change: { readonly id: string; readonly transaction: string }) => boolean {
-  const isShown = shownBy(last)
+}: ChangePosition): (change: { readonly id: string; readonly transaction: string }) => boolean {
+  const isShown = visibleIn(last)
   return ({ id, transaction }) => !isShown(transaction) && (next === undefined || Number(id) > Number(next.id))
 }
 

@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { parseJson } from '../kernel/parse-json.js'
-import { BEGINNING, type Position, positionText, readPosition } from './position.js'
+import { BEGINNING, type ChangePosition, positionText, readPosition } from './position.js'
 import { currentPosition, type RecordedChange, selectNew } from './select-changes.js'
 
 /** A change of an object, as it was recorded. */
@@ -80,7 +80,7 @@ function readChange({ before, after, ...change }: RecordedChange): ReadChange {
 }
 
 /** @throws {ConfigurationError} */
-function parsed(text: string): Position {
+function parsed(text: string): ChangePosition {
   const position = readPosition(text)
   if (!position) {
     throw new ConfigurationError(

@@ -21,7 +21,7 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { isReadableAt } from '../serializers/readable-at.js'
 import { isBuiltIn } from '../views/built-in.js'
-import { contextOf, type GenericView, serializerClassOf } from '../views/generic-view.js'
+import { type GenericView, serializerClassOf, serializerContextOf } from '../views/generic-view.js'
 import { querysetOf } from '../views/steps/visible-query.js'
 import { keyTexts } from './change-log.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
@@ -50,7 +50,7 @@ export async function readHistory(view: GenericView, object: Model, page: Histor
   const names = await readableNames(view, object, knex)
   const changes = await selectChanges(knex, {
     model: model.tableName,
-    keys: keyTexts(object, contextOf(view)),
+    keys: keyTexts(object, serializerContextOf(view)),
     isSoft: deletionOf(model) !== undefined,
     before: page.before,
     limit: page.limit ?? 25,
@@ -88,7 +88,7 @@ export interface ShownNames {
 /** What is recorded of the object, and is neither kept from the caller nor masked. */
 async function readableNames(view: GenericView, object: Model, knex: Queryable): Promise<ShownNames> {
   const model = modelOf(object)
-  const context = contextOf(view)
+  const context = serializerContextOf(view)
   const [row] = view.visibleFields
     ? ((await readExactly(whereRows(ownRows(model, knex), [object]))) as Model[])
     : [object]
@@ -130,7 +130,7 @@ function shownNames(
   { readable, model: description }: SerializerPlan,
   { mayRead, chosen }: Showing,
 ): ShownNames {
-  const visible = visibleRowsIn(contextOf(view))
+  const visible = visibleRowsIn(serializerContextOf(view))
   const { model } = description ?? view.plan.resource.model
   const shown = readable.flatMap((bound): [string, ShownNames[string]][] => {
     const { access, relation, name, field } = bound

@@ -13,7 +13,7 @@ import { keysOfRows, ONE_BY_ONE, type RowKeys } from '../queryset/where-keys.js'
 import { objectText } from '../rows/json-text.js'
 import { rowPlan } from '../rows/row-plan.js'
 import type { RowPlan } from '../rows/row-shape.js'
-import { LIST } from '../rows/sql-parts.js'
+import { LIST_ALIAS } from '../rows/sql-parts.js'
 import type { SerializerClass } from '../serializers/contract.js'
 
 /** The plan of a serializer of which PostgreSQL can write all, from one row; undefined for any other. */
@@ -31,7 +31,7 @@ export function keptCell({ type, element = type }: Column, cell: string): string
 }
 
 /** Serializer of row images, with the columns read beside them. */
-export interface Shown {
+export interface ImageSerializer {
   readonly model: ModelClass
   readonly shown: SerializerClass
   /** The column that marks rows as deleted; undefined where deleted rows are gone. */
@@ -60,7 +60,7 @@ const texts = oncePer<object, WeakMap<SerializerClass, string>>(() => new WeakMa
 
 /** The rows by one kept statement; undefined where instances are needed to show them. */
 export async function readImages(
-  asked: Shown,
+  asked: ImageSerializer,
   rows: readonly Model[],
   knex: Queryable,
 ): Promise<readonly RowImage[] | undefined> {
@@ -83,7 +83,11 @@ export async function readImages(
 }
 
 /** The rows, of which something else than PostgreSQL writes the JSON. */
-export async function readStates(asked: Shown, rows: readonly Model[], knex: Queryable): Promise<readonly RowState[]> {
+export async function readStates(
+  asked: ImageSerializer,
+  rows: readonly Model[],
+  knex: Queryable,
+): Promise<readonly RowState[]> {
   const { sql, bindings } = compile(asked, undefined, keysOfRows(asked.model, rows), knex).toSQL()
   const states = await readRows<StateRow>(knex, sql, bindings)
   return states.map(stateOf)
@@ -105,7 +109,7 @@ function stateOf({ place, deleted, held }: StateRow): RowState {
 }
 
 function compile(
-  { model, mark, deciding }: Shown,
+  { model, mark, deciding }: ImageSerializer,
   plan: RowPlan | undefined,
   { columns: key, keys: values }: RowKeys,
   knex: Queryable,
@@ -130,7 +134,7 @@ function compile(
       ...source.bindings,
       model.tableName,
       ...key.flatMap(({ column }, index) => [column, `v.k${index}`]),
-      LIST,
+      LIST_ALIAS,
     ] as never,
   )
 }

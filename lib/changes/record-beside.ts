@@ -12,7 +12,7 @@ import type { SqlPart } from '../queryset/sql-part.js'
 import type { RowWrite } from '../queryset/visible-rows.js'
 import { objectText } from '../rows/json-text.js'
 import type { RowPlan } from '../rows/row-shape.js'
-import { LIST } from '../rows/sql-parts.js'
+import { LIST_ALIAS } from '../rows/sql-parts.js'
 import type { StatementBeside } from '../rows/write-sql.js'
 import type { GenericPlan } from '../views/action-plan.js'
 import type { GenericView } from '../views/generic-view.js'
@@ -118,7 +118,7 @@ function insertBeside({ table, columns, key, json }: Parts): Omit<Kept, 'shape'>
       sql:
         `insert into ${table} (model, key, action, caller, request_id, after) ` +
         `select ?, ${key.sql}, 'create', ?, ?::uuid, (${json.sql})::json from ${written.sql} as ??`,
-      bindings: [null, ...key.bindings, null, null, ...json.bindings, ...written.bindings, LIST],
+      bindings: [null, ...key.bindings, null, null, ...json.bindings, ...written.bindings, LIST_ALIAS],
     }),
   }
 }
@@ -130,7 +130,7 @@ function deleteBeside({ table, columns, deciding, key, json, was }: Parts): Omit
       sql:
         `insert into ${table} (model, key, action, caller, request_id, before, was) ` +
         `select ?, ${key.sql}, 'delete', ?, ?::uuid, (${json.sql})::json, ${was.sql} from ${written.sql} as ??`,
-      bindings: [null, ...key.bindings, null, null, ...json.bindings, ...was.bindings, ...written.bindings, LIST],
+      bindings: [null, ...key.bindings, null, null, ...json.bindings, ...was.bindings, ...written.bindings, LIST_ALIAS],
     }),
   }
 }
@@ -146,7 +146,7 @@ function updateBeside({ table, columns, deciding, key, json, was }: Parts): Omit
         `(select (${json.sql}) as json from ${written.sql} as ??) as w where s.json is distinct from w.json`,
       bindings: [
         ...[null, null, null, ...key.bindings, ...json.bindings, ...was.bindings],
-        ...[...stored.bindings, LIST, ...json.bindings, ...written.bindings, LIST],
+        ...[...stored.bindings, LIST_ALIAS, ...json.bindings, ...written.bindings, LIST_ALIAS],
       ],
     }),
   }

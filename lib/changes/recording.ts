@@ -15,7 +15,7 @@ import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { contextOf, type GenericView } from '../views/generic-view.js'
+import { type GenericView, serializerContextOf } from '../views/generic-view.js'
 import type { GenericViewClass } from '../views/generic-view-class.js'
 import { declaredInput } from '../views/input-class.js'
 import { resourceOf } from '../views/resource.js'
@@ -139,7 +139,7 @@ export function openLog(view: GenericView, trx: Queryable): ChangeLog {
   const { ctx, plan } = view
   const recording = recordingOf(plan.viewClass as RecordingViewClass & typeof plan.viewClass, plan.rules)
   // without the view, whose caller may see less
-  const { view: _, ...context } = contextOf(view)
+  const { view: _, ...context } = serializerContextOf(view)
   return new ChangeLog(trx, {
     origin: originOf(ctx),
     context,

@@ -2,12 +2,12 @@
 
 import type { Queryable } from '../postgres/pg-types.js'
 import { runRaw } from '../postgres/type-parsers.js'
-import { NUMBER, nameIn, rowsOf, tableIn } from './changes-table.js'
-import type { Change } from './insert-changes.js'
-import { type Position, type Seen, snapshotAfter } from './position.js'
+import { NUMBER, nameIn, queryChanges, tableIn } from './changes-table.js'
+import type { WrittenChange } from './insert-changes.js'
+import { type ChangePosition, type Seen, snapshotAfter } from './position.js'
 
 /** A change as it was recorded. */
-export interface RecordedChange extends Omit<Change, 'was'> {
+export interface RecordedChange extends Omit<WrittenChange, 'was'> {
   readonly id: string
   /** As answers have it, in UTC with microseconds. */
   readonly madeAt: string
@@ -64,7 +64,7 @@ export async function selectChanges(
   const ends = endsOf(isSoft)
   const from = before ?? null
   const values = [name, key, from, from, name, key, from, ['create', ...ends], limit]
-  const rows = await rowsOf<readonly RecordedChange[]>(knex, sql, values)
+  const rows = await queryChanges<readonly RecordedChange[]>(knex, sql, values)
   const end = rows.findIndex(({ action }) => ends.includes(action))
   const own = end < 0 ? rows : rows.slice(0, end)
   const begin = own.findIndex(({ action }) => action === 'create')
@@ -74,11 +74,11 @@ export async function selectChanges(
 /** Changes that were committed since another reading, and where to go on. */
 export interface NewChanges {
   readonly changes: readonly FoundChange[]
-  readonly position: Position
+  readonly position: ChangePosition
 }
 
 /** And what else those know that tell of it. */
-export interface FoundChange extends RecordedChange, Pick<Change, 'was'> {
+export interface FoundChange extends RecordedChange, Pick<WrittenChange, 'was'> {
   /** The number of its transaction (`xid8`). */
   readonly transaction: string
 }
@@ -94,7 +94,7 @@ const SNAPSHOT = `case when pg_is_in_recovery()
  * Where a reading begins that wants only what is committed from now on. The message has no meaning: once it is committed, so is
  * on the disk what the snapshot has seen; see `snapshotAfter()`.
  */
-export async function currentPosition(knex: Queryable): Promise<Position> {
+export async function currentPosition(knex: Queryable): Promise<ChangePosition> {
   const { rows } = await runRaw<{ rows: readonly [{ last: string }] }>(
     knex,
     `select (${SNAPSHOT})::text as last,
@@ -127,7 +127,7 @@ const notShownBy = (table: string) => `(
  * The changes that were committed since a position, those of one object in their order. Nothing is waited for: a change whose
  * transaction is still running is in no snapshot, and comes with the one that shows it, whatever its id.
  */
-export async function selectNew(knex: Queryable, { last, next }: Position, limit: number): Promise<NewChanges> {
+export async function selectNew(knex: Queryable, { last, next }: ChangePosition, limit: number): Promise<NewChanges> {
   const table = tableIn(knex)
   // each by its id, though the planner knows nothing yet of a month that has just begun
   const sql = next
@@ -145,7 +145,7 @@ export async function selectNew(knex: Queryable, { last, next }: Position, limit
          cross join lateral (select * from ${table} as c where c.id = own.id offset 0) as c`)}
        ) as found on true order by found.place`
   const values = next ? [next.snapshot, next.id, next.snapshot, last, limit] : [last, last, limit]
-  const rows = await rowsOf<readonly NewRow[]>(knex, sql, values)
+  const rows = await queryChanges<readonly NewRow[]>(knex, sql, values)
   const changes = rows.filter(({ id }) => id !== null)
   const snapshot = next?.snapshot ?? snapshotAfter(last, rows[0] as NewRow)
   const total = Number(rows[0]?.total ?? 0)
@@ -160,7 +160,7 @@ export async function selectByIds(
   ids: readonly string[],
 ): Promise<{ readonly changes: readonly FoundChange[]; readonly isAll: boolean }> {
   const sql = `${firstOf(`select * from ${tableIn(knex)} as c where c.id = any(?::bigint[])`)} order by place`
-  const changes = await rowsOf<readonly PlacedChange[]>(knex, sql, [ids])
+  const changes = await queryChanges<readonly PlacedChange[]>(knex, sql, [ids])
   return { changes, isAll: changes.length === Number(changes[0]?.total ?? 0) }
 }
 
@@ -168,9 +168,9 @@ export async function selectByIds(
  * True where so many changes, at the most, have come since a position; false where there are more, or where it is of another
  * database, whose transactions were counted otherwise.
  */
-export async function isWithin(knex: Queryable, { last, next }: Position, most: number): Promise<boolean> {
+export async function hasAtMost(knex: Queryable, { last, next }: ChangePosition, most: number): Promise<boolean> {
   const { snapshot } = next ?? { snapshot: last }
-  const [{ isKnown, count }] = await rowsOf<readonly [{ isKnown: boolean; count: unknown }]>(
+  const [{ isKnown, count }] = await queryChanges<readonly [{ isKnown: boolean; count: unknown }]>(
     knex,
     `select pg_snapshot_xmax(?::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot()) as "isKnown", count(*)
        from (select from ${notShownBy(tableIn(knex))} as fresh limit ?) as found`,
@@ -203,12 +203,12 @@ export async function laterStates(
   const sql = `select (${nextState(tableIn(knex), isListed)}) as was
     from unnest(?::bigint[], ?::text[], ?::text[]) with ordinality as w(id, model, key, place) order by w.place`
   const values = [cells('id'), cells('model'), cells('key')]
-  const rows = await rowsOf<readonly { readonly was: string | null }[]>(knex, sql, values)
+  const rows = await queryChanges<readonly { readonly was: string | null }[]>(knex, sql, values)
   return rows.map(({ was }) => was)
 }
 
 /** True where reading from one position to another has found all there is. */
-export function isLast(from: Position, { next }: Position): boolean {
+export function isLast(from: ChangePosition, { next }: ChangePosition): boolean {
   return from.next === undefined && next === undefined
 }
 

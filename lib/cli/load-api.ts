@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Explanation } from '../explain/explanation.js'
 import { messageOf } from '../kernel/quote.js'
-import { baseOf } from '../models/objection.js'
+import { baseModelOf } from '../models/objection.js'
 import type { DescribedAPI } from '../openapi/docs-site.js'
 import type { PrintedPolicies } from '../rules/policies.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
@@ -91,7 +91,7 @@ export async function prepare(api: LoadedAPI, advice = ''): Promise<void> {
 async function bindModels({ endpoints }: LoadedAPI): Promise<void> {
   if (!process.env['DATABASE_URL']) return
   const models = endpoints.flatMap(({ view }) => ((view.model ?? view.queryset) ? (view.modelClass?.() ?? []) : []))
-  const bases = new Set(models.filter((model) => (model.knex() as unknown) === undefined).map(baseOf))
+  const bases = new Set(models.filter((model) => (model.knex() as unknown) === undefined).map(baseModelOf))
   if (bases.size === 0) return
   const database = await openDatabase()
   for (const base of bases) base.knex(database)

@@ -30,7 +30,7 @@ import { recordingClass } from '../views/request/log-writes.js'
 import { type Resource, resourceOf } from '../views/resource.js'
 import { explainRoad } from './explain-road.js'
 import type { ExplainedPolicies, Explanation } from './explanation.js'
-import { type ExplainOptions, openSubject, type Subject } from './subject.js'
+import { type ExplainedView, type ExplainOptions, openSubject } from './subject.js'
 
 interface Asked {
   /** A route or a basename. @default all */
@@ -84,7 +84,7 @@ async function explainOperation(options: ExplainOptions): Promise<Explanation> {
   const generic = view instanceof GenericAPIView ? view : undefined
   const { filters = [], paginator } = generic && hasModel(generic.viewClass) ? listOf(generic, operation.action) : {}
   const road = generic
-    ? await explainRoad(subject as Subject<GenericAPIView>)
+    ? await explainRoad(subject as ExplainedView<GenericAPIView>)
     : { reading: null, insert: null, statements: [] }
   const records = generic ? recordsOf(generic, options) : {}
   if (records.records && road.insert?.by !== 'statement' && road.write?.by !== 'statement')
@@ -101,10 +101,10 @@ async function explainOperation(options: ExplainOptions): Promise<Explanation> {
     renderers: renderers.map(nameOf),
     filters: filters.map(nameOf),
     pagination: paginator ? nameOf(paginator) : null,
-    parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
+    parameters: generic ? parametersOf(subject as ExplainedView<GenericAPIView>) : [],
     relations: readsList(operation.action) && generic && hasModel(generic.viewClass) ? relationsOf(generic) : [],
     ...(generic && isSafeMethod(operation.method) && foreignKeysOf(generic)),
-    ...(generic?.plan.limitsRows && { rules: explainRules(subject as Subject<GenericAPIView>) }),
+    ...(generic?.plan.limitsRows && { rules: explainRules(subject as ExplainedView<GenericAPIView>) }),
     ...records,
     ...road,
     database: view.plan.database?.described ?? null,
@@ -146,7 +146,7 @@ function listOf({ viewClass }: GenericAPIView, action: string): Partial<Pick<Res
   return { filters: resource.filters, paginator: paginatorOf(resource, action) }
 }
 
-function parametersOf({ view }: Subject<GenericAPIView>): readonly string[] {
+function parametersOf({ view }: ExplainedView<GenericAPIView>): readonly string[] {
   const { serializerClass } = view.viewClass
   return queryParameters(view, serializerClass ?? undefined).map(({ name }) => name)
 }
@@ -189,7 +189,7 @@ function nameOf(policy: object): string {
 }
 
 /** A sentence for each rule of the models that an action reads and writes, as they are for the caller; without a request, for those that ask none. */
-function explainRules({ view, isAsked }: Subject<GenericAPIView>): readonly string[] {
+function explainRules({ view, isAsked }: ExplainedView<GenericAPIView>): readonly string[] {
   const { rules, viewClass, action } = view.plan
   const own = viewClass.modelClass()
   const { serializerClass, related } = viewClass

@@ -16,7 +16,7 @@ import { openRows } from '../views/steps/open-rows.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
 import { cutPage, explainedList } from '../views/steps/read-list.js'
 import type { ExplainedReading } from './explanation.js'
-import { because, CHOOSING, NOTHING, type Road, RoadBook } from './road-book.js'
+import { because, CHOOSING_OBJECTS, NOTHING, type Road, RoadBook } from './road-book.js'
 import { isDecided, isDecidedOutside } from './subject.js'
 
 const OURS: readonly (new () => BasePagination)[] = [PageNumberPagination, LimitOffsetPagination, CursorPagination]
@@ -27,7 +27,7 @@ export class ReadingRoad extends RoadBook {
     const view = this.view
     const { paginator, filters } = resourceOf(view.viewClass)
     const own = this.overridden('list', 'getList')
-    const asks = isDecided(this.subject, ...CHOOSING, 'filterQueryset') || isDecidedOutside(this.subject)
+    const asks = isDecided(this.subject, ...CHOOSING_OBJECTS, 'filterQueryset') || isDecidedOutside(this.subject)
     const asked =
       asks ||
       this.#isDecidedBy(
@@ -51,7 +51,7 @@ export class ReadingRoad extends RoadBook {
   }
 
   async figures(action: string): Promise<Road> {
-    const asked = isDecided(this.subject, ...CHOOSING, 'filterQueryset') || isDecidedOutside(this.subject)
+    const asked = isDecided(this.subject, ...CHOOSING_OBJECTS, 'filterQueryset') || isDecidedOutside(this.subject)
     if (this.overridden(action) || asked) return NOTHING
     await this.step(action, () => describeFigures(this.view, this.subject.isAsked))
     return { ...NOTHING, statements: this.statements }
@@ -59,7 +59,7 @@ export class ReadingRoad extends RoadBook {
 
   async object(): Promise<Road> {
     const view = this.view
-    const asked = isDecided(this.subject, ...CHOOSING, 'getObject') || isDecidedOutside(this.subject)
+    const asked = isDecided(this.subject, ...CHOOSING_OBJECTS, 'getObject') || isDecidedOutside(this.subject)
     if (this.overridden('retrieve', 'getDetail') || asked) {
       return { ...NOTHING, reading: this.reading(this.#rowsOf('retrieve')) }
     }

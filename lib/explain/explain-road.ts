@@ -7,13 +7,13 @@ import { hasModel } from '../views/generic-view-class.js'
 import { ReadingRoad } from './explain-reads.js'
 import { WritingRoad } from './explain-writes.js'
 import { NOTHING, type Road } from './road-book.js'
-import { knexOf, type Subject } from './subject.js'
+import { type ExplainedView, explainedKnex } from './subject.js'
 
-export async function explainRoad(subject: Subject<GenericAPIView>): Promise<Road> {
+export async function explainRoad(subject: ExplainedView<GenericAPIView>): Promise<Road> {
   const { view } = subject
   const action = actionNamed(view.action)
   if (!action || !hasModel(view.viewClass)) return NOTHING
-  const knex = await knexOf(subject)
+  const knex = await explainedKnex(subject)
   if (!knex) return NOTHING
   const recording = recordStatements(knex)
   view.knex = recording.knex

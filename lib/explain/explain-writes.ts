@@ -30,7 +30,7 @@ import { openRows } from '../views/steps/open-rows.js'
 import { type WritableRows, writableRows } from '../views/steps/write-by-statement.js'
 import { writeConditions } from '../views/steps/write-conditions.js'
 import type { ExplainedInsert, Explanation } from './explanation.js'
-import { because, CHOOSING, NOTHING, type Road, RoadBook } from './road-book.js'
+import { because, CHOOSING_OBJECTS, NOTHING, type Road, RoadBook } from './road-book.js'
 import { isDecided, isDecidedOutside } from './subject.js'
 
 function wayOf<Name extends string>({ way, because }: Way<Name>): { readonly by: Name; readonly because?: string } {
@@ -49,7 +49,7 @@ const UNTOLD: Told = { version: false, queryset: false }
 export class WritingRoad extends RoadBook {
   async insert({ name, hooks }: Action): Promise<Road> {
     const view = this.view
-    const asked = isDecided(this.subject, ...CHOOSING, 'getInputSerializer')
+    const asked = isDecided(this.subject, ...CHOOSING_OBJECTS, 'getInputSerializer')
     const method = overridden(view, name, ...hooks.filter((hook) => hook in view))
     if (asked || method !== undefined) {
       this.overridden(...(method === undefined ? [] : [method]))
@@ -82,7 +82,7 @@ export class WritingRoad extends RoadBook {
     const view = this.view
     const transaction = true
     const finding = ['getObject', 'getObjectToWrite']
-    const asked = isDecided(this.subject, ...CHOOSING, ...finding) || isDecidedOutside(this.subject)
+    const asked = isDecided(this.subject, ...CHOOSING_OBJECTS, ...finding) || isDecidedOutside(this.subject)
     const own = this.overridden(name, runs)
     if (own) return { ...NOTHING, transaction }
     if (name === 'update' && takesPart(view.plan))

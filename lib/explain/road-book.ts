@@ -7,7 +7,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { overridden } from '../views/built-in.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import type { ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
-import type { Subject } from './subject.js'
+import type { ExplainedView } from './subject.js'
 
 export type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> &
   Partial<
@@ -20,10 +20,10 @@ export type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> &
 export const NOTHING: Road = { reading: null, insert: null, statements: [] }
 
 /** What chooses the objects of any action. */
-export const CHOOSING = ['getQueryset', 'getSerializerClass']
+export const CHOOSING_OBJECTS = ['getQueryset', 'getSerializerClass']
 /** Notes what each step does. */
 export class RoadBook {
-  protected readonly subject: Subject<GenericAPIView>
+  protected readonly subject: ExplainedView<GenericAPIView>
   protected readonly view: GenericAPIView
   protected readonly recording: Recording
   protected readonly statements: ExplainedStatement[] = []
@@ -31,7 +31,7 @@ export class RoadBook {
   /** Before the statements that are sent only where the first is not enough. */
   protected otherwise = ''
 
-  constructor(subject: Subject<GenericAPIView>, recording: Recording) {
+  constructor(subject: ExplainedView<GenericAPIView>, recording: Recording) {
     this.subject = subject
     this.view = subject.view
     this.recording = recording

@@ -26,7 +26,7 @@ export interface ExplainOptions {
 }
 
 /** A view and what may be asked of it. */
-export interface Subject<View extends APIView = APIView> {
+export interface ExplainedView<View extends APIView = APIView> {
   readonly view: View
   /** The view has a request to answer. */
   readonly isAsked: boolean
@@ -38,7 +38,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = { uuid: '00000000-0000-4000-8
 const NUMBERS = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8'])
 
 /** @throws ApiError the caller is not who he says he is, or asks for a version that there is not */
-export async function openSubject({ endpoint, operation, asked }: ExplainOptions): Promise<Subject> {
+export async function openSubject({ endpoint, operation, asked }: ExplainOptions): Promise<ExplainedView> {
   const { method, view: viewClass, route } = operation
   const ctx = asked
     ? ownContext(asked.ctx, asked.params)
@@ -82,7 +82,7 @@ function sampleKey(view: typeof GenericAPIView): string {
 }
 
 /** Which of these methods decides on each request; noted, where there is no request to ask it about. */
-export function isDecided({ view, isAsked, notes }: Subject, ...names: readonly string[]): boolean {
+export function isDecided({ view, isAsked, notes }: ExplainedView, ...names: readonly string[]): boolean {
   const writes = actionNamed(view.plan.action)?.writes
   const isRuled = () =>
     view instanceof GenericAPIView &&
@@ -98,7 +98,7 @@ export function isDecided({ view, isAsked, notes }: Subject, ...names: readonly 
 }
 
 /** True where a view set that the path names an object of before decides on each request; noted. */
-export function isDecidedOutside({ view, isAsked, notes }: Subject): boolean {
+export function isDecidedOutside({ view, isAsked, notes }: ExplainedView): boolean {
   if (isAsked) return false
   const names = ['getQueryset', 'getObject']
   const outer = view.parents.find(({ view: parent }) => {
@@ -112,7 +112,7 @@ export function isDecidedOutside({ view, isAsked, notes }: Subject): boolean {
 }
 
 /** The database of the view's queries; undefined where that is not known. */
-export async function knexOf(subject: Subject): Promise<Knex | undefined> {
+export async function explainedKnex(subject: ExplainedView): Promise<Knex | undefined> {
   if (isDecided(subject, 'getKnex')) return undefined
   const knex = await subject.view.getKnex()
   if (!knex) subject.notes.push('its model has no knex: Model.knex(knex) tells where its queries run')

@@ -11,7 +11,7 @@ import {
   type Answered,
   type AskedOf,
   action,
-  serializerOf,
+  actionSerializer,
 } from '../views/action.js'
 import type { ObjectRule } from '../views/action-options.js'
 import type { GenericViewSet } from '../views/view-set.js'
@@ -27,7 +27,7 @@ export type InputOf<I> =
         : undefined
 
 /** What a function gets of an action's body and query: nothing of what the action does not take. */
-export type Given<I, Spec> = [
+export type ActionArguments<I, Spec> = [
   ...(undefined extends I ? [] : [data: InputOf<I>]),
   ...(Spec extends { readonly queryParameters: infer Q } ? AskedOf<Q> : []),
 ]
@@ -119,7 +119,7 @@ export function objectAction<
   Result extends ResultOf<Spec> = ResultOf<Spec>,
 >(
   spec: ActionSpec<I> & Spec & Misspelt<Spec>,
-  run: (this: View, object: ObjectOf<View>, ...given: Given<I, Spec>) => Result,
+  run: (this: View, object: ObjectOf<View>, ...given: ActionArguments<I, Spec>) => Result,
 ): ViewSetAction<{ view: View; input: I; spec: Spec; result: Result; detail: true }> {
   return new ViewSetAction(true, spec, run)
 }
@@ -135,7 +135,7 @@ export function listAction<
   Result extends ResultOf<Spec> = ResultOf<Spec>,
 >(
   spec: ActionSpec<I> & Spec & Misspelt<Spec>,
-  run: (this: View, ...given: Given<I, Spec>) => Result,
+  run: (this: View, ...given: ActionArguments<I, Spec>) => Result,
 ): ViewSetAction<{ view: View; input: I; spec: Spec; result: Result; detail: false }> {
   return new ViewSetAction(false, spec, run)
 }
@@ -169,7 +169,7 @@ export function addActions(
     action({
       ...options,
       detail,
-      ...(input === undefined ? {} : { inputSerializer: serializerOf(input as ActionInput, `input of ${name}`) }),
+      ...(input === undefined ? {} : { inputSerializer: actionSerializer(input as ActionInput, `input of ${name}`) }),
       ...(output === undefined ? {} : { outputSerializer: output }),
     })(method as () => unknown)
     Object.defineProperty(view.prototype, name, { value: method, writable: true, configurable: true })

@@ -36,7 +36,7 @@ export function declareStatics<Class extends object>(
 }
 
 /** The model that a factory was given. @throws {ConfigurationError} it is none */
-export function modelOf(factory: string, model: unknown): ModelClass {
+export function givenModel(factory: string, model: unknown): ModelClass {
   if (isModelClass(model)) return model
   throw new ConfigurationError(`${factory}(): the first argument is an Objection model class, or table('name')`)
 }

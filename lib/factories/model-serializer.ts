@@ -6,8 +6,8 @@ import { modelName } from '../models/objection.js'
 import type { DeclaredFields, SerializerOptions } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import type { FieldMethods, Typed } from '../serializers/types.js'
-import { declareStatics, modelOf } from './declared-class.js'
-import type { ExtraOptions, FieldName, Given, SerializerShape, Shown, Taken } from './serializer-types.js'
+import { declareStatics, givenModel } from './declared-class.js'
+import type { ExtraOptions, FieldName, GivenOf, SerializerShape, Shown, Taken } from './serializer-types.js'
 
 /** What a serializer of a model declares. */
 export interface ModelSerializerSpec<M, Names, Fields, ReadOnly, Extra, Checks> {
@@ -51,7 +51,7 @@ type Result<S extends SerializerShape> = ModelSerializerClass<InstanceType<S['mo
   Typed<{
     readonly shown: Shown<S>
     readonly taken: Taken<S>
-    readonly given: Given<S>
+    readonly given: GivenOf<S>
     readonly fields: S['declaredFields']
     readonly methods: FieldMethods<S['declaredFields'], InstanceType<S['model']>>
   }> & { readonly model: S['model'] }
@@ -82,7 +82,7 @@ export function modelSerializer<
   model: C,
   spec: ModelSerializerSpec<InstanceType<C>, Names, Fields, ReadOnly, Extra, Checks>,
 ): Result<Shape<C, Names, Fields, ReadOnly, Extra, Checks>> {
-  const known = modelOf('modelSerializer', model)
+  const known = givenModel('modelSerializer', model)
   const name = modelName(known)
   const made = class extends ModelSerializer {
     static override model = known

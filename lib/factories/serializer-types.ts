@@ -200,7 +200,7 @@ export type Taken<S extends SerializerShape> = S['validators'] extends readonly 
   : Simplify<Omit<OfFields<S, 'taken'>, keyof Validated<S['validators'], {}>> & Validated<S['validators'], {}>>
 
 /** What is sent of one object. */
-export type Given<S extends SerializerShape> = OfFields<S, 'given'>
+export type GivenOf<S extends SerializerShape> = OfFields<S, 'given'>
 
 type OfFields<S extends SerializerShape, Of extends Side> = keyof S['declaredFields'] extends never
   ? Simplify<WrittenPart<S, Of>>

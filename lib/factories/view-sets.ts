@@ -30,7 +30,7 @@ import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import type { SoftDelete } from '../views/statics.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
 import { type ActionFor, addActions } from './actions.js'
-import { checkSpec, declareStatics, modelOf } from './declared-class.js'
+import { checkSpec, declareStatics, givenModel } from './declared-class.js'
 import type { MixedIn } from './mixin-types.js'
 import type { CheckedExpansion, MixinStatics, PlainStatics } from './view-statics.js'
 
@@ -329,7 +329,7 @@ function make(factory: string, base: unknown, model: unknown, spec: object): unk
   if (!isGeneric(base)) {
     throw new ConfigurationError(`${factory}(): the first argument is the class of a generic view, such as ListAPIView`)
   }
-  const known = modelOf(factory, model)
+  const known = givenModel(factory, model)
   const name = modelName(known)
   const where = `${factory}(${name})`
   checkSpec(where, spec)

@@ -17,7 +17,7 @@ import {
 } from './field.js'
 import { JSONField } from './json-field.js'
 import { formValues, readItems, readJson } from './json-text.js'
-import { narrowed } from './narrowed-schema.js'
+import { narrowedSchema } from './narrowed-schema.js'
 import { type ClosedOptions, checkLengthOptions, MOST_ITEMS } from './options.js'
 import { orNull } from './or-null.js'
 import { runValidators } from './run-validators.js'
@@ -177,7 +177,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   }
 
   override inputSchema(): FieldSchema {
-    const items = narrowed(this.#child.inputSchema(), this.#child.options.validators)
+    const items = narrowedSchema(this.#child.inputSchema(), this.#child.options.validators)
     return { ...this.schema(), maxItems: this.#maxLength, items: this.#itemsSchema(items) }
   }
 

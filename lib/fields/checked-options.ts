@@ -1,5 +1,5 @@
 /** The options of a field that say what CHECK constraints of its column say. */
-import type { Bound, Checked } from '../models/check-constraint.js'
+import type { Bound, ColumnCheck } from '../models/check-constraint.js'
 import type { Column } from '../models/model-description.js'
 import { readDecimal } from './decimal-field.js'
 import type { GeneratedOptions } from './field-for-column.js'
@@ -48,7 +48,7 @@ function wholeOptions(column: Column, size: bigint): GeneratedOptions {
 }
 
 /** The strings that all lists of choices have in common. */
-function choicesOf(checked: readonly Checked[]): readonly string[] | undefined {
+function choicesOf(checked: readonly ColumnCheck[]): readonly string[] | undefined {
   const lists = checked.flatMap(({ choices }) => (choices ? [choices] : []))
   const [first, ...others] = lists
   const common = first?.filter((choice) => others.every((list) => list.includes(choice)))

@@ -23,7 +23,7 @@ const NOT_OURS = new Set(['$id', '$defs', 'default', 'type'])
  * A field's own schema, with the limits of the first schema among its validators. It is left as it is where they are about
  * values of different types: what a validator sees is the checked value, which need not be of the type that is sent.
  */
-export function narrowed(own: FieldSchema, validators: readonly Validator[] = []): FieldSchema {
+export function narrowedSchema(own: FieldSchema, validators: readonly Validator[] = []): FieldSchema {
   const schema = validators.find(isStandardSchema)
   const described: FieldSchema = (schema && jsonSchemaOf(schema)) ?? {}
   if (!isOfSameType(own, described) || '$defs' in described) return own

@@ -20,7 +20,7 @@ import { deletionOf } from '../models/soft-deletes.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
-import { type KeyName, namesOfValues } from '../queryset/same-keys.js'
+import { type CanonicalKey, namesOfValues } from '../queryset/same-keys.js'
 import { type Leading, leaveOutUnseen, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereAnyKey } from '../queryset/where-keys.js'
 import type { CompositeKey } from './composite-key.js'
@@ -207,15 +207,15 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const values = rows.map((row) => exactValue(row.stored))
     const knex = query.knex() as Queryable
     const storedNames = stored === column ? names.slice(keys.length) : await namesOfValues(stored, values, knex)
-    const found = new Map<KeyName, number | typeof AMBIGUOUS>()
+    const found = new Map<CanonicalKey, number | typeof AMBIGUOUS>()
     for (const [index] of rows.entries()) {
-      const name = names[keys.length + index] as KeyName
+      const name = names[keys.length + index] as CanonicalKey
       const known = found.get(name)
       const isSame = known === undefined || (known !== AMBIGUOUS && storedNames[known] === storedNames[index])
       found.set(name, isSame ? index : AMBIGUOUS)
     }
     return keys.map((_, index) => {
-      const position = found.get(names[index] as KeyName)
+      const position = found.get(names[index] as CanonicalKey)
       return typeof position === 'number' ? values[position] : position
     })
   }
@@ -231,7 +231,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   ): Promise<readonly unknown[]> {
     const { names } = await rowsOfKeys(this.#chosen(context, leading), keys, { key: column })
     const found = new Set(names.slice(keys.length))
-    return keys.filter((_, index) => found.has(names[index] as KeyName))
+    return keys.filter((_, index) => found.has(names[index] as CanonicalKey))
   }
 
   /** @internal The column of the keys that clients give; undefined before the model is known. */

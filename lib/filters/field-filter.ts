@@ -13,7 +13,7 @@ import {
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
-import { type Condition, declaredField, type Filterset, filtersetOf, UnknownLookups } from './filterset.js'
+import { declaredField, type Filterset, filtersetOf, type ParameterCondition, UnknownLookups } from './filterset.js'
 import { placedInBody } from './group-of-json.js'
 import { type GroupLimits, LONGEST_GROUP, parseGroup } from './parse-group.js'
 import { type ReadGroup, readGroup } from './read-group.js'
@@ -110,9 +110,9 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     askedRelationsOf(settings)
   }
 
-  #read(query: QueryParameters, filterset: Filterset, { caller, errors }: Reading): readonly Condition[] {
+  #read(query: QueryParameters, filterset: Filterset, { caller, errors }: Reading): readonly ParameterCondition[] {
     const { filters } = filterset
-    const found: Condition[] = []
+    const found: ParameterCondition[] = []
     let count = 0
     const lookups = new UnknownLookups()
     for (const name of Object.keys(query)) {
@@ -181,7 +181,7 @@ function describeGroup(name: string, relations: readonly string[]): ParameterDes
   }
 }
 
-function byPosition(one: Condition, other: Condition): number {
+function byPosition(one: ParameterCondition, other: ParameterCondition): number {
   return one.position - other.position
 }
 

@@ -4,7 +4,7 @@ import type { AnyQueryBuilder } from '../models/objection.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { type VisibleRows, visibleRowsOf } from '../queryset/visible-rows.js'
-import { isNarrowed, joinOf, type Step } from './step.js'
+import { isNarrowed, joinOf, type RelationStep } from './step.js'
 
 interface PathStartOptions {
   /** The schema that the query reads, where the connection does not say; asked on the way to other tables only. */
@@ -70,9 +70,9 @@ export class FieldPath {
   readonly target: string
   /** It is the text at a key of a column of JSON. */
   readonly isKey: boolean
-  readonly #steps: readonly Step[]
+  readonly #steps: readonly RelationStep[]
 
-  constructor(name: string, column: Column, steps: readonly Step[], key?: string) {
+  constructor(name: string, column: Column, steps: readonly RelationStep[], key?: string) {
     this.name = name
     this.target = key ?? '??'
     this.isKey = key !== undefined

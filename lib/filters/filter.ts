@@ -248,7 +248,7 @@ export function isVaried(conditions: readonly FilterCondition[]): boolean {
 }
 
 /** The milliseconds that a statement of a list may take; undefined where no condition needs a bound. */
-export function guardOf(conditions: readonly FilterCondition[]): number | undefined {
+export function timeGuardOf(conditions: readonly FilterCondition[]): number | undefined {
   let least: number | undefined
   for (const { guarded } of conditions) {
     if (guarded !== undefined && (least === undefined || guarded < least)) least = guarded

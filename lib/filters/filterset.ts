@@ -11,11 +11,11 @@ import type { FilterSettings, ParameterDescription } from './filter.js'
 import { LONGEST_PATTERN, LOOKUPS, type Lookup, Operand } from './lookups.js'
 import { lookupsOf } from './lookups-of.js'
 import { externalPath, resolvePaths, SEPARATOR } from './resolve-paths.js'
-import { type AskedCondition, onPath } from './sub-queries.js'
+import { type CostedCondition, onPath } from './sub-queries.js'
 import { cutText } from './text-match.js'
 
 /** What a parameter asks for, once its text was read. */
-export interface Condition extends AskedCondition {
+export interface ParameterCondition extends CostedCondition {
   /** The filter's place among the others: the same parameters in another order are the same SQL. */
   readonly position: number
   /** Costs the database as much as a search. */
@@ -29,7 +29,7 @@ type Place = Readonly<{ name: string; position: number }>
 export interface Filter {
   readonly description: ParameterDescription
   /** @throws ValidationError the text stands for no value */
-  read(text: string, caller: IDContext): Condition
+  read(text: string, caller: IDContext): ParameterCondition
 }
 
 /** All that clients may ask of a view's columns. */
@@ -119,7 +119,7 @@ function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, o
   }
 }
 
-function opposite({ subQueries, where }: AskedCondition): AskedCondition {
+function opposite({ subQueries, where }: CostedCondition): CostedCondition {
   return {
     subQueries,
     where(start) {
@@ -141,7 +141,7 @@ export function nullCondition({ column, related, target }: FieldPath, nothing: b
 }
 
 function isNull({ name, position }: Place, path: FieldPath): Filter {
-  const condition = (nothing: boolean): AskedCondition => {
+  const condition = (nothing: boolean): CostedCondition => {
     const { sql, isOpposite } = nullCondition(path, nothing)
     const asked = onPath(path, (reference) => ({ sql, bindings: [reference] }))
     return isOpposite ? opposite(asked) : asked

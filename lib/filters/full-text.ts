@@ -17,7 +17,7 @@ import {
 } from './filter.js'
 import { refuseHiddenKeys, resolvePaths } from './resolve-paths.js'
 import { withoutPrefix } from './search-filter.js'
-import { textOf } from './text-match.js'
+import { textReference } from './text-match.js'
 
 /** PostgreSQL's reader of a query, by `searchType`. */
 const READERS: ReadonlyMap<string, string> = new Map([
@@ -176,7 +176,10 @@ function vectorOf(start: PathStart, paths: readonly FieldPath[], config: string)
 /** The fields of a row as one string, as an index must have it to be used. */
 function documentOf(start: PathStart, paths: readonly FieldPath[]): SqlPart {
   const values = paths.map((path) => {
-    const { sql, bindings } = path.value(start, (reference) => ({ sql: textOf(path.column), bindings: [reference] }))
+    const { sql, bindings } = path.value(start, (reference) => ({
+      sql: textReference(path.column),
+      bindings: [reference],
+    }))
     return { sql: `coalesce(${sql}, '')`, bindings }
   })
   const { sql, bindings } = joinSql(values, " || ' ' || ")

@@ -5,7 +5,7 @@ import { IntegerField } from '../fields/integer-fields.js'
 import { ValidationError } from '../kernel/errors.js'
 import type { Column } from '../models/model-description.js'
 import { escaped } from '../models/table-reference.js'
-import { LOOKUPS, type Lookup, MOST_VALUES, Operand, RANGES, readList } from './lookups.js'
+import { LOOKUPS, type Lookup, MOST_VALUES, Operand, RANGES, readCommaList } from './lookups.js'
 
 const TYPES: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz'])
 
@@ -64,7 +64,7 @@ function containmentOf(operand: Operand): Named {
 function ofLists(column: Column, element: Operand): Named {
   const compare = (operator: string, description: string): Lookup => ({
     description,
-    values: (text) => [readList(text, (item) => element.read(item))],
+    values: (text) => [readCommaList(text, (item) => element.read(item))],
     sql: () => `?? operator(pg_catalog.${operator}) ?${castTo(column)}`,
     parameter: () => ({
       schema: { type: 'array', items: element.schema(), maxItems: MOST_VALUES },

@@ -167,7 +167,7 @@ const anyOf: Lookup = {
   several: true,
   // nothing is no value: it matches nothing
   values: (text, operand, caller) => [
-    readList(text, (item) => (operand.ids ? operand.decode(item, caller) : operand.read(item))),
+    readCommaList(text, (item) => (operand.ids ? operand.decode(item, caller) : operand.read(item))),
   ],
   sql: (operand) => operand.anyOf(),
   parameter: (operand) => ({
@@ -196,7 +196,7 @@ const range: Lookup = {
 }
 
 /** The values between commas. @throws ValidationError there are too many, or one is missing */
-export function readList(text: string, read: (item: string) => unknown): unknown[] {
+export function readCommaList(text: string, read: (item: string) => unknown): unknown[] {
   if (text === '') return []
   const items = text.split(',', MOST_VALUES + 1)
   if (items.length > MOST_VALUES) throw new ValidationError(`Give at most ${MOST_VALUES} values.`)

@@ -18,13 +18,13 @@ import {
 } from './parse-group.js'
 import { type AskedRelation, askedRelationsOf } from './relations/asked-relation.js'
 import { countOf, existsRelated, ofRelated } from './relations/related-condition.js'
-import { type AskedCondition, anyOf, subQueriesOf, type Within } from './sub-queries.js'
+import { anyOf, type CostedCondition, subQueriesOf, type Within } from './sub-queries.js'
 
 /** The most characters that a group looks for within texts: where one is not found, the next is looked for. */
 const MOST_SOUGHT = 1_000
 
 /** A group whose conditions were read. */
-export interface ReadGroup extends AskedCondition {
+export interface ReadGroup extends CostedCondition {
   /** Costs the database as much as a search. */
   readonly expensive: boolean
 }
@@ -59,7 +59,7 @@ class GroupReader {
   }
 
   /** The SQL of a group, of no use where there are errors. */
-  read(group: Group, settings: FilterSettings): AskedCondition {
+  read(group: Group, settings: FilterSettings): CostedCondition {
     if (group.kind === 'leaf') return this.#leaf(group, settings)
     if (group.kind === 'any' || group.kind === 'count') return this.#relation(group, settings)
     return join(
@@ -68,7 +68,7 @@ class GroupReader {
     )
   }
 
-  #leaf({ name, nameAt, value, valueAt }: Leaf, settings: FilterSettings): AskedCondition {
+  #leaf({ name, nameAt, value, valueAt }: Leaf, settings: FilterSettings): CostedCondition {
     const filterset = filtersetOf(settings)
     const filter = filterset.filters.get(name)
     if (!filter) {
@@ -93,7 +93,7 @@ class GroupReader {
     return condition
   }
 
-  #relation(question: AnyQuestion | CountQuestion, settings: FilterSettings): AskedCondition {
+  #relation(question: AnyQuestion | CountQuestion, settings: FilterSettings): CostedCondition {
     const relations = askedRelationsOf(settings)
     const asked = relations.get(question.relation)
     if (!asked) {
@@ -127,7 +127,7 @@ class GroupReader {
     }
   }
 
-  #count(question: CountQuestion, asked: AskedRelation): AskedCondition {
+  #count(question: CountQuestion, asked: AskedRelation): CostedCondition {
     const operator = this.#attempt(question.lookupAt, () => operatorOf(question.lookup))
     const value = this.#attempt(question.valueAt, () => numberOf(question.value))
     if (operator === undefined || value === undefined) return NOTHING
@@ -164,13 +164,13 @@ class GroupReader {
   }
 }
 
-const NOTHING: AskedCondition = { subQueries: 0, where: () => ({ sql: 'false', bindings: [] }) }
+const NOTHING: CostedCondition = { subQueries: 0, where: () => ({ sql: 'false', bindings: [] }) }
 
 /**
  * What is neither true nor false counts as false, so that `not(x)` is true for all rows but those of `x`. Of a sub-query, which
  * is one of both, it is NOT, by which PostgreSQL joins; it would read all rows of the sub-query for IS NOT TRUE.
  */
-function join(kind: 'and' | 'or' | 'not', parts: readonly AskedCondition[]): AskedCondition {
+function join(kind: 'and' | 'or' | 'not', parts: readonly CostedCondition[]): CostedCondition {
   if (kind === 'or') return anyOf(parts)
   const negated = parts.every(({ within }) => within)
     ? (sql: string) => `not (${sql})`

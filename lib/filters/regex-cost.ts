@@ -78,7 +78,7 @@ const ESCAPES: ReadonlyMap<string, CharacterSet> = new Map([
 ])
 
 /** What a character behind a backslash stands for. */
-export function escaped(character: string): CharacterSet {
+export function escapedCharacter(character: string): CharacterSet {
   return ESCAPES.get(character) ?? literal(character)
 }
 

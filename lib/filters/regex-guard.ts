@@ -4,7 +4,7 @@ import { RecentMap } from '../kernel/once-per.js'
 import {
   ANY,
   type CharacterSet,
-  escaped,
+  escapedCharacter,
   isCheap,
   literal,
   NAMED_SETS,
@@ -221,7 +221,7 @@ class Scan {
     if (sign === undefined) throw invalid()
     if (CONSTRAINTS.has(sign)) return sign === 'A' ? 'start' : 'place'
     this.#checkEscape(sign)
-    return oneOf(escaped(sign))
+    return oneOf(escapedCharacter(sign))
   }
 
   #checkEscape(sign: string): void {
@@ -274,6 +274,6 @@ class Scan {
     // inside brackets these are errors before PostgreSQL 14
     if (character === 'D' || character === 'W' || character === 'S') throw blocked()
     this.#checkEscape(character)
-    return ALPHANUMERIC.test(character) ? escaped(character) : (character.codePointAt(0) as number)
+    return ALPHANUMERIC.test(character) ? escapedCharacter(character) : (character.codePointAt(0) as number)
   }
 }

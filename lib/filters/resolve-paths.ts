@@ -12,7 +12,7 @@ import { checkWhole, type Narrowed, ordersRows } from '../queryset/reads-whole-r
 import { isJoinable, type OrderTerm, parseOrderTerm, type RelatedTerm, VALUE } from '../queryset/total-order.js'
 import { FieldPath, PathStart } from './field-path.js'
 import { jsonKey, SEPARATOR } from './json-key.js'
-import type { Step } from './step.js'
+import type { RelationStep } from './step.js'
 
 export { SEPARATOR }
 
@@ -50,7 +50,7 @@ function resolvePath(
   model: ModelDescription,
   { name, keys }: { name: string; keys: boolean },
 ): FieldPath {
-  const steps: Step[] = []
+  const steps: RelationStep[] = []
   let description = model
   let rest = name
   for (;;) {
@@ -88,7 +88,7 @@ export interface ExternalPath {
 export function externalPath(where: string, model: ModelDescription, path: FieldPath): ExternalPath | undefined {
   const key = externalKey(model, path.properties)
   if (!key) return undefined
-  const steps: Step[] = []
+  const steps: RelationStep[] = []
   let description = model
   for (const name of key.path.slice(0, -1)) {
     steps.push(stepThrough(where, description, name))
@@ -155,7 +155,7 @@ function leadsTooFar(where: string, name: string): ConfigurationError {
 }
 
 /** The step over a relation of a model. @throws {ConfigurationError} it is not joined by columns */
-export function stepThrough(where: string, description: ModelDescription, name: string): Step {
+export function stepThrough(where: string, description: ModelDescription, name: string): RelationStep {
   const owner = description.model
   const relation = owner.getRelations()[name] as NonNullable<ReturnType<ModelClass['getRelations']>[string]>
   if (!isJoinedByColumns(owner, name)) {

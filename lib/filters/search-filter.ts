@@ -17,7 +17,7 @@ import {
 } from './filter.js'
 import { judgePattern } from './regex-guard.js'
 import { refuseHiddenKeys, resolvePaths } from './resolve-paths.js'
-import { type AskedCondition, anyOf, onPath, subQueriesOf } from './sub-queries.js'
+import { anyOf, type CostedCondition, onPath, subQueriesOf } from './sub-queries.js'
 import { cutText, escapeLike, matchedSql, splitTerms } from './text-match.js'
 
 /** Options of `SearchFilter`. */
@@ -169,6 +169,6 @@ function partOf(field: SearchField, match: Match, term: string): Part {
   return { field, match, value: match.value(term) }
 }
 
-function conditionOf({ field: { path }, match, value }: Part): AskedCondition {
+function conditionOf({ field: { path }, match, value }: Part): CostedCondition {
   return onPath(path, (reference) => ({ sql: match.sql(matchedSql(path.column)), bindings: [reference, value] }))
 }

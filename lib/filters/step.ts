@@ -8,7 +8,7 @@ import { bareName } from '../models/table-reference.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { relatedTo } from '../queryset/related-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
-import { type ShowingOptions, shownRows, withAllColumns } from '../queryset/shown-rows.js'
+import { type ShownRowsOptions, shownRows, withAllColumns } from '../queryset/shown-rows.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { orderByKey } from '../queryset/total-order.js'
 import {
@@ -30,7 +30,7 @@ interface Source {
 }
 
 /** A relation on the way, with the columns that join it. */
-export interface Step extends Source {
+export interface RelationStep extends Source {
   /** The model whose relation it is. */
   readonly owner: ModelClass
   readonly name: string
@@ -69,7 +69,7 @@ export interface JoinNames {
 }
 
 /** The tables that a step leads to, and the condition that a row of them belongs to one of its owner's. */
-export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
+export function joinOf(step: RelationStep, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
   const { owner, related, schema, relatedSchema, visible } = names
   if (step.isFirst) return firstOf(step, names)
   const seen = visible?.related({ owner: step.owner, relation: step.name, model: step.model })
@@ -95,7 +95,7 @@ export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; 
 }
 
 /** The one that is shown of several rows, as objects show it. The owner's keys have a name that its own table does not hide. */
-function firstOf(step: Step, { owner, related, through, schema, rows, visible }: JoinNames) {
+function firstOf(step: RelationStep, { owner, related, through, schema, rows, visible }: JoinNames) {
   const relation = describeModel(step.owner).relations.get(step.name) as RelationDescription
   const keys = step.join.map((_, index) => `key${index}`)
   const references = keys.map((key) => `${through}.${key}`)
@@ -123,7 +123,7 @@ interface SeenNames extends Pick<JoinNames, 'schema' | 'rows' | 'relatedSchema'>
 }
 
 /** True where a mapping, or a model's own `query()`, leaves out rows: the SQL is known only once it is built. */
-export function isNarrowed(step: Step): boolean {
+export function isNarrowed(step: RelationStep): boolean {
   return !isWhole(step) || (step.through !== undefined && !isWhole(joinSource(step.through)))
 }
 
@@ -168,7 +168,7 @@ function shownBy(model: ModelClass, query: AnyQueryBuilder): AnyQueryBuilder {
 }
 
 /** How a query of a model is asked what it selects; undefined without a connection, where nobody knows. */
-function selectionOf(model: ModelClass): ShowingOptions | undefined {
+function selectionOf(model: ModelClass): ShownRowsOptions | undefined {
   return model.knex() ? { name: modelName(model), model: describeModel(model) } : undefined
 }
 
@@ -179,7 +179,7 @@ function narrowed(query: AnyQueryBuilder, narrowing: unknown): AnyQueryBuilder {
   return isModifier ? query.modify(narrowing as never) : query.where(narrowing as never)
 }
 
-function equal(left: string, right: string, pairs: Step['join']): SqlPart {
+function equal(left: string, right: string, pairs: RelationStep['join']): SqlPart {
   return {
     sql: pairs.map(() => '?? = ??').join(' and '),
     bindings: pairs.flatMap(([one, other]) => [`${left}.${one}`, `${right}.${other}`]),

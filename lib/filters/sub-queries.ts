@@ -37,7 +37,7 @@ export interface Within<Row = unknown> {
 }
 
 /** A condition with what it costs. */
-export interface AskedCondition {
+export interface CostedCondition {
   readonly subQueries: number
   /** Undefined where it shares no sub-query with others. */
   readonly within?: Within | undefined
@@ -45,7 +45,7 @@ export interface AskedCondition {
 }
 
 /** A condition on a path: on a related one it shares its EXISTS with others over the same relations. */
-export function onPath(path: FieldPath, condition: (reference: string) => SqlPart): AskedCondition {
+export function onPath(path: FieldPath, condition: (reference: string) => SqlPart): CostedCondition {
   const within: Within<string> = {
     key: relationsOf(path),
     subQueries: path.subQueries,
@@ -60,9 +60,11 @@ export function onPath(path: FieldPath, condition: (reference: string) => SqlPar
 }
 
 /** That one of the conditions holds. */
-export function anyOf(conditions: readonly AskedCondition[]): AskedCondition {
+export function anyOf(conditions: readonly CostedCondition[]): CostedCondition {
   const shared = groupBy(conditions, (one) => (one.within ? one.within.key : Symbol()))
-  const parts = [...shared.values()].map((group) => (group.length === 1 ? (group[0] as AskedCondition) : within(group)))
+  const parts = [...shared.values()].map((group) =>
+    group.length === 1 ? (group[0] as CostedCondition) : within(group),
+  )
   return {
     subQueries: subQueriesOf(parts),
     where: (start) => joined(parts.map((part) => part.where(start))),
@@ -74,7 +76,7 @@ function relationsOf({ properties }: FieldPath): string {
   return properties.slice(0, -1).join('\n')
 }
 
-function within(conditions: readonly AskedCondition[]): AskedCondition {
+function within(conditions: readonly CostedCondition[]): CostedCondition {
   const all = conditions.flatMap((one) => one.within ?? [])
   const own = all[0] as Within
   return {

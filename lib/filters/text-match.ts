@@ -10,13 +10,13 @@ export function escapeLike(text: string): string {
 }
 
 /** A reference to the column, as text. */
-export function textOf(column: Column): string {
+export function textReference(column: Column): string {
   return column.sqlType !== undefined && TEXT_TYPES.has(column.type) ? '??' : '??::text'
 }
 
 /** As `textOf()`, where a pattern is looked for: collations in which other characters are equal take none. */
 export function matchedSql(column: Column): string {
-  return column.isDeterministic ? textOf(column) : `${textOf(column)} collate "default"`
+  return column.isDeterministic ? textReference(column) : `${textReference(column)} collate "default"`
 }
 
 /** A phrase in double quotes, its end possibly missing; or characters up to the next white space. */

@@ -8,7 +8,7 @@ import { setting } from '../kernel/settings.js'
 import { settled } from '../kernel/settled.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { isValidationGap, toApiError } from '../postgres/database-errors.js'
-import { subjectOf } from '../postgres/failed-statement.js'
+import { requestSubject } from '../postgres/failed-statement.js'
 import { isTimeout } from '../postgres/guarded.js'
 import { nativeError } from '../postgres/native-error.js'
 import { type Context, isSafeMethod, isTargetError, isWritable, RequestSlot } from './context.js'
@@ -240,7 +240,7 @@ export async function runStep(ctx: Context, step: () => void | Promise<void>, ch
     await step()
     return true
   } catch (error) {
-    answerError(ctx, toApiError(error, subjectOf(ctx.method)) ?? error, challenge)
+    answerError(ctx, toApiError(error, requestSubject(ctx.method)) ?? error, challenge)
     return false
   }
 }

@@ -89,7 +89,7 @@ export function describingContext(asked: DescribedRequest): Context {
 }
 
 /** A request that nobody has sent, in the name of a user: for reads on his behalf. */
-export function contextOf(user: unknown, asked: DescribedRequest): Context {
+export function contextForUser(user: unknown, asked: DescribedRequest): Context {
   const ctx = madeContext(asked)
   ctx.state['user'] = user
   return ctx

@@ -15,7 +15,7 @@ export interface ShownErrors {
   readonly codes: ErrorMessages | undefined
 }
 
-export interface ShowingOptions {
+export interface ShownErrorOptions {
   /** Tell the codes, too, whatever the setting says. */
   readonly withCodes: boolean
   /** Gets what a function of the application throws; the package's own sentence is shown then. */
@@ -23,7 +23,11 @@ export interface ShowingOptions {
 }
 
 /** The messages of an error, and their codes, as the client gets them. */
-export function shownErrors(ctx: Context, errors: ErrorMessages, { withCodes, report }: ShowingOptions): ShownErrors {
+export function shownErrors(
+  ctx: Context,
+  errors: ErrorMessages,
+  { withCodes, report }: ShownErrorOptions,
+): ShownErrors {
   const messages = setting('messages')
   const codes = withCodes || setting('errorCodes') ? mapped(errors, codesOf) : undefined
   if (messages === undefined) return { errors, codes }
@@ -46,7 +50,7 @@ export interface ShownDetail {
 }
 
 /** The `detail` and `code` that the client gets. A `detail` with a code of the application's is its own sentence, and stays. */
-export function shownDetail(ctx: Context, error: ToldDetail, options: ShowingOptions): ShownDetail {
+export function shownDetail(ctx: Context, error: ToldDetail, options: ShownErrorOptions): ShownDetail {
   const { status, detail, code, errors } = error
   const messages = setting('messages')
   const isAsked = options.withCodes || setting('errorCodes') === true

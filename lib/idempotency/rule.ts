@@ -54,7 +54,7 @@ const REPEATABLE = new Set(ALL_METHODS.filter(({ isIdempotent }) => isIdempotent
  */
 export async function callersKey(ctx: Context, rule: IdempotencyRule): Promise<CallersKey | undefined> {
   if (isSafeMethod(ctx.method)) return undefined
-  const key = keyOf(ctx)
+  const key = idempotencyKeyOf(ctx)
   if (key === undefined) {
     if (rule.isRequired && needsKey(ctx.method)) throw new BadRequest('Idempotency-Key is required')
     return undefined
@@ -95,7 +95,7 @@ const BARE = /^[\w!#$%&'*+./:=@^`|~-]+$/
  * The key, quotes taken off, so that `"abc"` and `abc` are one; undefined where the request has none.
  * @throws {BadRequest} it comes twice, is empty, longer than 255 characters, or neither a string nor a word
  */
-export function keyOf({ req }: Context): string | undefined {
+function idempotencyKeyOf({ req }: Context): string | undefined {
   const value = req.headers[HEADER]
   if (value === undefined) return undefined
   // Node joins what comes twice

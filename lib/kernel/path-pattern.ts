@@ -32,10 +32,10 @@ export const pathHints = {
 export type Hint = keyof typeof pathHints
 
 /** One part of a path between slashes: a fixed text, not percent-encoded, or a parameter. */
-export type Segment = { readonly kind: 'literal'; readonly text: string } | Parameter
+export type Segment = { readonly kind: 'literal'; readonly text: string } | PathParameter
 
 /** A part of a path that holds a value. */
-export interface Parameter {
+export interface PathParameter {
   readonly kind: 'param'
   readonly name: string
   readonly hint: Hint
@@ -84,7 +84,7 @@ export function parsePattern(pattern: string): Segment[] {
 }
 
 /** What the percent-decoded text of a parameter looks like (promises B2, B7). */
-export function patternOf({ hint, key }: Pick<Parameter, 'hint' | 'key'>): RegExp {
+export function patternOf({ hint, key }: Pick<PathParameter, 'hint' | 'key'>): RegExp {
   return (key === true ? KEYS[hint] : undefined) ?? pathHints[hint].pattern
 }
 
@@ -108,7 +108,7 @@ export function buildPath(segments: readonly Segment[], params: Readonly<Record<
 }
 
 /** A path with what stands in the place of each parameter, as it is. */
-export function writePath(segments: readonly Segment[], written: (parameter: Parameter) => string): string {
+export function writePath(segments: readonly Segment[], written: (parameter: PathParameter) => string): string {
   const parts = segments.map((one) => (one.kind === 'literal' ? encodeURIComponent(one.text) : written(one)))
   return `/${parts.join('/')}`
 }
@@ -135,7 +135,7 @@ function isHint(text: string): text is Hint {
 }
 
 /** One parameter of a path, percent-encoded. @throws Error as `buildPath()` does */
-export function encodeValue(parameter: Omit<Parameter, 'kind'>, value: unknown): string {
+export function encodeValue(parameter: Omit<PathParameter, 'kind'>, value: unknown): string {
   const { name, hint, beside } = parameter
   if (value === undefined || value === null) throw new Error(`Path parameter "${name}" is missing`)
   const isNumber = typeof value === 'number' || typeof value === 'bigint'

@@ -9,7 +9,7 @@ export interface NamedColumn {
 }
 
 /** What is known of its table. */
-export interface TableKind {
+export interface KnownTable {
   /** Its rows are people who log in, or what they are in a team. */
   readonly isOfUsers: boolean
   /** Its rows are sessions, tokens, codes or keys: who has one is let in. */
@@ -20,7 +20,7 @@ export interface TableKind {
   readonly isOfValue: boolean
 }
 
-const PLAIN: TableKind = { isOfUsers: false, isOfSecrets: false, isOfPower: false, isOfValue: false }
+const PLAIN: KnownTable = { isOfUsers: false, isOfSecrets: false, isOfPower: false, isOfValue: false }
 
 /** Secrets, wherever the word stands in a name. */
 const SECRETS =
@@ -156,7 +156,7 @@ const KEY_NAME = /(?:id|uuid|_by)$/
 const KEY_TYPES = new Set(['int2', 'int4', 'int8', 'uuid'])
 
 /** True for `password_hash`, `authtoken` and `recovery_codes`; not for `hashtag`, `token_type`, or a number of `tokens`. */
-export function isSecretName({ name, type = 'text' }: NamedColumn, table: TableKind = PLAIN): boolean {
+export function isSecretName({ name, type = 'text' }: NamedColumn, table: KnownTable = PLAIN): boolean {
   const snake = normal(name)
   if (PLAIN_TYPES.has(type) || (NUMBER_TYPES.has(type) && !SECRET_NUMBER.test(snake))) return false
   if (ASKING.test(snake) || PUBLIC_KEY.test(snake)) return false
@@ -173,7 +173,7 @@ export function isSecretName({ name, type = 'text' }: NamedColumn, table: TableK
   )
 }
 
-function isSecretWord(word: string, before: string | undefined, table: TableKind): boolean {
+function isSecretWord(word: string, before: string | undefined, table: KnownTable): boolean {
   if (word === 'hash') return before === undefined || !CONTENT_HASHES.has(before)
   if (word === 'key') return before !== undefined && SECRET_KEYS.has(before)
   if (word === 'code') {
@@ -184,7 +184,7 @@ function isSecretWord(word: string, before: string | undefined, table: TableKind
 }
 
 /** True for what says who may do more, or what somebody has paid for: `role`, `permissions`, and `is_active` of a user. */
-export function isPowerName({ name, type = 'text' }: NamedColumn, table: TableKind): boolean {
+export function isPowerName({ name, type = 'text' }: NamedColumn, table: KnownTable): boolean {
   const snake = normal(name)
   const words = wordsOf(snake)
   if (words.some((word) => POWER.has(word)) || POWER_NAME.test(snake)) return true
@@ -222,7 +222,7 @@ function isKey({ name, type = 'text' }: NamedColumn): boolean {
 }
 
 /** What a table's name, and those of its columns, tell of it. */
-export function tableKindOf(table: string, columns: readonly NamedColumn[]): TableKind {
+export function tableKindOf(table: string, columns: readonly NamedColumn[]): KnownTable {
   const words = wordsOf(table)
   const [before = '', last = ''] = ['', ...words].slice(-2)
   const letIn = { ...PLAIN, isOfSecrets: true }

@@ -107,7 +107,7 @@ export function runAs<Result>(trace: Trace, work: () => Result): Result {
 }
 
 /** A step of a request. */
-export interface Step<Result> {
+export interface TraceStep<Result> {
   readonly phase: Phase
   /** The policies that it asks, in order. */
   readonly policies?: readonly object[] | undefined
@@ -117,7 +117,7 @@ export interface Step<Result> {
 /**
  * Does one step of a request. Its channel hears of it as `tracePromise()` would have it, but never gets the result: that is data.
  */
-export function traceStep<Result>(trace: Trace, { phase, policies, work }: Step<Result>): Promise<Result> {
+export function traceStep<Result>(trace: Trace, { phase, policies, work }: TraceStep<Result>): Promise<Result> {
   const { timings } = trace
   const channel: Publishing<TraceEvent> & { readonly hasSubscribers: boolean } = CHANNELS[phase]
   const done = timings && timerOf(timings, phase)

@@ -9,8 +9,8 @@ import { buildPath } from '../kernel/path-pattern.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
 import type { Endpoint } from '../views/endpoint.js'
 import { parameterText } from '../views/steps/parameter-text.js'
-import { Caller } from './permitted-tools.js'
-import { failureOf, resultOf, type ToolResult } from './result.js'
+import { ToolCaller } from './permitted-tools.js'
+import { failureOf, type ToolResult, toolResult } from './result.js'
 import { ACTION, type CalledOperation, ONLY, type Tool } from './tools-of.js'
 
 export interface Calling extends CallOptions {
@@ -37,7 +37,7 @@ export async function callTool(
   const { call, rest } = chosen(tool, given)
   const answer = await ask(outer, tool, { call, rest }, calling)
   const isFailed = answer.status >= 400 || typeof answer.body !== 'string' || call === undefined
-  const result = isFailed ? failureOf(answer, call, calling.maxResultBytes) : resultOf(answer, call)
+  const result = isFailed ? failureOf(answer, call, calling.maxResultBytes) : toolResult(answer, call)
   return { result, status: answer.status, challenge: answer.header('WWW-Authenticate') }
 }
 
@@ -74,7 +74,7 @@ async function ask(outer: Context, tool: Tool, { call, rest }: Chosen, calling: 
 /** Who may not call the tool is not told what is wrong with the arguments. */
 async function refusalOf(outer: Context, calls: Iterable<CalledOperation>): Promise<unknown> {
   try {
-    return await new Caller(outer).refusal(calls)
+    return await new ToolCaller(outer).refusal(calls)
   } catch (error) {
     return error
   }

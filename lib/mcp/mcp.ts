@@ -3,7 +3,7 @@ import { acceptsMethod } from '../assets/own-route.js'
 import { answerError, runStep } from '../http/answer-error.js'
 import { type Context, type Middleware, pathOf } from '../http/context.js'
 import type { MCPOptions } from './options.js'
-import { settleOptions } from './options.js'
+import { settleMCPOptions } from './options.js'
 import { ToolServer } from './server.js'
 import type { ToolAPI } from './tools-of.js'
 
@@ -19,7 +19,7 @@ import type { ToolAPI } from './tools-of.js'
  * @example app.use(mcp(api, { tools: ['books', 'authors:list', 'orders:*'] }))
  */
 export function mcp(api: ToolAPI, options: MCPOptions): Middleware {
-  const settled = settleOptions(options)
+  const settled = settleMCPOptions(options)
   const server = new ToolServer(api, settled)
   const { path: own, resource } = settled
   return async function serveTools(ctx, next) {

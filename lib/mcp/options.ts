@@ -55,10 +55,10 @@ const KINDS = {
 
 const SHAPES: readonly string[] = ['action', 'resource'] satisfies readonly ToolShape[]
 
-export type SettledOptions = ReturnType<typeof settleOptions>
+export type SettledOptions = ReturnType<typeof settleMCPOptions>
 
 /** @throws {ConfigurationError} one is missing, unknown, or of another kind */
-export function settleOptions(options: MCPOptions) {
+export function settleMCPOptions(options: MCPOptions) {
   checkKinds('mcp()', options, { kinds: KINDS })
   const { tools, path = '/mcp', shape = 'action', allowedOrigins = [], protectedResource = null } = options
   if (!tools || tools.length === 0) throw wrong("tools is empty; name what agents may call, such as 'books'")

@@ -8,7 +8,7 @@ import { ApiError, PermissionDenied } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { toApiError } from '../postgres/database-errors.js'
-import { subjectOf } from '../postgres/failed-statement.js'
+import { requestSubject } from '../postgres/failed-statement.js'
 import { determineVersion } from '../versioning/determine-version.js'
 import { planOf } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
@@ -31,7 +31,7 @@ interface Said {
 }
 
 /** One request's look at the tools. Each list of schemes is asked once, however many view sets have it. */
-export class Caller {
+export class ToolCaller {
   readonly #ctx: Context
   /** What schemes have found, by the list that a class declares. */
   readonly #asked: { readonly schemes: readonly unknown[]; readonly answer: Promise<Context> }[] = []
@@ -174,7 +174,7 @@ const REFUSALS: ReadonlySet<number> = new Set([401, 403])
 
 /** An error of the application's own refuses, too. Object permissions need an object: they do not hide a tool. @throws ApiError the database is away */
 function refusalOf(ctx: Context, error: unknown): Error | undefined {
-  const shown = error instanceof ApiError ? error : toApiError(error, subjectOf(ctx.method))
+  const shown = error instanceof ApiError ? error : toApiError(error, requestSubject(ctx.method))
   if (!shown) {
     reportError(ctx, error)
     return new PermissionDenied()

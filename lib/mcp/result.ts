@@ -17,7 +17,7 @@ export interface ToolResult {
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;|$)/
 
 /** What an answer that succeeded shows. */
-export function resultOf(answer: InProcessAnswer, call: CalledOperation): ToolResult {
+export function toolResult(answer: InProcessAnswer, call: CalledOperation): ToolResult {
   const text = String(answer.body)
   if (text === '') return plain([answer.status === 204 ? 'Done.' : `Done (${answer.status}).`])
   const tag = call.places.has('if_match') || call.operation.method === 'GET' ? answer.header('ETag') : ''

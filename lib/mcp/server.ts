@@ -29,7 +29,7 @@ import {
   unknownMethod,
 } from './messages.js'
 import type { SettledOptions } from './options.js'
-import { Caller, type PermittedTool } from './permitted-tools.js'
+import { type PermittedTool, ToolCaller } from './permitted-tools.js'
 import type { ToolResult } from './result.js'
 import { type Tool, type ToolAPI, toolsOf } from './tools-of.js'
 
@@ -122,8 +122,8 @@ export class ToolServer {
   }
 
   /** Where clients are told how to get tokens, one without is told so at once. @throws AuthenticationFailed */
-  async #requireCaller(ctx: Context): Promise<Caller> {
-    const caller = new Caller(ctx)
+  async #requireCaller(ctx: Context): Promise<ToolCaller> {
+    const caller = new ToolCaller(ctx)
     if (this.#options.resource && !(await caller.isKnown(this.#tools.values()))) throw new AuthenticationFailed()
     return caller
   }
@@ -153,7 +153,7 @@ export class ToolServer {
     const given = ownMember(params, 'arguments') ?? {}
     const tool = typeof name === 'string' ? this.#tools.get(name) : undefined
     if (!tool) {
-      const permitted = await new Caller(ctx).permitted(this.#tools.values())
+      const permitted = await new ToolCaller(ctx).permitted(this.#tools.values())
       const near = didYouMean(
         String(name),
         permitted.map((one) => one.tool.name),

@@ -1,7 +1,7 @@
 /** The metadata that a view has unless it says otherwise (wire format, section 12). */
 
 import type { FieldOptions, FieldSchema } from '../fields/field.js'
-import { narrowed } from '../fields/narrowed-schema.js'
+import { narrowedSchema } from '../fields/narrowed-schema.js'
 import type { Bounds } from '../fields/options.js'
 import { HiddenField } from '../fields/own-value-fields.js'
 import type { Context } from '../http/context.js'
@@ -51,7 +51,7 @@ function describeFields({ fields }: SerializerPlan, partial = false): Record<str
 
 function describeField({ field, required, rivals, writable }: BoundField, partial: boolean): FieldMetadata {
   const { label, helpText, validators, minValue, maxValue } = field.options as FieldOptions & Bounds
-  const schema: FieldSchema = { ...narrowed(field.schema(), validators), ...field.options.schema }
+  const schema: FieldSchema = { ...narrowedSchema(field.schema(), validators), ...field.options.schema }
   const [number = schema] = (schema['anyOf'] ?? []) as readonly FieldSchema[]
   const described = {
     label,

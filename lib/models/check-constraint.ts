@@ -4,7 +4,7 @@
  */
 
 /** What a value of the column must be, NULL aside; numbers are strings with all their digits. */
-export interface Checked {
+export interface ColumnCheck {
   readonly least?: Bound
   readonly greatest?: Bound
   readonly minLength?: number
@@ -19,7 +19,7 @@ export interface Bound {
 }
 
 /** What a constraint asks of a column, from `pg_get_constraintdef`. Empty where nothing of it is understood. */
-export function readCheck(definition: string, column: string): readonly Checked[] {
+export function readCheck(definition: string, column: string): readonly ColumnCheck[] {
   const [, body, options = ''] = /^CHECK \((.*)\)((?: NO INHERIT| NOT VALID| NOT ENFORCED)*)$/s.exec(definition) ?? []
   const tokens = body === undefined ? undefined : tokensOf(body)
   if (!tokens) return []
@@ -190,7 +190,7 @@ function conjuncts(node: Node): readonly Node[] {
 }
 
 /** What one condition asks; undefined where that is not for a field to say. */
-function meaning(node: Node): Checked | undefined {
+function meaning(node: Node): ColumnCheck | undefined {
   if (node.kind === 'or') {
     const choices = node.parts.map((part) => meaning(part)?.choices)
     return choices.every((one) => one !== undefined) ? { choices: choices.flat() } : undefined
@@ -201,7 +201,7 @@ function meaning(node: Node): Checked | undefined {
   return compare(left, node.operator, right)
 }
 
-function compare(subject: Node, operator: string, other: Node): Checked | undefined {
+function compare(subject: Node, operator: string, other: Node): ColumnCheck | undefined {
   if (subject.kind === 'column' && operator === '=' && other.kind === 'any' && other.of.kind === 'list') {
     const values = other.of.items.map((item) => (item.kind === 'literal' ? item.value : undefined))
     return values.every((value) => value !== undefined) ? { choices: values } : undefined
@@ -216,7 +216,7 @@ function compare(subject: Node, operator: string, other: Node): Checked | undefi
   return operator.startsWith('>') ? { least: bound } : { greatest: bound }
 }
 
-function lengthOf(operator: string, length: number): Checked | undefined {
+function lengthOf(operator: string, length: number): ColumnCheck | undefined {
   if (!Number.isSafeInteger(length) || length < 0) return undefined
   switch (operator) {
     case '=':

@@ -2,7 +2,7 @@
 
 import { type PropertySchema, typesOf } from '../kernel/json-schema.js'
 import type { CatalogueColumn } from './catalogue.js'
-import { type Checked, readCheck } from './check-constraint.js'
+import { type ColumnCheck, readCheck } from './check-constraint.js'
 import type { Column } from './model-description.js'
 
 interface ColumnSources extends Pick<Column, 'property' | 'column' | 'schema' | 'required' | 'primary' | 'unique'> {
@@ -58,7 +58,7 @@ export function describeColumn(from: ColumnSources): Column {
 }
 
 /** Bounds of a model's schema that are none of its values, as CHECKs have them. */
-function openBounds({ exclusiveMinimum, exclusiveMaximum }: PropertySchema): readonly Checked[] {
+function openBounds({ exclusiveMinimum, exclusiveMaximum }: PropertySchema): readonly ColumnCheck[] {
   const boundOf = (value: number) => ({ value: String(value), exclusive: true })
   return [
     ...(typeof exclusiveMinimum === 'number' ? [{ least: boundOf(exclusiveMinimum) }] : []),
@@ -67,7 +67,7 @@ function openBounds({ exclusiveMinimum, exclusiveMaximum }: PropertySchema): rea
 }
 
 /** What CHECKs ask of the column; where other texts are equal to the choices that one names, these are not all that there are. */
-function checkedIn({ checks, nativeName, collation }: CatalogueColumn): readonly Checked[] {
+function checkedIn({ checks, nativeName, collation }: CatalogueColumn): readonly ColumnCheck[] {
   const checked = checks.flatMap((check) => readCheck(check, nativeName))
   return collation === undefined ? checked : checked.filter(({ choices }) => choices === undefined)
 }

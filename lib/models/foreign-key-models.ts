@@ -6,8 +6,8 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { modelColumn } from './catalogue.js'
 import { byDatabase, describeAnew, type PreparedDatabase, prepareModels } from './describe-model.js'
 import { type FoundRelation, findRelations, RELATION_CLASSES } from './foreign-key-relations.js'
-import { baseOf, type ModelClass, propertyName } from './objection.js'
-import { describeTables, keyOf, linkedTables, type SchemaTable, tableProblem } from './schema-tables.js'
+import { baseModelOf, type ModelClass, propertyName } from './objection.js'
+import { describeTables, linkedTables, type SchemaTable, shortestKey, tableProblem } from './schema-tables.js'
 import { type Reflection, reflectionOf, table } from './table.js'
 import { quoteIdentifier, toReference } from './table-reference.js'
 
@@ -132,7 +132,7 @@ class RelatedTables {
 
   #make(of: SchemaTable, { base }: Reflection, owner: ModelClass): ModelClass {
     const { catalogue, tableName } = of
-    const key = keyOf(of)
+    const key = shortestKey(of)
     const equated = catalogue.columns.filter(({ isEquated }) => isEquated).map(({ column }) => column)
     const made = table(tableName, {
       idColumn: key.length > 0 ? key : equated,
@@ -170,7 +170,7 @@ function endOf(tableName: string, columns: readonly string[]): string | string[]
 
 /** What instances of a class have besides their columns: `get age()`. */
 function membersOf(model: ModelClass): readonly string[] {
-  const root = baseOf(model).prototype as object
+  const root = baseModelOf(model).prototype as object
   const names: string[] = []
   for (let one = model.prototype as object; one !== root; one = Object.getPrototypeOf(one) as object) {
     names.push(...Object.getOwnPropertyNames(one))

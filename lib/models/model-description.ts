@@ -3,7 +3,7 @@
 import type { Model, QueryContext } from 'objection'
 import type { PropertySchema } from '../kernel/json-schema.js'
 import type { CatalogueColumn, CatalogueTarget, TableTraits } from './catalogue.js'
-import type { Checked } from './check-constraint.js'
+import type { ColumnCheck } from './check-constraint.js'
 import type { ModelClass, RelationKind } from './objection.js'
 import { escaped } from './table-reference.js'
 
@@ -31,7 +31,7 @@ export interface Column extends StoredColumn {
   /** Alone in a unique constraint. */
   readonly unique: boolean
   /** What CHECK constraints of the database ask of its values. */
-  readonly checked: readonly Checked[]
+  readonly checked: readonly ColumnCheck[]
   /** What the model's `jsonSchema` says of it. */
   readonly schema: PropertySchema
 }
@@ -84,7 +84,7 @@ interface ForeignKey {
 }
 
 /** A foreign key of one column or several, which the database checks without asking who may see the row. */
-export interface Reference extends Omit<CatalogueTarget, 'reference'> {
+export interface ForeignKeyReference extends Omit<CatalogueTarget, 'reference'> {
   /** The properties, in the order of the columns that they point to. */
   readonly properties: readonly string[]
   /** The table as SQL names it within the search path. */
@@ -114,7 +114,7 @@ export interface ModelDescription extends TableTraits {
   /** Properties that alone are a foreign key of the database, and where it points. */
   readonly foreignKeys: ReadonlyMap<string, ForeignKey>
   /** The foreign keys that the database checks. */
-  readonly references: readonly Reference[]
+  readonly references: readonly ForeignKeyReference[]
   /** Properties that foreign keys of the database point to. */
   readonly referenced: ReadonlySet<string>
   /** Those whose change the database passes on to what points to them (`ON UPDATE CASCADE` and the like). */

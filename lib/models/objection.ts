@@ -66,9 +66,9 @@ function byMappers({ columnNameMappers }: ModelClass, way: 'parse' | 'format', n
 }
 
 /** The class that all models of one copy of Objection extend, by which they can be bound together. */
-export function baseOf(model: ModelClass): ModelClass {
+export function baseModelOf(model: ModelClass): ModelClass {
   const above: unknown = Object.getPrototypeOf(model)
-  return isModelClass(above) ? baseOf(above) : model
+  return isModelClass(above) ? baseModelOf(above) : model
 }
 
 /** How a relation points: `one` when this model holds the key (BelongsToOne). */

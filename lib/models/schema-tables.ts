@@ -118,7 +118,7 @@ function spelled(knex: Queryable, name: string): string | undefined {
 }
 
 /** The primary key, else what is unique of columns that are never null: of several, the one of the fewest columns. */
-export function keyOf({ kind, catalogue }: SchemaTable): readonly string[] {
+export function shortestKey({ kind, catalogue }: SchemaTable): readonly string[] {
   const { columns, constraints, hasHeirs } = catalogue
   // rows of tables that inherit from it are its own, too, and its keys are not theirs
   const isCounted = (name: string) => columns.some(({ column, isCounted }) => column === name && isCounted)

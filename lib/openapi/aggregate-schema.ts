@@ -8,11 +8,11 @@ import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { resourceOf } from '../views/resource.js'
 import { outputValue, shownValue } from './field-schema.js'
-import type { Subject } from './subject.js'
+import type { DescribedOperation } from './subject.js'
 import type { Schema } from './types.js'
 
 /** One object of all objects together, or a page of groups. */
-export function aggregateSchema({ view }: Subject): Schema | undefined {
+export function aggregateSchema({ view }: DescribedOperation): Schema | undefined {
   const { viewClass } = view as GenericAPIView
   if (!isAggregating(viewClass)) return undefined
   const { plan, paginator } = aggregatesOf(resourceOf(viewClass))
@@ -26,7 +26,7 @@ export function aggregateSchema({ view }: Subject): Schema | undefined {
 }
 
 /** The values of each facet, and how many objects have each. */
-export function facetsSchema({ view }: Subject): Schema | undefined {
+export function facetsSchema({ view }: DescribedOperation): Schema | undefined {
   const { viewClass } = view as GenericAPIView
   if (!isAggregating(viewClass)) return undefined
   const facets = [...aggregatesOf(resourceOf(viewClass)).plan.facets.values()]
@@ -63,7 +63,7 @@ function shownSchema({ bound, field, mayBeNull }: Figure): Schema {
 }
 
 /** The envelope of pages of what an action lists; undefined where it lists nothing, or has no pages. */
-export function pageDescription({ operation, view }: Subject): PageDescription | undefined {
+export function pageDescription({ operation, view }: DescribedOperation): PageDescription | undefined {
   if (!(view instanceof GenericAPIView && hasModel(view.viewClass))) return undefined
   return paginatorOf(resourceOf(view.viewClass), operation.action)?.describePage({})
 }

@@ -16,12 +16,12 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { needsObject } from '../serializers/relation-graph.js'
 import { isInline, schemaNameOf } from '../serializers/schema-name.js'
-import { schemaOf } from '../serializers/schema-serializer.js'
+import { standardSchemaOf } from '../serializers/schema-serializer.js'
 import { seenClass } from '../serializers/seen-class.js'
 import { type Expansion, expandedBy } from '../serializers/select-fields.js'
 import { forcedWithin, keyNamesOf } from '../serializers/validate-nested.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
-import { isFile, mayBeNull, outputValue, type Side, sideOf, withoutFile, wordsOf } from './field-schema.js'
+import { isFile, mayBeNull, outputValue, type SchemaSide, sideOf, withoutFile, wordsOf } from './field-schema.js'
 import { componentName } from './shared-parameters.js'
 import type { Header, Reference, Response, Schema } from './types.js'
 
@@ -69,7 +69,7 @@ export class Components {
    * @param operationId the operation that takes or answers it, which one without a name of its own is called after
    * @throws {ConfigurationError} another class has its name, and says something else
    */
-  serializer(named: SerializerClass, asked: Side, operationId?: string): Reference {
+  serializer(named: SerializerClass, asked: SchemaSide, operationId?: string): Reference {
     const serializer = seenClass(named, this.#fields)
     const side = sideOf(serializer, asked)
     const own =
@@ -92,14 +92,14 @@ export class Components {
     return schemaReference(name)
   }
 
-  #described(serializer: SerializerClass, side: Side, name: string): Schema {
-    const foreign = schemaOf(serializer)
+  #described(serializer: SerializerClass, side: SchemaSide, name: string): Schema {
+    const foreign = standardSchemaOf(serializer)
     if (foreign) return this.#foreign(foreign, side, name)
     return side === 'Output' ? this.#output(serializer) : this.#input(serializer, side)
   }
 
   /** `WikiInput` may be what a wiki is made of, and a serializer of its own: who comes later gets a longer name. */
-  #freeName(serializer: SerializerClass, own: string, side: Side): string {
+  #freeName(serializer: SerializerClass, own: string, side: SchemaSide): string {
     const usual = own.endsWith(side) ? own : own + side
     for (const name of [usual, own + side, `${own}_${side}`]) {
       const known = this.#names.get(name)
@@ -112,7 +112,7 @@ export class Components {
   }
 
   /** True for a class that says the same as another one of its name, as two that were made in place may. */
-  #isTwin(serializer: SerializerClass, side: Side, { name, known }: { name: string; known: Component }): boolean {
+  #isTwin(serializer: SerializerClass, side: SchemaSide, { name, known }: { name: string; known: Component }): boolean {
     if (known.twins.has(serializer)) return true
     // noted before it is described: it may hold objects of its own
     known.twins.add(serializer)
@@ -171,7 +171,7 @@ export class Components {
   }
 
   /** What a schema of another library says of what it takes or makes; what it defines besides becomes components, too. */
-  #foreign(schema: StandardSchema, side: Side, name: string): Schema {
+  #foreign(schema: StandardSchema, side: SchemaSide, name: string): Schema {
     const described = jsonSchemaOf(schema, side === 'Output' ? 'output' : 'input')
     const verb = side === 'Output' ? 'makes' : 'takes'
     if (!described) return { description: `What the schema of ${schema['~standard'].vendor} ${verb}.` }
@@ -248,7 +248,7 @@ export class Components {
   }
 
   /** @param forced the keys that nobody asks for */
-  #input(serializer: SerializerClass, side: Side, forced = this.#forced.get(serializer)): Schema {
+  #input(serializer: SerializerClass, side: SchemaSide, forced = this.#forced.get(serializer)): Schema {
     const plan = serializerPlan(serializer)
     const written = plan.writable.filter(({ field }) => !(field instanceof HiddenField))
     const taken = written.flatMap((bound): { bound: BoundField; schema: Schema }[] => {
@@ -263,7 +263,7 @@ export class Components {
     }
   }
 
-  #taken(bound: BoundField, side: Side, plan: SerializerPlan): Schema | undefined {
+  #taken(bound: BoundField, side: SchemaSide, plan: SerializerPlan): Schema | undefined {
     const { field } = bound
     const words = wordsOf(field)
     if (!(field instanceof NestedSerializer)) {
@@ -284,7 +284,7 @@ export class Components {
   }
 
   /** Objects within another, which decides their keys to it: a component is for all, and may ask for these. */
-  #nested({ serializerClass }: NestedSerializer, side: Side, forced: Forced): Schema {
+  #nested({ serializerClass }: NestedSerializer, side: SchemaSide, forced: Forced): Schema {
     const serializer = seenClass(serializerClass, this.#fields)
     const own = this.#forced.get(serializer)
     const { writable } = serializerPlan(serializer)
@@ -294,7 +294,7 @@ export class Components {
   }
 }
 
-function isWhole(side: Side): boolean {
+function isWhole(side: SchemaSide): boolean {
   return side !== 'Patch' && side !== 'JsonPatch'
 }
 

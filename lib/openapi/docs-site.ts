@@ -32,7 +32,7 @@ export interface DocsOptions extends SchemaOptions {
 export type ReadAsset = (name: string) => Promise<Buffer>
 
 /** What is sent for a path: made at the first request and kept. */
-export interface Resource {
+export interface SiteFile {
   readonly body: Buffer
   readonly type: string
   readonly tag: string
@@ -41,7 +41,7 @@ export interface Resource {
 }
 
 /** Finds what a path stands for. */
-export type DocsSite = ReadonlyMap<string, () => Promise<Resource>>
+export type DocsSite = ReadonlyMap<string, () => Promise<SiteFile>>
 
 const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
@@ -130,7 +130,7 @@ function isSource(given: unknown): boolean {
 const PATH = /^(?:\/[\w.~-]+)+$/
 
 /** Sends the page, or 304 where the client has it. @throws MethodNotAllowed for anything but GET, HEAD and OPTIONS */
-export async function answerResource(ctx: Context, load: () => Promise<Resource>): Promise<void> {
+export async function answerResource(ctx: Context, load: () => Promise<SiteFile>): Promise<void> {
   if (!acceptsMethod(ctx, ['GET', 'HEAD'])) return
   const { body, type, tag, policy } = await load()
   ctx.status = 200
@@ -176,14 +176,14 @@ function* jsonSteps(value: object, depth = 2): Steps<string> {
   return `{${parts.join(',')}}`
 }
 
-function resource(content: string | Buffer, type: string, policy?: string): Resource {
+function resource(content: string | Buffer, type: string, policy?: string): SiteFile {
   const body = typeof content === 'string' ? Buffer.from(content) : content
   return { body, type, tag: weakTag(contentDigest(body)), policy }
 }
 
 /** Made once; a failure is tried again. */
-function once(make: () => Promise<Resource>): () => Promise<Resource> {
-  let made: Promise<Resource> | undefined
+function once(make: () => Promise<SiteFile>): () => Promise<SiteFile> {
+  let made: Promise<SiteFile> | undefined
   return async () => {
     made ??= make()
     try {

@@ -4,15 +4,15 @@ import { actionNamed, takesMany } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
 import { HOLDS } from './sparse-schema.js'
-import type { Subject } from './subject.js'
+import type { DescribedOperation } from './subject.js'
 import type { Schema } from './types.js'
 
-function envelopeOf({ view }: Subject) {
+function envelopeOf({ view }: DescribedOperation) {
   return view instanceof GenericAPIView ? resourceOf(view.viewClass).envelope : undefined
 }
 
 /** The answer of a standard action in the envelope of its view. @param page the members of a page, where it is one */
-export function enclosedAnswer(subject: Subject, schema: Schema | undefined): Schema | undefined {
+export function enclosedAnswer(subject: DescribedOperation, schema: Schema | undefined): Schema | undefined {
   const envelope = envelopeOf(subject)
   const { action } = subject.operation
   const shows = action === 'destroy' ? 'object' : actionNamed(action)?.shows
@@ -28,7 +28,7 @@ export function enclosedAnswer(subject: Subject, schema: Schema | undefined): Sc
 }
 
 /** The body of a standard action in the envelope of its view. */
-export function enclosedBody(subject: Subject, schema: Schema | undefined): Schema | undefined {
+export function enclosedBody(subject: DescribedOperation, schema: Schema | undefined): Schema | undefined {
   const envelope = envelopeOf(subject)
   const name = takesMany(subject.operation.action) ? envelope?.list : envelope?.object
   return schema && name !== undefined ? around(name, schema) : schema

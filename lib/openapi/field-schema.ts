@@ -84,12 +84,12 @@ function withoutLimits(schema: FieldSchema): Schema {
 }
 
 /** What a serializer's schema is for: what it shows, what POST and PUT take, what PATCH takes; each of bodies without files. */
-export type Side = 'Output' | 'Input' | 'Patch' | 'JsonInput' | 'JsonUpdate' | 'JsonPatch'
+export type SchemaSide = 'Output' | 'Input' | 'Patch' | 'JsonInput' | 'JsonUpdate' | 'JsonPatch'
 
 const OF_FORMS = { JsonInput: 'Input', JsonUpdate: 'Input', JsonPatch: 'Patch' } as const
 
 /** The side that a serializer is described by: one without files takes the same from a form and from JSON. */
-export function sideOf(serializer: SerializerClass, side: Side): Side {
+export function sideOf(serializer: SerializerClass, side: SchemaSide): SchemaSide {
   return side in OF_FORMS && !takesFiles(serializer) ? OF_FORMS[side as keyof typeof OF_FORMS] : side
 }
 
@@ -108,7 +108,7 @@ export function needsFile(serializer: SerializerClass): boolean {
 }
 
 /** What JSON takes in the place of a file; undefined for nothing. An update takes the URL as it was shown, which keeps the file. */
-export function withoutFile({ field }: BoundField, side: Side): Schema | undefined {
+export function withoutFile({ field }: BoundField, side: SchemaSide): Schema | undefined {
   const shown = field.schema()
   const isList = shown.type === 'array'
   if (side === 'JsonInput' && !isList) return field.allowNull ? { type: 'null' } : undefined

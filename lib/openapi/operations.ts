@@ -16,9 +16,9 @@ import { pathParameters, queryParameters, toParameter } from './parameters.js'
 import { isQuery, linkParameters, requestBody } from './request-bodies.js'
 import { contentOf, errorResponses, type HeaderName, headersOf, ownResponses, success } from './responses.js'
 import { securityOf } from './security.js'
-import { STANDARD, type Standard, statusOf } from './standard-actions.js'
+import { STANDARD, type Standard, successStatus } from './standard-actions.js'
 import { isConditional, refusesAnonymous, statusesOf } from './statuses.js'
-import { type OperationOptions, type Subject, subjectOf } from './subject.js'
+import { type DescribedOperation, type OperationOptions, subjectOf } from './subject.js'
 import type { Header, Operation, Parameter, Reference, Response, Schema } from './types.js'
 import { nounOf, phraseOf, sentence } from './words.js'
 
@@ -67,7 +67,7 @@ export function describeOperation(options: OperationOptions): Operation {
   }
 }
 
-function describeRoot(subject: Subject): Operation {
+function describeRoot(subject: DescribedOperation): Operation {
   const { components, operation, view, endpoint } = subject
   const schema = { type: 'object', additionalProperties: { type: 'string', format: 'uri-reference' } }
   const parameters = [...pathParameters(endpoint), ...readParameters(subject)]
@@ -87,14 +87,14 @@ function describeRoot(subject: Subject): Operation {
 /** The tag of the API root. */
 export const ROOT_TAG = 'api'
 
-function readParameters(subject: Subject): readonly Parameter[] {
+function readParameters(subject: DescribedOperation): readonly Parameter[] {
   const { view, serializer } = subject
   if (isQuery(subject)) return linkParameters(view as GenericAPIView)
   if (view instanceof GenericAPIView) return queryParameters(view, serializer)
   return (view.policies.versioning?.parameters() ?? []).map(toParameter)
 }
 
-function conditionParameters(subject: Subject): readonly Parameter[] {
+function conditionParameters(subject: DescribedOperation): readonly Parameter[] {
   const { view } = subject
   const isRead = subject.operation.action === 'retrieve'
   if (!(isConditional(subject) || isRead)) return []
@@ -106,7 +106,7 @@ function conditionParameters(subject: Subject): readonly Parameter[] {
 }
 
 /** The key of a write that is done once. */
-function keyParameters({ view, operation }: Subject): readonly Parameter[] {
+function keyParameters({ view, operation }: DescribedOperation): readonly Parameter[] {
   const { idempotency } = view.policies
   if (!idempotency || isSafeMethod(operation.method)) return []
   return [
@@ -122,7 +122,7 @@ function keyParameters({ view, operation }: Subject): readonly Parameter[] {
 }
 
 /** What a client may prefer. */
-function preferParameters(subject: Subject, standard: Standard | undefined): readonly Parameter[] {
+function preferParameters(subject: DescribedOperation, standard: Standard | undefined): readonly Parameter[] {
   const { view } = subject
   if (!standard || !(view instanceof GenericAPIView) || !hasModel(view.viewClass)) return []
   return [PREFER]
@@ -138,13 +138,13 @@ const PREFER: Parameter = {
 }
 
 /** True of an answer that a client may prefer to do without. */
-function showsWhatItWrote({ operation, view }: Subject): boolean {
+function showsWhatItWrote({ operation, view }: DescribedOperation): boolean {
   if (!(view instanceof GenericAPIView && hasModel(view.viewClass))) return false
   return showsWritten(operation.action, view.viewClass.statuses)
 }
 
 /** The answers that succeed. */
-function successes(subject: Subject, standard: Standard | undefined): Record<string, Response> {
+function successes(subject: DescribedOperation, standard: Standard | undefined): Record<string, Response> {
   const { operation, components, view } = subject
   const headers = { ...headersOf(components, successHeaders(subject)), ...countHeader(subject) }
   const described = (schema: Schema | undefined) => ({ headers, ...contentOf(mediaTypes(view), schema) })
@@ -159,7 +159,7 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
         !sendsEvents(view.policies.renderers) && { '204': success('Done; there is nothing to show.', { headers }) }),
     }
   }
-  const status = statusOf(standard, subject)
+  const status = successStatus(standard, subject)
   if (status === 204) return { '204': success('Deleted.', { headers }) }
   const schema = enclosedAnswer(subject, standard.answers?.(subject))
   const text = status === 201 ? 'Created.' : 'Done.'
@@ -170,7 +170,7 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
 }
 
 /** True where `If-None-Match` may spare an answer. */
-function isValidated({ endpoint, operation, view }: Subject): boolean {
+function isValidated({ endpoint, operation, view }: DescribedOperation): boolean {
   if (endpoint.kind !== 'resource' || !(view instanceof GenericAPIView)) return false
   if (operation.action === 'retrieve' && view.viewClass.concurrency !== null) return true
   if (operation.action === 'list' && resourceOf(view.viewClass).keepsConnections) return false
@@ -178,7 +178,7 @@ function isValidated({ endpoint, operation, view }: Subject): boolean {
 }
 
 /** The header that has the count of a list. */
-function countHeader(subject: Subject): Record<string, Reference> {
+function countHeader(subject: DescribedOperation): Record<string, Reference> {
   const name = pageDescription(subject)?.countHeader
   if (name === undefined) return {}
   const header: Header = isRange(name)
@@ -187,7 +187,7 @@ function countHeader(subject: Subject): Record<string, Reference> {
   return { [name]: subject.components.header(name, header) }
 }
 
-function successHeaders(subject: Subject): readonly HeaderName[] {
+function successHeaders(subject: DescribedOperation): readonly HeaderName[] {
   const { operation, view, endpoint } = subject
   const names: HeaderName[] = []
   const isVersioned = view instanceof GenericAPIView && view.viewClass.concurrency !== null
@@ -208,7 +208,7 @@ function mediaTypes(view: APIView): readonly string[] {
 }
 
 /** Where a view writes several formats, each is also a path of its own. */
-function suffixNote({ endpoint, view }: Subject): readonly string[] {
+function suffixNote({ endpoint, view }: DescribedOperation): readonly string[] {
   const formats = new Set(view.policies.renderers.map(({ format }) => format))
   if (formats.size < 2 || !endpoint.operations.has('GET')) return []
   const suffixes = [...formats].map((format) => `\`.${format}\``)

@@ -7,7 +7,7 @@ import { JsonPatchParser } from '../patches/patch-parsers.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { schemaOf } from '../serializers/schema-serializer.js'
+import { standardSchemaOf } from '../serializers/schema-serializer.js'
 import { pagingParameters } from '../views/action-parameters.js'
 import { takesQuery } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -23,11 +23,11 @@ import { toParameter } from './parameters.js'
 import { isJson } from './responses.js'
 import { SELECTS_FIELDS } from './sparse-schema.js'
 import type { Standard } from './standard-actions.js'
-import type { Subject } from './subject.js'
+import type { DescribedOperation } from './subject.js'
 import type { MediaType, Parameter, RequestBody, Schema } from './types.js'
 
 /** The body of an operation; undefined where it takes none. */
-export function requestBody(subject: Subject, standard: Standard | undefined): RequestBody | undefined {
+export function requestBody(subject: DescribedOperation, standard: Standard | undefined): RequestBody | undefined {
   const { operation, components, view } = subject
   if (isQuery(subject)) return queryBody(view as GenericAPIView, subject.serializer)
   const { inputSerializer } = operation
@@ -55,21 +55,22 @@ export function requestBody(subject: Subject, standard: Standard | undefined): R
 /** True of what no form can be. */
 function isList(described: Schema, serializer: SerializerClass | undefined): boolean {
   if ('type' in described) return described['type'] === 'array'
-  const schema = serializer && schemaOf(serializer)
+  const schema = serializer && standardSchemaOf(serializer)
   const { type } = (schema && jsonSchemaOf(schema)) ?? {}
   return type !== undefined && ![type].flat().includes('object')
 }
 
 /** What of a form is JSON. */
 function encodingOf(mediaType: string, serializer: SerializerClass | undefined): Pick<MediaType, 'encoding'> {
-  const written = serializer && !isJson(mediaType) && !schemaOf(serializer) ? serializerPlan(serializer).writable : []
+  const written =
+    serializer && !isJson(mediaType) && !standardSchemaOf(serializer) ? serializerPlan(serializer).writable : []
   const ofJson = written.filter(({ field }) => field instanceof NestedSerializer || field instanceof JSONField)
   if (ofJson.length === 0) return {}
   return { encoding: Object.fromEntries(ofJson.map(({ name }) => [name, { contentType: 'application/json' }])) }
 }
 
 /** True of a list that is asked for by a body. */
-export function isQuery({ operation, view }: Subject): boolean {
+export function isQuery({ operation, view }: DescribedOperation): boolean {
   return operation.method === 'QUERY' && takesQuery(operation.action) && view instanceof GenericAPIView
 }
 

@@ -2,12 +2,12 @@
 import { HasScope } from '../permissions/has-scope.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { ActionPlan } from '../views/action-plan.js'
-import type { Subject } from './subject.js'
+import type { DescribedOperation } from './subject.js'
 import type { SecurityRequirement } from './types.js'
 
 /** The authentication classes of a view as alternatives, and none of them where anonymous callers may use the operation. */
 export function securityOf(
-  { components, endpoint, operation, view: { plan } }: Subject,
+  { components, endpoint, operation, view: { plan } }: DescribedOperation,
   { needsUser }: { needsUser: boolean },
 ): readonly SecurityRequirement[] {
   const { authentication, permissions } = plan.policies

@@ -5,21 +5,21 @@ import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { resourceOf } from '../views/resource.js'
 import { keyNames } from '../views/steps/bulk-objects.js'
 import { aggregateSchema, facetsSchema } from './aggregate-schema.js'
-import { outputValue, type Side } from './field-schema.js'
-import type { Subject } from './subject.js'
+import { outputValue, type SchemaSide } from './field-schema.js'
+import type { DescribedOperation } from './subject.js'
 import type { Schema } from './types.js'
 import type { nounOf } from './words.js'
 
 /** What is known of an action by its name. */
 export interface Standard {
   readonly summary: (noun: ReturnType<typeof nounOf>) => string
-  readonly status: number | ((subject: Subject) => number)
+  readonly status: number | ((subject: DescribedOperation) => number)
   /** The body; one of a form of several parts may bring files. */
-  readonly takes?: (subject: Subject, isForm: boolean) => Schema | undefined
-  readonly answers?: (subject: Subject) => Schema | undefined
+  readonly takes?: (subject: DescribedOperation, isForm: boolean) => Schema | undefined
+  readonly answers?: (subject: DescribedOperation) => Schema | undefined
 }
 
-const shows = (subject: Subject) => serialized(subject, 'Output')
+const shows = (subject: DescribedOperation) => serialized(subject, 'Output')
 
 export const STANDARD: Readonly<Record<string, Standard>> = {
   list: { summary: ({ many }) => `List ${many}`, status: 200, answers: pageOf },
@@ -76,15 +76,18 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
 }
 
 /** The status of a success. */
-export function statusOf({ status }: Standard, subject: Subject): number {
+export function successStatus({ status }: Standard, subject: DescribedOperation): number {
   return typeof status === 'number' ? status : status(subject)
 }
 
-function ownStatuses({ view }: Subject) {
+function ownStatuses({ view }: DescribedOperation) {
   return (view as GenericAPIView).viewClass.statuses
 }
 
-function serialized({ components, serializer: shown, taking }: Subject, side: Side): Schema | undefined {
+function serialized(
+  { components, serializer: shown, taking }: DescribedOperation,
+  side: SchemaSide,
+): Schema | undefined {
   const serializer = side === 'Output' ? shown : taking
   return serializer && { ...components.serializer(serializer, side) }
 }
@@ -94,7 +97,7 @@ function listOf(items: Schema | undefined, maxItems?: number): Schema {
 }
 
 /** A list, or the envelope that the paginator puts around it. */
-function pageOf(subject: Subject): Schema {
+function pageOf(subject: DescribedOperation): Schema {
   const { components, serializer } = subject
   const view = subject.view as GenericAPIView
   const item = shows(subject)
@@ -107,27 +110,27 @@ function pageOf(subject: Subject): Schema {
   return { ...components.page(serializer, page.suffix, page.schema) }
 }
 
-function maxBulkSize({ view }: Subject): number | undefined {
+function maxBulkSize({ view }: DescribedOperation): number | undefined {
   return (view.constructor as { readonly maxBulkSize?: number }).maxBulkSize
 }
 
 /** An object's key in a bulk body by itself: that of several columns is one string, as in paths. */
-function keyOf(subject: Subject): Schema {
+function keyOf(subject: DescribedOperation): Schema {
   const [first, ...others] = keySchemas(subject)
   return others.length > 0 ? { type: 'string', minLength: 1 } : (first?.[1] ?? {})
 }
 
 /** What names an object by members of an item. */
-function keySchemas({ view }: Subject): readonly (readonly [name: string, schema: Schema])[] {
+function keySchemas({ view }: DescribedOperation): readonly (readonly [name: string, schema: Schema])[] {
   return keyNames(view as GenericAPIView).map(({ name, field }) => [name, field ? outputValue(field) : {}])
 }
 
-function keyObject(subject: Subject): Schema {
+function keyObject(subject: DescribedOperation): Schema {
   const schemas = keySchemas(subject)
   return { type: 'object', properties: Object.fromEntries(schemas), required: schemas.map(([name]) => name) }
 }
 
-function patchWithKey(subject: Subject): Schema {
+function patchWithKey(subject: DescribedOperation): Schema {
   const patch = serialized(subject, 'JsonPatch')
   return patch ? { allOf: [patch, keyObject(subject)] } : keyObject(subject)
 }

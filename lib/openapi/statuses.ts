@@ -24,11 +24,15 @@ import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
 import { pageDescription } from './aggregate-schema.js'
 import { permissionsOfParents } from './security.js'
-import type { Subject } from './subject.js'
+import type { DescribedOperation } from './subject.js'
 import type { Parameter } from './types.js'
 
 /** The statuses of errors that the operation may answer with. */
-export function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Parameter[]): ReadonlySet<number> {
+export function statusesOf(
+  subject: DescribedOperation,
+  hasBody: boolean,
+  parameters: readonly Parameter[],
+): ReadonlySet<number> {
   const { endpoint, operation, view, serializer } = subject
   const { policies } = view
   const { authentication, permissions, throttles, versioning, strictAccept } = policies
@@ -109,14 +113,14 @@ function showsIdsOfUsers(view: typeof GenericAPIView, serializer: SerializerClas
 }
 
 /** True where only users have the ids that the answer shows: it is refused before anything is done. */
-export function refusesAnonymous({ operation, view, serializer }: Subject): boolean {
+export function refusesAnonymous({ operation, view, serializer }: DescribedOperation): boolean {
   return (
     namesNoObject(operation.action) && view instanceof GenericAPIView && showsIdsOfUsers(view.viewClass, serializer)
   )
 }
 
 /** True where a parameter of the query may be wrong. The names of `fields` and `expand` are, only where all are checked. */
-function isQueryChecked({ operation, view }: Subject, parameters: readonly Parameter[]): boolean {
+function isQueryChecked({ operation, view }: DescribedOperation, parameters: readonly Parameter[]): boolean {
   if (!(view instanceof GenericAPIView)) return false
   // an action of the application's own may filter by those that it declares
   const isRead = operation.action === 'list' || showsFigures(operation.action) || isOwn(operation)
@@ -128,7 +132,7 @@ function isQueryChecked({ operation, view }: Subject, parameters: readonly Param
  * An update of nested objects meets those that another request has moved; a key that is changed, or computed of what is,
  * those that refer to it; an overridden `getObject()` may choose others while one is waited for.
  */
-function mayConflict({ taking, operation, view }: Subject): boolean {
+function mayConflict({ taking, operation, view }: DescribedOperation): boolean {
   if (!taking || actionNamed(operation.action)?.writes !== 'update') return false
   if (view instanceof GenericAPIView && view.plan.resource.overrides.has('getObject')) return true
   const { model, writable } = serializerPlan(taking)
@@ -143,7 +147,7 @@ function mayConflict({ taking, operation, view }: Subject): boolean {
  * True of what `If-Match` may make conditional: what changes an object as it comes, and each action of an object that
  * writes, since `getObjectToWrite()` is what such an action reads it by. Whether it does, only its code knows.
  */
-export function isConditional({ endpoint, operation, view }: Subject): boolean {
+export function isConditional({ endpoint, operation, view }: DescribedOperation): boolean {
   if (!isOwn(operation)) return endpoint.kind === 'resource' && changesObject(operation.action)
   return endpoint.detail && operation.method !== 'GET' && view instanceof GenericAPIView
 }
@@ -162,7 +166,7 @@ function refuses(viewClass: typeof GenericAPIView, action: string | undefined): 
 }
 
 /** True where a policy of another table may keep a row from its caller that is written with the object. */
-function refusesRelated({ taking, operation }: Subject): boolean {
+function refusesRelated({ taking, operation }: DescribedOperation): boolean {
   const { writes } = actionNamed(operation.action) ?? {}
   return taking !== undefined && (writes === 'insert' || writes === 'update') && writesSecured(taking)
 }

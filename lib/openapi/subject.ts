@@ -17,7 +17,7 @@ export interface OperationOptions {
 }
 
 /** What an operation is described from. */
-export interface Subject extends Omit<OperationOptions, 'apiVersion'> {
+export interface DescribedOperation extends Omit<OperationOptions, 'apiVersion'> {
   /** A view of the class, as a request would have it. */
   readonly view: APIView
   /** The serializer of the view for this action. */
@@ -26,7 +26,7 @@ export interface Subject extends Omit<OperationOptions, 'apiVersion'> {
   readonly taking: SerializerClass | undefined
 }
 
-export function subjectOf({ endpoint, operation, components, apiVersion }: OperationOptions): Subject {
+export function subjectOf({ endpoint, operation, components, apiVersion }: OperationOptions): DescribedOperation {
   const view = openView(operation, apiVersion)
   const serializer = serializerOf(view)
   const own = view instanceof GenericAPIView ? view.viewClass.inputSerializerClass : null

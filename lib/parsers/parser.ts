@@ -194,7 +194,7 @@ export function parseBody(
   const mediaType = mediaTypeOf(ctx)
   const parser = mediaType && parserOf(mediaType, ctx, parsers)
   if (!mediaType || !parser) throw unsupported(ctx, parsers)
-  if (!isRead(ctx)) {
+  if (!isBodyRead(ctx)) {
     const coming = Promise.resolve(parser.parse(ctx, mediaType, asked)).then((body) => parsedBy(parser, body))
     return CLOSING.get(ctx)?.bodyOf(ctx, coming) ?? coming
   }
@@ -229,7 +229,7 @@ function hasBody({ req }: Context): boolean {
 }
 
 /** True where nothing of the body is left to read. `readable` tells nothing of it: adapters of cloud functions set it. */
-export function isRead({ req }: Context): boolean {
+export function isBodyRead({ req }: Context): boolean {
   return req.readableDidRead || req.destroyed
 }
 

@@ -4,7 +4,7 @@ import { ApiError, ConfigurationError, type ErrorMessages, ValidationError } fro
 import { didYouMean } from '../kernel/near-miss.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { finished, isEqual, isJsonObject, setMember, sizeOf, workingCopy } from './json-values.js'
-import { childAt, indexIn, type Operation, type Pointer, readOperations, valueAt } from './read-operations.js'
+import { childAt, indexIn, type PatchOperation, type Pointer, readOperations, valueAt } from './read-operations.js'
 
 /** Options of `applyPatch()`. */
 export interface ApplyPatchOptions {
@@ -37,7 +37,11 @@ interface Applying {
 }
 
 /** The same of a working copy, which is changed. */
-export function applyOperations(root: unknown, operations: readonly Operation[], { maxCopied }: Applying): unknown {
+export function applyOperations(
+  root: unknown,
+  operations: readonly PatchOperation[],
+  { maxCopied }: Applying,
+): unknown {
   const grows = operations.some(({ op }) => op !== 'test' && op !== 'remove')
   // what was there already may be as long as it is
   const most = grows ? Math.max(maxCopied, sizeOf(root, Number.POSITIVE_INFINITY)) : 0
@@ -90,7 +94,9 @@ function missing(member: 'path' | 'from', { root }: Document, pointer: Pointer):
 const DIFFERENT: Problem = { member: 'value', message: 'The value is another one.', status: 409 }
 const WHOLE: Problem = { member: 'path', message: 'The whole cannot be removed.', status: 400 }
 
-const APPLY: Readonly<Record<Operation['op'], (document: Document, operation: Operation) => Problem | undefined>> = {
+const APPLY: Readonly<
+  Record<PatchOperation['op'], (document: Document, operation: PatchOperation) => Problem | undefined>
+> = {
   add: (document, { path, value }) => add(document, path, workingCopy(value)),
   remove: (document, { path }) => remove(document, path, 'path'),
   replace(document, { path, value }) {

@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, workingCopy } from './json-values.js'
 const NAMES = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
 
 /** One operation. */
-export interface Operation {
+export interface PatchOperation {
   readonly op: (typeof NAMES)[number]
   readonly path: Pointer
   /** Where `move` and `copy` take the value from. */
@@ -26,7 +26,7 @@ const WITH_VALUE: ReadonlySet<unknown> = new Set(['add', 'replace', 'test'])
  * @param most how many there may be
  * @throws ValidationError the document is no list, or too long a list; by position: what is wrong with an operation
  */
-export function readOperations(document: unknown, most = Number.POSITIVE_INFINITY): readonly Operation[] {
+export function readOperations(document: unknown, most = Number.POSITIVE_INFINITY): readonly PatchOperation[] {
   if (!Array.isArray(document)) throw new ValidationError('Expected a list of items.')
   if (document.length > most) throw new ValidationError(`Give at most ${most} operations.`)
   const errors: ErrorMessages = {}
@@ -38,10 +38,10 @@ export function readOperations(document: unknown, most = Number.POSITIVE_INFINIT
     return undefined
   })
   if (wrong > 0) throw new ValidationError(errors)
-  return operations as Operation[]
+  return operations as PatchOperation[]
 }
 
-function readOperation(given: JsonObject): Operation | { readonly errors: ErrorMessages } {
+function readOperation(given: JsonObject): PatchOperation | { readonly errors: ErrorMessages } {
   const errors: ErrorMessages = {}
   const op = ownMember(given, 'op')
   if (op === undefined) errors['op'] = ['This field is required.']
@@ -67,7 +67,7 @@ function readPointer(given: JsonObject, name: string, errors: ErrorMessages): Po
   return pointer ?? []
 }
 
-function isName(op: unknown): op is Operation['op'] {
+function isName(op: unknown): op is PatchOperation['op'] {
   return (NAMES as readonly unknown[]).includes(op)
 }
 

@@ -24,7 +24,7 @@ import {
   referenced,
   unique,
 } from './constraint-errors.js'
-import { type ConstraintSubject, subjectOf } from './failed-statement.js'
+import { type ConstraintSubject, requestSubject } from './failed-statement.js'
 import { warnOfMissingGrant } from './missing-grant.js'
 import { isOfGiven, type NativeError, nativeError, nativeMessage } from './native-error.js'
 import { isColumnGone, isColumnNew, isTableGone } from './prepared-names.js'
@@ -35,7 +35,7 @@ import { isColumnGone, isColumnNew, isTableGone } from './prepared-names.js'
  * `subject` names fields; without it messages stand under `non_field_errors`.
  * @example catch (error) { answerError(ctx, toApiError(error, subject) ?? error) }
  */
-export function toApiError(error: unknown, subject: ConstraintSubject = subjectOf('GET')): ApiError | null {
+export function toApiError(error: unknown, subject: ConstraintSubject = requestSubject('GET')): ApiError | null {
   if (error instanceof ApiError) return error
   if (!isError(error)) return null
   return answerObjection(error, subject) ?? answerNative(nativeError(error), subject)
@@ -209,7 +209,7 @@ const LOST_CONNECTION =
 const UNANSWERED = /(?:^| - )Query read timeout$/
 
 /** True of the error of a statement for which pg no longer waits: the connection is still busy with it. */
-export function isUnanswered(error: unknown): boolean {
+export function isStillRunning(error: unknown): boolean {
   if (!isError(error)) return false
   const { code, message } = nativeError(error)
   return code === undefined && UNANSWERED.test(message)
@@ -266,7 +266,7 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
 
 /** Error to throw where the rows of a write could not be read: values that were not given with the statement are stored ones. */
 export function readingError(error: unknown): unknown {
-  const isStored = toApiError(error) === null && toApiError(error, subjectOf('POST')) instanceof ValidationError
+  const isStored = toApiError(error) === null && toApiError(error, requestSubject('POST')) instanceof ValidationError
   return isStored ? new Error('the rows were found and could not be read', { cause: error }) : error
 }
 

@@ -33,7 +33,7 @@ export interface ConstraintSubject {
 }
 
 /** A subject that knows no names, only what a request of this method is about to do, and for which view. */
-export function subjectOf(method: string, view?: unknown): ConstraintSubject {
+export function requestSubject(method: string, view?: unknown): ConstraintSubject {
   return {
     operation: OPERATIONS.get(method) ?? 'write',
     exposesTriggers: exposesTriggers(view),

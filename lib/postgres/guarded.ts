@@ -9,7 +9,7 @@ import { readsRawRows } from './run-statement.js'
 import { scopedKnex, scopeOf } from './scoped-knex.js'
 
 /** Limits and session settings that statements run with. */
-export interface Bounds {
+export interface StatementLimits {
   /** The milliseconds that one of them may take; what the connection is set to counts where that is less. */
   readonly timeout?: number | undefined
   /** False where compiling them would cost more than they do: PostgreSQL compiles each of many sub-queries. */
@@ -23,7 +23,7 @@ export interface Bounds {
  */
 export async function runBounded<T>(
   knex: Queryable,
-  bounds: Bounds,
+  bounds: StatementLimits,
   work: (bounded: Queryable) => Promise<T>,
 ): Promise<T> {
   const calls = callsOf(bounds).join(', ')
@@ -43,7 +43,7 @@ export async function runBounded<T>(
 }
 
 /** SQL that sets bounds until the end of the transaction. */
-export function callsOf({ timeout, jit }: Bounds): readonly string[] {
+export function callsOf({ timeout, jit }: StatementLimits): readonly string[] {
   return [
     ...(timeout === undefined ? [] : [boundedSetting('statement_timeout', timeout)]),
     ...(jit === false ? [`set_config('jit', 'off', true)`] : []),

@@ -1,7 +1,7 @@
 /** Connections that the pool would go on giving out, though they are of no more use: pg says nothing of them. */
 
 import { firstTime } from '../kernel/once-per.js'
-import { isUnanswered } from './database-errors.js'
+import { isStillRunning } from './database-errors.js'
 import type { NativeError } from './native-error.js'
 import { clientOf, type PgConnection, poolOf, type Queryable } from './pg-types.js'
 
@@ -16,7 +16,7 @@ const isNewPrimary = firstTime()
  */
 export function closeUnanswered(knex: Queryable): void {
   checkErrors(knex, isNewPool, ({ connection }, error) => {
-    if (isUnanswered(error)) connection?.stream?.destroy()
+    if (isStillRunning(error)) connection?.stream?.destroy()
   })
 }
 

@@ -45,7 +45,7 @@ export const TEXTS: RowFormat<RawRow> = {
 }
 
 /** The last column as the bytes it came in: no string is made of a page that is only sent on. */
-export const PAGE: RowFormat<RawPage> = {
+export const PAGE_FORMAT: RowFormat<RawPage> = {
   read(bytes, start) {
     return readPage([bytes], start) as RawPage
   },

@@ -3,7 +3,7 @@
 import type { Knex } from 'knex'
 import { RememberingTypes } from '../models/exact-types.js'
 import { cancelStatement } from '../postgres/cancel-statement.js'
-import { type Bounds, boundedSetting, callsOf } from '../postgres/guarded.js'
+import { boundedSetting, callsOf, type StatementLimits } from '../postgres/guarded.js'
 import { type AnswerField, clientOf, type PgConnection, poolOf, type Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement } from '../postgres/run-statement.js'
 import { isLost } from '../postgres/statement.js'
@@ -14,7 +14,7 @@ export interface DatabaseCursorOptions {
   /** PostgreSQL ends the transaction by itself after this many milliseconds without a statement. */
   readonly idleMilliseconds: number
   /** Limits of its statements. @default those of the connection */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: StatementLimits | undefined
 }
 
 /** Rows, their columns as pg describes them, and what they were read by. */

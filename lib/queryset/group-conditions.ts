@@ -81,14 +81,14 @@ interface Compared {
 }
 
 /** Conditions of a query, once it was built. */
-export interface Conditions {
+export interface QueryConditions {
   /** They compare columns of the row itself with values, and read nothing else. */
   readOwnRow: boolean
 }
 
 /** Looks at the conditions that the query has so far, each time it is built. */
-export function watchConditions(query: AnyQueryBuilder): Conditions {
-  const conditions: Conditions = { readOwnRow: false }
+export function watchConditions(query: AnyQueryBuilder): QueryConditions {
+  const conditions: QueryConditions = { readOwnRow: false }
   const watch = (knexQuery: Knex.QueryBuilder) => {
     conditions.readOwnRow = areOnOwnRow(knexQuery)
   }

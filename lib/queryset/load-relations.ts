@@ -6,7 +6,7 @@ import { type RelationDescription, tellsApart } from '../models/model-descriptio
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { isHeld, noteHeld } from './held-rows.js'
-import { COUNT, isPart, keepBeside, LIST, loadedBeside, narrowList, type RelatedList } from './related-lists.js'
+import { COUNT, isPart, keepBeside, loadedBeside, narrowList, RELATED_LIST, type RelatedList } from './related-lists.js'
 import { type OwnerKeys, relatedRows } from './related-rows.js'
 import { orderByKey } from './total-order.js'
 import { leaveOutDeleted, type VisibleRows } from './visible-rows.js'
@@ -15,13 +15,13 @@ import { leaveOutDeleted, type VisibleRows } from './visible-rows.js'
 export interface Relations {
   readonly [relation: string]: Relations
   /** Order and limit of a related list. */
-  readonly [LIST]?: RelatedList
+  readonly [RELATED_LIST]?: RelatedList
   /** The relation whose objects are counted in place of being loaded. */
   readonly [COUNT]?: string
 }
 
 /** Objects whose related ones are to be counted. */
-export interface Counting {
+export interface RelationCount {
   readonly model: ModelClass
   readonly relation: string
   readonly owners: readonly object[]
@@ -31,7 +31,7 @@ export interface Counting {
 }
 
 /** Counts related objects, in the order of their owners. */
-export type Counter = (counting: Counting) => Promise<readonly number[]>
+export type RelationCounter = (counting: RelationCount) => Promise<readonly number[]>
 
 export interface Loading {
   readonly relations: Relations
@@ -44,7 +44,7 @@ export interface Loading {
   /** Whose related objects are loaded. @default those of whom that query is for */
   readonly visible?: VisibleRows | undefined
   /** Counts related objects, where the graph asks for that. */
-  readonly count?: Counter | undefined
+  readonly count?: RelationCounter | undefined
 }
 
 /**
@@ -74,7 +74,7 @@ async function loadBesides(model: ModelClass, objects: readonly object[], beside
       for (const [index, number] of numbers.entries()) keepBeside(objects[index] as object, key, number)
       continue
     }
-    const list = inner[LIST]
+    const list = inner[RELATED_LIST]
     const name = list?.relation ?? key
     const relation = descriptions.get(name)
     const isLoaded = isOwn(name) && objects.every((object) => (object as Record<string, unknown>)[name] !== undefined)

@@ -15,7 +15,7 @@ import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { type PgAnswer, type RawRow, readsRawRows, runAsPg } from '../postgres/run-statement.js'
 import type { KeyedCondition } from './condition-key.js'
 import { positionColumn } from './keyset.js'
-import { type AskedCondition, answerSql, askedOnChange, forgetAnswers, noteAnswer, noteTold } from './row-answers.js'
+import { answerSql, askedOnChange, type ConditionColumn, forgetAnswers, noteAnswer, noteTold } from './row-answers.js'
 import { joinSql, type SqlPart } from './sql-part.js'
 
 /** Most SQL texts that are cached for a model: clients choose which columns change. */
@@ -77,7 +77,7 @@ export interface HeldKey {
   readonly terms: readonly Column[]
   /** A condition on the row, with its key. */
   readonly where?: KeyedCondition | undefined
-  readonly asked: readonly AskedCondition[]
+  readonly asked: readonly ConditionColumn[]
   readonly lock: RowLock
   readonly knex: Queryable
 }
@@ -86,7 +86,7 @@ export interface HeldKey {
 interface RowChange {
   readonly values: ReadonlyMap<string, unknown>
   /** Conditions to evaluate on the changed row, noted on the object that is returned. */
-  readonly asked: readonly AskedCondition[]
+  readonly asked: readonly ConditionColumn[]
   readonly knex: Queryable
 }
 
@@ -127,12 +127,12 @@ export async function updateOne(
 }
 
 /** Strings behind the columns of the row. */
-function termsOf(positions: readonly SqlPart[], asked: readonly AskedCondition[]): SqlPart {
+function termsOf(positions: readonly SqlPart[], asked: readonly ConditionColumn[]): SqlPart {
   const terms = [...positions, ...asked.map(answerSql)]
   return joinSql(terms.map(({ sql, bindings }, index) => ({ sql: `, ${sql} as ${TERM}${index}`, bindings })))
 }
 
-function noteAnswers({ object, texts }: HeldRow, asked: readonly AskedCondition[]): void {
+function noteAnswers({ object, texts }: HeldRow, asked: readonly ConditionColumn[]): void {
   const first = texts.length - asked.length
   for (const [index, { condition }] of asked.entries()) noteAnswer(object, condition, texts[first + index] === 'true')
 }

@@ -23,7 +23,7 @@ export interface RelatedList {
 }
 
 /** Member of a relation graph with the list to load. */
-export const LIST = Symbol('list')
+export const RELATED_LIST = Symbol('list')
 
 /** The name of a list among those that are loaded: the relation's own, unless it is a part of it. */
 export function listKey(list: RelatedList): string {
@@ -90,7 +90,7 @@ function amongFirst(query: AnyQueryBuilder, list: RelatedList, owners: ListOwner
   const table = query.tableRefFor(query.modelClass())
   const key = primaryKey.map((property) => columns.get(property)?.column ?? property)
   const joined = joinColumns(query, owners)
-  const inner = listQuery(list, { owner: model, relation, references: own.references, parent: query })
+  const inner = relatedRowsQuery(list, { owner: model, relation, references: own.references, parent: query })
   orderByKey(inner, list.order)
   const keys = key.map((column) => `${table}.${column}`)
   // what a modifier selects besides is of no use here, and might have the same name
@@ -111,7 +111,7 @@ function amongFirst(query: AnyQueryBuilder, list: RelatedList, owners: ListOwner
   )
 }
 
-export interface ListQuery {
+export interface RelatedListQuery {
   readonly owner: ModelClass
   readonly relation: RelationDescription
   /** The columns around the query that hold the key of its owner. */
@@ -121,9 +121,9 @@ export interface ListQuery {
 }
 
 /** The related rows of one owner, which is known by columns of the SQL around them; in no order but that of a modifier. */
-export function listQuery(
+export function relatedRowsQuery(
   list: Pick<RelatedList, 'relation' | 'modifiers' | 'order'>,
-  asked: ListQuery,
+  asked: RelatedListQuery,
 ): AnyQueryBuilder {
   const { owner, relation, references, parent } = asked
   const query = relatedTo(owner, relation, references).childQueryOf(parent, { fork: true })

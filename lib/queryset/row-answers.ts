@@ -67,7 +67,7 @@ export function toldOf(row: object): Told | undefined {
 }
 
 /** A condition as a column of a statement that holds or writes the row. */
-export interface AskedCondition extends SqlPart {
+export interface ConditionColumn extends SqlPart {
   readonly condition: RowCondition
   readonly key: ConditionKey
   /** It is about columns of the row and nothing else. */
@@ -83,8 +83,8 @@ export function askedOf(
   { model }: Pick<ModelDescription, 'model'>,
   conditions: readonly (RowCondition | undefined)[],
   readsOthers: boolean,
-): readonly AskedCondition[] {
-  const asked: AskedCondition[] = []
+): readonly ConditionColumn[] {
+  const asked: ConditionColumn[] = []
   for (const [index, condition] of conditions.entries()) {
     const one = condition && conditions.indexOf(condition) === index && askedOn(model, condition)
     if (one && (readsOthers || one.isOwn)) asked.push(one)
@@ -93,10 +93,10 @@ export function askedOf(
 }
 
 /** Conditions are on the rows of one model each. */
-const made = new WeakMap<RowCondition, AskedCondition | null>()
+const made = new WeakMap<RowCondition, ConditionColumn | null>()
 
 /** Null for a condition on other rows of the same table. */
-function askedOn({ tableName }: ModelClass, condition: RowCondition): AskedCondition | null {
+function askedOn({ tableName }: ModelClass, condition: RowCondition): ConditionColumn | null {
   let asked = made.get(condition)
   if (asked === undefined) {
     const part = condition.where(tableName)

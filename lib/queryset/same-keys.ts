@@ -9,7 +9,7 @@ import { keyRows, PLACE, spelling } from './key-rows.js'
 type Key = readonly unknown[]
 
 /** Canonical value of a key: equal for keys that are the same. */
-export type KeyName = number | string
+export type CanonicalKey = number | string
 
 /**
  * A name for each key, which the keys have in common that SQL calls equal. It costs a statement where the columns have a type
@@ -19,7 +19,7 @@ export async function namesOfKeys(
   columns: readonly (Column | undefined)[],
   keys: readonly Key[],
   knex: Queryable,
-): Promise<readonly KeyName[]> {
+): Promise<readonly CanonicalKey[]> {
   const texts = keys.map((key) => spelling(key, columns))
   if (columns.every(isSpelledOnce)) return texts
   const distinct = new Map(texts.map((text, index) => [text, keys[index] as Key]))
@@ -34,7 +34,7 @@ export function namesOfValues(
   column: Column | undefined,
   values: readonly unknown[],
   knex: Queryable,
-): Promise<readonly KeyName[]> {
+): Promise<readonly CanonicalKey[]> {
   const keys = values.map((value) => [value])
   return namesOfKeys([column], keys, knex)
 }

@@ -13,14 +13,14 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { isShaped } from './count-rows.js'
 import type { SqlPart } from './sql-part.js'
 
-export interface ShowingOptions {
+export interface ShownRowsOptions {
   /** Name of the class that declares the query, for messages. */
   readonly name: string
   readonly model: ModelDescription
 }
 
 /** The properties of the columns that a query computes. @throws {ConfigurationError} it selects an expression without a name */
-export function computedColumns(query: AnyQueryBuilder, options: ShowingOptions): readonly string[] {
+export function computedColumns(query: AnyQueryBuilder, options: ShownRowsOptions): readonly string[] {
   const items = selectedItems(query.toKnexQuery() as Building, query, options)
   const columns = [...options.model.columns.values()]
   return columns.filter((column) => isComputed(column, items)).map(({ property }) => property)
@@ -30,7 +30,7 @@ export function computedColumns(query: AnyQueryBuilder, options: ShowingOptions)
  * True where a query selects each column of its table as it is, whatever it selects besides.
  * @throws {ConfigurationError} it selects an expression without a name
  */
-export function selectsWholeRows(query: AnyQueryBuilder, options: ShowingOptions): boolean {
+export function selectsWholeRows(query: AnyQueryBuilder, options: ShownRowsOptions): boolean {
   const items = selectedItems(query.toKnexQuery() as Building, query, options)
   return [...options.model.columns.values()].every(({ writtenName }) => items.get(writtenName)?.isOwn === true)
 }
@@ -47,7 +47,7 @@ function isComputed({ writtenName }: Column, items: ReadonlyMap<string, Item>): 
  */
 export function shownRows(
   query: AnyQueryBuilder,
-  options: ShowingOptions,
+  options: ShownRowsOptions,
   narrow?: (query: AnyQueryBuilder) => void,
 ): AnyQueryBuilder | undefined {
   const inner = query.clone().clear(query.has('distinctOn') ? AFTERWARDS : OUTSIDE)
@@ -70,7 +70,7 @@ export function shownRows(
 }
 
 /** A query that selects each column of its table, besides what it selects itself. @throws as `shownRows()` */
-export function withAllColumns(query: AnyQueryBuilder, options: ShowingOptions): AnyQueryBuilder {
+export function withAllColumns(query: AnyQueryBuilder, options: ShownRowsOptions): AnyQueryBuilder {
   if (isShaped(query)) return query
   const items = selectedItems(query.toKnexQuery() as Building, query, options)
   const missing = [...options.model.columns.values()].filter(({ writtenName }) => !items.has(writtenName))
@@ -126,7 +126,7 @@ interface Item extends SqlPart {
 }
 
 /** Selected items of a query by name; of several under one name the last counts, as it does in rows. */
-function selectedItems(rows: Building, query: AnyQueryBuilder, options: ShowingOptions): ReadonlyMap<string, Item> {
+function selectedItems(rows: Building, query: AnyQueryBuilder, options: ShownRowsOptions): ReadonlyMap<string, Item> {
   const { name: owner, model } = options
   const list = rows.client.queryBuilder() as Building
   list._statements = rows._statements.filter(isSelected).map((one) => ({ ...one, distinct: false }))

@@ -14,12 +14,13 @@ export function whereKey<Query extends AnyQueryBuilder>(
   columns: readonly Column[],
   values: readonly unknown[],
 ): Query {
-  for (const [index, name] of namesIn(query, columns).entries()) void query.where(name, values[index] as string)
+  for (const [index, name] of columnReferences(query, columns).entries())
+    void query.where(name, values[index] as string)
   return query
 }
 
 /** Columns of the query's table, as the query calls them. */
-export function namesIn(query: AnyQueryBuilder, columns: readonly Column[]): string[] {
+export function columnReferences(query: AnyQueryBuilder, columns: readonly Column[]): string[] {
   const table = query.tableRefFor(query.modelClass())
   return columns.map(({ column }) => `${table}.${column}`)
 }
@@ -30,7 +31,7 @@ export function whereAnyKey<Query extends AnyQueryBuilder>(
   columns: readonly Column[],
   keys: readonly (readonly unknown[])[],
 ): Query {
-  const { sql, bindings } = isOneOf(columns, namesIn(query, columns), keys)
+  const { sql, bindings } = isOneOf(columns, columnReferences(query, columns), keys)
   return query.whereRaw(sql, bindings)
 }
 

@@ -3,7 +3,7 @@
 import Papa from 'papaparse'
 import { hasNumerals, isContainer, memberOf, Numeral, writeCompactly } from '../kernel/json-numerals.js'
 import { isRecord } from '../kernel/records.js'
-import { listOf, plain } from './json-renderers.js'
+import { answerItems, plain } from './json-renderers.js'
 import {
   BaseRenderer,
   columnsOf,
@@ -130,7 +130,7 @@ export class CSVRenderer extends BaseRenderer implements StreamingRenderer {
 function tableOf(data: unknown): { rows: readonly Row[]; columns: readonly OutputColumn[] } {
   const value = plain(data)
   if (!isContainer(value)) return { rows: value === null || value === undefined ? [] : [toRow(value)], columns: [] }
-  const list = listOf(value)
+  const list = answerItems(value)
   if (!list) return { rows: [toRow(value)], columns: columnsOf(value) }
   return { rows: list.map(toRow), columns: columnsOf(list) }
 }

@@ -171,7 +171,7 @@ export class NDJSONRenderer extends BaseRenderer implements StreamingRenderer {
 
   render(data: unknown): string {
     const value = plain(data)
-    const items = listOf(value) ?? [value]
+    const items = answerItems(value) ?? [value]
     return items.map((_, index) => `${onOneLine(writeJson(memberOf(items, index)) ?? 'null')}\n`).join('')
   }
 
@@ -199,7 +199,7 @@ export function plain(value: unknown): unknown {
 }
 
 /** The items of a list or of a page; undefined of any other value, such as an object of a serializer with a field `results`. */
-export function listOf(value: unknown): unknown[] | undefined {
+export function answerItems(value: unknown): unknown[] | undefined {
   if (Array.isArray(value)) return value
   if (!isRecord(value) || columnsOf(value).length > 0) return undefined
   const results = plain(value['results'])

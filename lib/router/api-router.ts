@@ -22,7 +22,13 @@ import type { Endpoint, Operation } from '../views/endpoint.js'
 import { policiesOf } from '../views/policies.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
 import { checkDownloads } from './check-downloads.js'
-import { checkEndpoints, checkNames, checkPaths, checkVersionParameter, defaultBasename } from './check-registration.js'
+import {
+  checkEndpoints,
+  checkPaths,
+  checkRegistrationNames,
+  checkVersionParameter,
+  defaultBasename,
+} from './check-registration.js'
 import { checkView, closeViews } from './check-view.js'
 import { endpointsOf } from './endpoints-of.js'
 import { type LayeredRouter, matchedEndpoint, mountOn } from './mount.js'
@@ -31,7 +37,7 @@ import { nameBeside, type ParentRegistration, type Registration, type ViewSetCla
 import { rootEndpoint } from './root-endpoint.js'
 import { byFixedParts, RouteTable, writePattern } from './route-table.js'
 import type { Routed } from './routed.js'
-import { type APIRouterOptions, settleOptions } from './router-options.js'
+import { type APIRouterOptions, settleRouterOptions } from './router-options.js'
 import { type RoutesMiddleware, RunningRequests, routesMiddleware } from './routes-middleware.js'
 
 /** A route: method, pattern, handler and name. */
@@ -62,7 +68,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   declare readonly routed?: Routes
   readonly prefix: string
   readonly #prefix: readonly Segment[]
-  readonly #options: ReturnType<typeof settleOptions>
+  readonly #options: ReturnType<typeof settleRouterOptions>
   readonly #registrations: Registration[] = []
   readonly #uses: PathsUse[] = []
   readonly #tools = new Map<string, readonly string[]>()
@@ -81,7 +87,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   constructor(options: APIRouterOptions = {}) {
-    this.#options = settleOptions(options)
+    this.#options = settleRouterOptions(options)
     this.prefix = this.#options.prefix
     this.#prefix = parsePattern(this.prefix.replace('{version}', '{version:version}'))
   }
@@ -135,7 +141,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   /** @internal Routes a view set of this router or of one that is nested in it. */
   registerUnder({ nesting }: RouteParent, prefix: string, view: ViewSetClass, basename?: string): void {
     this.#refuseAfter(`register("${prefix}")`)
-    checkNames(prefix, basename)
+    checkRegistrationNames(prefix, basename)
     checkView(prefix, view, nesting !== undefined)
     const registration: Registration = {
       prefix: parsePattern(prefix),

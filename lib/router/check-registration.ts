@@ -15,7 +15,7 @@ import { writePattern } from './route-table.js'
 import { routesOf } from './routes.js'
 
 /** @throws {ConfigurationError} an argument of `register()` is none */
-export function checkNames(prefix: unknown, basename: unknown): void {
+export function checkRegistrationNames(prefix: unknown, basename: unknown): void {
   if (typeof prefix !== 'string') throw new ConfigurationError('APIRouter: register(prefix, view): prefix is no text')
   if (basename === undefined || (typeof basename === 'string' && BASENAME.test(basename))) return
   throw new ConfigurationError(

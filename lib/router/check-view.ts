@@ -11,7 +11,7 @@ import { ACTIONS, answers, changesMany } from '../views/actions.js'
 import { APIView } from '../views/api-view.js'
 import { isBuiltIn } from '../views/built-in.js'
 import { checkCallers } from '../views/checks/check-callers.js'
-import { checkDatabase } from '../views/checks/check-databases.js'
+import { checkModelDatabase } from '../views/checks/check-databases.js'
 import { checkGeneric, checkLookup, prepareGeneric } from '../views/checks/check-generic.js'
 import { checkWrites } from '../views/checks/check-writes.js'
 import { checkActions, prepareActions } from '../views/checks/prepare-serializers.js'
@@ -61,7 +61,7 @@ export async function prepareNested(view: typeof APIView, parent: typeof APIView
   checkCallers(`${view.name}: is nested in ${parent.name}`, view, actionClass(parent, 'retrieve'))
   if (nested.parentLookupField === undefined) return
   parentKeyOf(nested, above.modelClass())
-  await checkDatabase(nested as typeof GenericAPIView, above.modelClass())
+  await checkModelDatabase(nested as typeof GenericAPIView, above.modelClass())
 }
 
 /** Checks what the catalogue says: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */

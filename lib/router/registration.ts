@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { externalIds } from '../ids/external-ids.js'
-import type { Hint, Parameter, Segment } from '../kernel/path-pattern.js'
+import type { Hint, PathParameter, Segment } from '../kernel/path-pattern.js'
 import { describeModel } from '../models/describe-model.js'
 import { classesOf } from '../views/action-options.js'
 import type { APIView } from '../views/api-view.js'
@@ -43,7 +43,7 @@ export interface ParentRegistration {
 const HINTS: Readonly<Record<string, Hint>> = { int2: 'int', int4: 'int', int8: 'int', uuid: 'uuid' }
 
 /** The path parameter of a detail route; its hint is the type of the column that objects are looked up by. */
-export function lookupSegment(view: ViewSetClass): Parameter {
+export function lookupSegment(view: ViewSetClass): PathParameter {
   if (!isGeneric(view)) return { kind: 'param', name: 'id', hint: 'str', beside: namesBeside(view) }
   const { lookupField } = view
   const { columns, prepared } = describeModel(view.modelClass())

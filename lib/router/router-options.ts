@@ -49,7 +49,7 @@ const OPTIONS = {
 } as const satisfies Record<keyof APIRouterOptions, Kind>
 
 /** What the options say of the path and of the database. @throws {ConfigurationError} one is unknown, or of another kind */
-export function settleOptions(options: APIRouterOptions): {
+export function settleRouterOptions(options: APIRouterOptions): {
   readonly prefix: string
   readonly database: DatabaseOptions
   readonly closeTimeout: number

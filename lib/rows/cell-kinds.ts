@@ -64,8 +64,8 @@ const OURS: ReadonlySet<unknown> = new Set<unknown>([
 ])
 
 /** True for a field whose values are written by our code alone: it does not fail. */
-export function isOurs(field: SerializerField): boolean {
-  return OURS.has(field.constructor) && (!(field instanceof ArrayField) || isOurs(field.options.child))
+export function isBuiltInField(field: SerializerField): boolean {
+  return OURS.has(field.constructor) && (!(field instanceof ArrayField) || isBuiltInField(field.options.child))
 }
 
 /** Choices that are stored as what they are: strings as strings, numbers as numbers. */

@@ -16,7 +16,7 @@ import type {
   Rows,
   Slice,
 } from '../pagination/list-source.js'
-import type { Bounds } from '../postgres/guarded.js'
+import type { StatementLimits } from '../postgres/guarded.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'
 import { keysetTerms, positionOf, rangesBeyond } from '../queryset/keyset.js'
@@ -25,7 +25,7 @@ import { readExactly } from '../queryset/read-exactly.js'
 import { joinOrder, type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { checkSlice, countedBy, DescribedList, type ListDescription } from './described-list.js'
-import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
+import { FetchedCursor, listPoolOf, openCursor } from './row-cursor.js'
 
 export interface InstanceListOptions {
   readonly description: ListDescription
@@ -33,7 +33,7 @@ export interface InstanceListOptions {
   readonly query: AnyQueryBuilder
   readonly order: readonly OrderTerm[]
   /** Limits of a cursor's statements, where the conditions may be slow. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: StatementLimits | undefined
   /** Loads what the output shows of related objects. */
   load(items: readonly Model[], knex?: Queryable): Promise<void>
   /** Instances in their written form. */
@@ -50,7 +50,7 @@ export class InstanceList extends DescribedList implements ListSource {
   }
 
   get pool(): ListPool {
-    return poolOf(this.#options.query.knex())
+    return listPoolOf(this.#options.query.knex())
   }
 
   async count(kind: CountKind = 'exact', limit?: number): Promise<number> {

@@ -2,7 +2,7 @@
 
 import type { SqlPart } from '../queryset/sql-part.js'
 import type { CellKind, ListCell, RowCell, RowMember, RowObject, RowPlan } from './row-shape.js'
-import { LIST } from './sql-parts.js'
+import { LIST_ALIAS } from './sql-parts.js'
 
 /** Types whose text is JSON once it is in quotes, whatever the session's settings. */
 const QUOTABLE = new Set(['numeric', 'int2', 'int4', 'int8', 'uuid'])
@@ -117,5 +117,5 @@ function textOf(kind: CellKind, type: string): string {
 export function referenceOf(index: number, plan: RowPlan): string {
   if (index >= plan.columns.length) return `l${index - plan.columns.length}.json`
   const column = plan.columns[index]
-  return column && column.table > 0 ? `j${column.table}.${column.column.column}` : `${LIST}.c${index}`
+  return column && column.table > 0 ? `j${column.table}.${column.column.column}` : `${LIST_ALIAS}.c${index}`
 }

@@ -5,13 +5,13 @@
 
 import { describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import { listQuery } from '../queryset/related-lists.js'
+import { relatedRowsQuery } from '../queryset/related-lists.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import { orderByKey } from '../queryset/total-order.js'
 import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { cellText, objectText, referenceOf } from './json-text.js'
 import type { InnerCount, InnerList, InnerRows, ListCell, RowPlan } from './row-shape.js'
-import { direction, innerColumns, joinedTables, type KnexQuery, LIST } from './sql-parts.js'
+import { direction, innerColumns, joinedTables, type KnexQuery, LIST_ALIAS } from './sql-parts.js'
 
 /** The name of no table of the application's: inside, it hides tables around it. */
 const KEYS = 'koa_viewsets_keys'
@@ -78,7 +78,7 @@ function keysOf({ keys }: InnerRows, { plan, source, parent }: Outside, names: r
     sql: `(select distinct ${keys.map(() => '?? as ??').join(', ')} from ?? as ??${tables.sql}) as ??`,
     bindings: [
       ...keys.flatMap((key, index) => [referenceOf(key, plan), names[index]]),
-      ...[source, LIST, ...tables.bindings, KEYS],
+      ...[source, LIST_ALIAS, ...tables.bindings, KEYS],
     ],
   }
 }
@@ -120,8 +120,8 @@ function aggregated(
   const [first] = plan.object.members
   const item = isFlat && first && 'cell' in first ? cellText(first.cell, plan) : objectText(plan.object, plan)
   const terms = order?.map((term) => `?? ${direction(term, false)}`) ?? ['??']
-  const sorted = order?.map((_, index) => `${LIST}.o${index}`) ?? [`${LIST}.n`]
-  const own = keys.map((_, index) => `${LIST}.k${index}`)
+  const sorted = order?.map((_, index) => `${LIST_ALIAS}.o${index}`) ?? [`${LIST_ALIAS}.n`]
+  const own = keys.map((_, index) => `${LIST_ALIAS}.k${index}`)
   const marks = own.map(() => '??').join(', ')
   return {
     sql:
@@ -129,7 +129,7 @@ function aggregated(
       `from ${from.sql} as ??${tables.sql}${lists.sql} group by ${marks}`,
     bindings: [
       ...[...own, ...item.bindings, ...sorted, 'json'],
-      ...[...from.bindings, LIST, ...tables.bindings, ...lists.bindings, ...own],
+      ...[...from.bindings, LIST_ALIAS, ...tables.bindings, ...lists.bindings, ...own],
     ],
   }
 }
@@ -140,7 +140,7 @@ function rowsOf(list: InnerList, outside: Outside): SqlPart {
   const names = keys.map((_, index) => `k${index}`)
   const references = names.map((name) => `${KEYS}.${name}`)
   const declared = { relation: relation.name, modifiers: shown?.modifiers ?? [], order: shown?.order ?? [] }
-  const query = listQuery(declared, { owner, relation, references, parent: outside.parent })
+  const query = relatedRowsQuery(declared, { owner, relation, references, parent: outside.parent })
   const limit = shown?.limit
   if (limit !== undefined || !order) orderByKey(query, declared.order)
   const table = query.tableRefFor(query.modelClass())

@@ -10,7 +10,7 @@ import type { OrderTerm } from '../queryset/total-order.js'
 import { inBytes, JsonText } from '../renderers/json-renderers.js'
 import { objectText } from './json-text.js'
 import { pageParts, type RowSelection } from './row-sql.js'
-import { LIST } from './sql-parts.js'
+import { LIST_ALIAS } from './sql-parts.js'
 
 /**
  * What stands between the rows of a page with positions, and between the values of a term: no JSON has this byte in it, not
@@ -54,7 +54,7 @@ function nativeRows(
   json: SqlPart,
   { source, order }: { source: SqlPart; order: SqlPart },
 ): SqlPart {
-  const position = terms.map((_, index) => `${LIST}.p${index}`)
+  const position = terms.map((_, index) => `${LIST_ALIAS}.p${index}`)
   return {
     sql: `select ${position.map((_, index) => `?? as p${index}, `).join('')}${json.sql} as json from ${source.sql}${order.sql}`,
     bindings: [...position, ...json.bindings, ...source.bindings, ...order.bindings],

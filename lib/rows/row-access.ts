@@ -26,7 +26,7 @@ export interface ListKey extends ConditionKey {
 }
 
 /** The key under which the length of a list is remembered. */
-export function countKey({ text, values }: ListKey): string {
+export function lengthKey({ text, values }: ListKey): string {
   return `${text}|${values.join('\0')}`
 }
 

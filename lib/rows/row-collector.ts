@@ -61,7 +61,7 @@ export class Collector {
     // of a view, and of tables with heirs, the model alone says that its key is one
     if (!isKey || !tellsApart(related, relatedProperties))
       throw new NeedsInstances(`the relation "${name}" may lead to several objects`)
-    checkRows(model)
+    checkRowModel(model)
     const table = this.joins.length + 1
     this.joins.push({ table, parent, relation })
     return table
@@ -69,7 +69,7 @@ export class Collector {
 }
 
 /** @throws NeedsInstances code of the application's has a part in what is found */
-export function checkRows(model: ModelClass): void {
+export function checkRowModel(model: ModelClass): void {
   const { rowObstacle, plainQueries } = traitsOf(model)
   if (rowObstacle !== undefined) throw new NeedsInstances(rowObstacle)
   if (!plainQueries) throw new NeedsInstances(`${modelName(model)} has a query() or a QueryBuilder of its own`)

@@ -10,7 +10,7 @@ import { DatabaseCursor, type DatabaseCursorOptions, poolSize } from '../queryse
 const USUAL_SIZE = 10
 
 /** The pool behind a knex. */
-export function poolOf(knex: unknown): ListPool {
+export function listPoolOf(knex: unknown): ListPool {
   const { client } = knex as { client: { pool?: object } }
   const size = poolSize(knex as Queryable) ?? USUAL_SIZE
   const settings = scopeOf(knex as Queryable)?.settings

@@ -11,9 +11,9 @@ import type {
   Rows,
   Slice,
 } from '../pagination/list-source.js'
-import type { Bounds } from '../postgres/guarded.js'
+import type { StatementLimits } from '../postgres/guarded.js'
 import type { CompiledSql } from '../postgres/pg-types.js'
-import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-stream.js'
+import { PAGE_FORMAT, type RawRow, type RowFormat, TEXTS } from '../postgres/row-stream.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
 import { keysetTerms, rangesBeyond } from '../queryset/keyset.js'
@@ -22,8 +22,8 @@ import { joinOrder, type OrderTerm, orderText } from '../queryset/total-order.js
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { checkSlice, countedBy, DescribedList, type ListDescription } from './described-list.js'
 import { compileNative, NativePage } from './native-page.js'
-import { countKey, type ListKey, type RowAccess } from './row-access.js'
-import { FetchedCursor, openCursor, poolOf } from './row-cursor.js'
+import { type ListKey, lengthKey, type RowAccess } from './row-access.js'
+import { FetchedCursor, listPoolOf, openCursor } from './row-cursor.js'
 import { compileQuery, compileRows, positionCells } from './row-sql.js'
 import { TextRows } from './row-writer.js'
 import { type SeenConditions, WHOLE_TABLES } from './seen-conditions.js'
@@ -40,7 +40,7 @@ export interface RowListOptions {
   /** The conditions stand in a statement once, for the page and its count. */
   readonly once?: boolean | undefined
   /** Limits of a cursor's statements, where the conditions may be slow. */
-  readonly bounds?: Bounds | undefined
+  readonly bounds?: StatementLimits | undefined
 }
 
 /** Most characters of client values in a cache key. */
@@ -110,7 +110,7 @@ export class RowList extends DescribedList implements ListSource {
   }
 
   get pool(): ListPool {
-    return poolOf(this.#access.knex)
+    return listPoolOf(this.#access.knex)
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
@@ -169,7 +169,7 @@ export class RowList extends DescribedList implements ListSource {
     counted: Counted,
   ): Promise<{ rows: TextRows | NativePage; first: string | null | undefined }> {
     if (this.#access.native) {
-      const [page] = slice ? await this.#run(PAGE, slice, counted) : NO_ROWS
+      const [page] = slice ? await this.#run(PAGE_FORMAT, slice, counted) : NO_ROWS
       return { rows: new NativePage(page, counted === 'not' ? 0 : 1), first: page?.texts[0] }
     }
     const raw = slice ? await this.#run(TEXTS, slice, counted) : NO_ROWS
@@ -187,12 +187,12 @@ export class RowList extends DescribedList implements ListSource {
   /** True when the list was longer than that when it was last counted. */
   #seemsToReach(offset: number): boolean {
     const { key } = this.#options
-    return key !== undefined && offset < (this.#access.statements.counts.get(countKey(key)) ?? 0)
+    return key !== undefined && offset < (this.#access.statements.counts.get(lengthKey(key)) ?? 0)
   }
 
   #note(count: number): number {
     const { key } = this.#options
-    const text = key && countKey(key)
+    const text = key && lengthKey(key)
     if (key && text !== undefined && text.length <= LONGEST_KEY) {
       const { counts, lengths } = this.#access.statements
       counts.set(text, count)

@@ -6,7 +6,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { areComparable } from '../queryset/key-rows.js'
 import { choosesRows, type Narrowed } from '../queryset/reads-whole-rows.js'
-import { LIST, type RelatedList } from '../queryset/related-lists.js'
+import { RELATED_LIST, type RelatedList } from '../queryset/related-lists.js'
 import { joinedColumns } from '../queryset/related-rows.js'
 import { keyOrder } from '../queryset/total-order.js'
 import type { BoundField, RelationGraph, SerializerClass } from '../serializers/contract.js'
@@ -14,8 +14,8 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { loadedAs, needsObject } from '../serializers/relation-graph.js'
 import { writesByPlan } from '../serializers/serializer.js'
-import { cellKind, idKind, isOurs } from './cell-kinds.js'
-import { Collector, checkRows, NeedsInstances } from './row-collector.js'
+import { cellKind, idKind, isBuiltInField } from './cell-kinds.js'
+import { Collector, checkRowModel, NeedsInstances } from './row-collector.js'
 import type { InnerList, RowMember, RowObject, RowPlan } from './row-shape.js'
 
 /** A row plan, or why the output needs model instances: a sentence for `explain()`. */
@@ -100,7 +100,7 @@ function hasMember({ members }: RowObject, isWanted: (member: RowMember) => bool
 }
 
 function mayFail(member: RowMember): boolean {
-  return 'cell' in member && member.cell.kind === 'value' && !isOurs(member.cell.field)
+  return 'cell' in member && member.cell.kind === 'value' && !isBuiltInField(member.cell.field)
 }
 
 /** True for a cell that PostgreSQL cannot write. */
@@ -180,7 +180,7 @@ function compileList(bound: BoundField, relation: RelationDescription, place: Pl
   }
   // fields of one relation share its objects, and so their order
   const inner = innerRows(relation, table, collector)
-  const description = describeList(inner.owner, relation, graph[LIST])
+  const description = describeList(inner.owner, relation, graph[RELATED_LIST])
   const varies = description.varies || plan.varies
   return { name, list: collector.addList({ kind: 'list', ...inner, ...description, varies, plan, isFlat }) }
 }
@@ -253,7 +253,7 @@ function describeList(
 ): Pick<InnerList, 'shown' | 'order' | 'varies'> {
   const { model, narrowed, through, name } = relation
   const { modifiers = [], order = [] } = shown ?? {}
-  checkRows(model)
+  checkRowModel(model)
   checkKeys(owner, relation)
   if (through && !through.isPlain) throw new NeedsInstances(`the join table of "${name}" has code of its own`)
   if (narrowed && !choosesRows(model, (owner.getRelation(name) as Narrowed).modify)) {

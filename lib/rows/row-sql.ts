@@ -10,7 +10,7 @@ import { visibleRowsOf } from '../queryset/visible-rows.js'
 import { listText, referenceOf } from './json-text.js'
 import { type CountSql, type ListJoins, listJoins } from './list-sql.js'
 import type { RowPlan } from './row-shape.js'
-import { direction, innerColumns, joinedTables, type KnexQuery, LIST, type OrderedPlan } from './sql-parts.js'
+import { direction, innerColumns, joinedTables, type KnexQuery, LIST_ALIAS, type OrderedPlan } from './sql-parts.js'
 
 /** Selection of a statement: the count (if asked for), then the position (if asked for), then the plan's columns. */
 export interface RowSelection extends OrderedPlan {
@@ -26,13 +26,13 @@ export interface RowSelection extends OrderedPlan {
   readonly bindsLimit?: boolean
   readonly offset: number
   /** Way of counting the list, where that is asked for. */
-  readonly counting: Counting | undefined
+  readonly counting: PageCount | undefined
   /** Counts related objects, where the plan shows their number. */
   readonly countSql?: CountSql | undefined
 }
 
 /** A count in the statement that reads the page. */
-export interface Counting {
+export interface PageCount {
   /** The query that counts. */
   readonly query: AnyQueryBuilder
   /**
@@ -104,7 +104,7 @@ export function pageParts(query: AnyQueryBuilder, selection: RowSelection): Page
     count,
     source: {
       sql: `${page.sql} as ??${tables.sql}${lists.joins.sql}`,
-      bindings: [...page.bindings, LIST, ...tables.bindings, ...lists.joins.bindings],
+      bindings: [...page.bindings, LIST_ALIAS, ...tables.bindings, ...lists.joins.bindings],
     },
     order: isWrapped(plan) ? orderAgain(selection) : NOTHING,
   }
@@ -210,7 +210,7 @@ function keysOnce(query: AnyQueryBuilder, selection: RowSelection): CountedPage 
 }
 
 /** The order by the columns that hold its values. */
-function orderAgain({ order, backwards }: RowSelection, table = `${LIST}.`): SqlPart {
+function orderAgain({ order, backwards }: RowSelection, table = `${LIST_ALIAS}.`): SqlPart {
   if (order.length === 0) return NOTHING
   const terms = order.map((term) => `?? ${direction(term, backwards)}`)
   return { sql: ` order by ${terms.join(', ')}`, bindings: order.map((_, index) => `${table}o${index}`) }
@@ -267,7 +267,7 @@ export function positionCells(plan: RowPlan, model: ModelDescription, order: rea
 
 export function outerColumns({ plan, positions }: RowSelection): SqlPart {
   const columns: readonly SqlPart[] = [
-    ...(positions ?? []).map((_, index) => ({ sql: '??', bindings: [`${LIST}.p${index}`] })),
+    ...(positions ?? []).map((_, index) => ({ sql: '??', bindings: [`${LIST_ALIAS}.p${index}`] })),
     ...plan.columns.map((_, index) => ({ sql: '??', bindings: [referenceOf(index, plan)] })),
     ...plan.lists.map((list) => listText(list, plan)),
   ]

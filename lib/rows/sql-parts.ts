@@ -8,7 +8,7 @@ import type { VisibleRows } from '../queryset/visible-rows.js'
 import type { RowJoin, RowPlan } from './row-shape.js'
 
 /** The name of the page in the SQL around it. */
-export const LIST = 'list'
+export const LIST_ALIAS = 'list'
 
 /** `asc` or `desc`. */
 export function direction({ descending }: OrderTerm, backwards: boolean): string {
@@ -59,7 +59,7 @@ function joinClause({ table, parent, relation }: RowJoin, plan: RowPlan, visible
   const only = seen && 'where' in seen ? seen.where(`j${table}`) : undefined
   const keys = relation.ownerProperties.map((property, index) => [
     `j${table}.${related.columns.get(relation.relatedProperties[index] as string)?.column}`,
-    owner ? `j${parent}.${describeModel(owner).columns.get(property)?.column}` : `${LIST}.k${table}_${index}`,
+    owner ? `j${parent}.${describeModel(owner).columns.get(property)?.column}` : `${LIST_ALIAS}.k${table}_${index}`,
   ])
   return {
     sql: ` left join ${source ? '?' : '??'} as ?? on ${keys.map(() => '?? = ??').join(' and ')}${only ? ` and (${only.sql})` : ''}`,

@@ -8,7 +8,7 @@ import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import type { RowPlan } from './row-shape.js'
 import { outerColumns } from './row-sql.js'
-import { innerColumns, joinedTables, LIST } from './sql-parts.js'
+import { innerColumns, joinedTables, LIST_ALIAS } from './sql-parts.js'
 
 /** A name that hides a table of the same name, which an application may have. */
 const WRITTEN = 'koa_viewsets_written'
@@ -178,14 +178,14 @@ function compileReturning(
         WRITTEN,
         ...written.bindings,
         ...other.bindings,
-        ...keys.map(([name]) => `${LIST}.${name}`),
+        ...keys.map(([name]) => `${LIST_ALIAS}.${name}`),
         ...columns.bindings,
-        ...asked.map((_, index) => `${LIST}.asked${index}`),
+        ...asked.map((_, index) => `${LIST_ALIAS}.asked${index}`),
         ...(ordered ? ['ordinal'] : []),
         WRITTEN,
-        LIST,
+        LIST_ALIAS,
         ...from.bindings,
-        ...(ordered ? [`${LIST}.ordinal`] : []),
+        ...(ordered ? [`${LIST_ALIAS}.ordinal`] : []),
       ] as never,
     ),
   )

@@ -2,7 +2,7 @@
 
 import { ValidationError } from '../kernel/errors.js'
 import { toApiError } from '../postgres/database-errors.js'
-import { subjectOf } from '../postgres/failed-statement.js'
+import { requestSubject } from '../postgres/failed-statement.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type Path, prefixed } from './prefix-errors.js'
 
@@ -44,7 +44,7 @@ export async function placedRefusal<Item extends Placed, Result>(
   error: unknown,
 ): Promise<unknown> {
   const { items, view } = together
-  const refusal = (one: unknown) => toApiError(one, subjectOf('POST', view)) ?? one
+  const refusal = (one: unknown) => toApiError(one, requestSubject('POST', view)) ?? one
   const { tell = refusal } = together
   const [first] = items
   const path = commonPath(items)

@@ -7,7 +7,7 @@ import { groupBy } from '../kernel/maps.js'
 import { objectsIn, ownMember } from '../kernel/records.js'
 import { refusal } from '../patches/json-patch.js'
 import { isEqual, isJsonObject, type JsonObject, setMember, workingCopyOf } from '../patches/json-values.js'
-import type { Operation, Pointer } from '../patches/read-operations.js'
+import type { PatchOperation, Pointer } from '../patches/read-operations.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { freshRow, freshRows } from './fresh-row.js'
 import { type Merging, relatedObject, storedValue } from './merged-input.js'
@@ -16,16 +16,16 @@ import { serializerPlan } from './plan.js'
 import { prefixErrors } from './prefix-errors.js'
 import { relatedAt } from './relation-graph.js'
 import { withoutHidden } from './represent.js'
-import { forcedWithin, keysOf } from './validate-nested.js'
+import { forcedWithin, nestedKeys } from './validate-nested.js'
 
 /** What a client reads of an object, and what its operations have made of that; working copies. */
-export interface Change {
+export interface PatchedObject {
   readonly before: unknown
   readonly after: unknown
 }
 
 /** The input that the change stands for. What is no object any more is left to the validation of a plain PATCH. */
-export async function changedInput({ before, after }: Change, merging: Merging): Promise<unknown> {
+export async function changedInput({ before, after }: PatchedObject, merging: Merging): Promise<unknown> {
   if (!(isJsonObject(before) && isJsonObject(after))) return after
   const input: JsonObject = {}
   for (const name of Object.keys(after)) {
@@ -40,7 +40,7 @@ export async function changedInput({ before, after }: Change, merging: Merging):
   return input
 }
 
-async function changedMember(name: string, change: Change, merging: Merging): Promise<unknown> {
+async function changedMember(name: string, change: PatchedObject, merging: Merging): Promise<unknown> {
   const { serializer, object, isHeld } = merging
   const bound = serializer.plan.byName.get(name)
   if (bound?.writable !== true) return change.after
@@ -51,7 +51,7 @@ async function changedMember(name: string, change: Change, merging: Merging): Pr
     const child = serializer.child(bound, field.serializerClass)
     if (Array.isArray(before) && Array.isArray(after)) {
       const objects = ((object && relatedAt(object, bound)) ?? []) as readonly object[]
-      const { fields, areWhole } = keysOf(child.plan, forcedWithin(serializer.plan, bound))
+      const { fields, areWhole } = nestedKeys(child.plan, forcedWithin(serializer.plan, bound))
       const keys = areWhole ? fields.map((key) => key.name) : []
       return changedList({ before, after, name, keys, objects }, child)
     }
@@ -68,12 +68,12 @@ async function changedMember(name: string, change: Change, merging: Merging): Pr
 }
 
 /** True of null for a list of objects that may be null, which is a list of none. */
-function isNone(field: SerializerField, { after }: Change): boolean {
+function isNone(field: SerializerField, { after }: PatchedObject): boolean {
   return after === null && field instanceof NestedSerializer && field.many && field.allowNull
 }
 
 /** The change of an object, made to another one that has more members. */
-function rebased(stored: unknown, { before, after }: Change): unknown {
+function rebased(stored: unknown, { before, after }: PatchedObject): unknown {
   if (!(isJsonObject(stored) && isJsonObject(before) && isJsonObject(after))) return after
   for (const name of Object.keys(after)) {
     const change = { before: ownMember(before, name), after: after[name] }
@@ -174,7 +174,10 @@ export async function holdNested(
  * not: nobody is told.
  * @throws ValidationError `test`, `copy`, `move`, `remove` or a part of a value names such a field
  */
-export function readableOperations(operations: readonly Operation[], plan: SerializerPlan): readonly Operation[] {
+export function readableOperations(
+  operations: readonly PatchOperation[],
+  plan: SerializerPlan,
+): readonly PatchOperation[] {
   return operations.map((operation, position) => {
     const { op, path, from } = operation
     if (hiddenStep(plan, from) !== undefined) throw unreadable(position, 'from')

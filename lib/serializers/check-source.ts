@@ -73,12 +73,12 @@ function wrongStep(
   return new ConfigurationError(
     isMethod
       ? `${serializer.name}: field "${name}" has no source: "${step}" is a method of ${owner}; make it a getter, list it in static virtualAttributes, or declare a SerializerMethodField`
-      : `${serializer.name}: field "${name}" has no source: ${owner} has no column, relation or attribute "${step}"${didYouMean(step, namesIn(model)) || '; correct the name'}, set option source, list in its static virtualAttributes what the queryset selects, or set writeOnly: true and take it in create() and update()`,
+      : `${serializer.name}: field "${name}" has no source: ${owner} has no column, relation or attribute "${step}"${didYouMean(step, sourceNames(model)) || '; correct the name'}, set option source, list in its static virtualAttributes what the queryset selects, or set writeOnly: true and take it in create() and update()`,
   )
 }
 
 /** What a step of a source, or a field by its own name, may lead to. */
-export function namesIn(model: ModelDescription): readonly string[] {
+export function sourceNames(model: ModelDescription): readonly string[] {
   return [...model.columns.keys(), ...model.relations.keys(), ...attributesOf(model)]
 }
 

@@ -12,7 +12,7 @@ import type { ModelDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, isRowOf, type ModelClass, modelOf } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement, statementOf } from '../postgres/run-statement.js'
-import { type AskedCondition, answerOf, askedOf, noteAnswer } from '../queryset/row-answers.js'
+import { answerOf, askedOf, type ConditionColumn, noteAnswer } from '../queryset/row-answers.js'
 import {
   type Leading,
   leaveOutUnseen,
@@ -33,7 +33,7 @@ export interface NamedRows extends RowKeys {
  * are now.
  * @throws PermissionDenied
  */
-export async function checkRows(
+export async function checkWrittenRows(
   context: SerializerContext,
   objects: readonly object[],
   write: RowWrite | 'read',
@@ -113,7 +113,7 @@ export function askedOfChange(
   context: SerializerContext,
   model: ModelDescription,
   changed: Iterable<string>,
-): readonly AskedCondition[] {
+): readonly ConditionColumn[] {
   const visible = visibleRowsIn(context)
   const { isIndirect, hasHeirs, triggers, cascading } = model
   if (!visible || isIndirect || hasHeirs || triggers.after.update) return []

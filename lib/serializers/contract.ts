@@ -2,9 +2,9 @@
 import type { CompositeKey } from '../fields/composite-key.js'
 import type { SerializerContext, SerializerField, Validator } from '../fields/field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
-import type { Column, ModelDescription, Reference, RelationDescription } from '../models/model-description.js'
+import type { Column, ForeignKeyReference, ModelDescription, RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
-import type { COUNT, LIST, RelatedList } from '../queryset/related-lists.js'
+import type { COUNT, RELATED_LIST, RelatedList } from '../queryset/related-lists.js'
 import type { FieldAccess } from '../queryset/visible-fields.js'
 
 /** Fields by name, as a serializer declares them. Annotate with this type to leave subclasses free. */
@@ -174,7 +174,7 @@ export interface BoundField {
 }
 
 /** A foreign key with the fields that write its columns. */
-export interface WrittenReference extends Reference {
+export interface WrittenReference extends ForeignKeyReference {
   /** Its columns, in order, each with the fields that write it. */
   readonly parts: readonly { readonly column: Column; readonly fields: readonly BoundField[] }[]
   /** The field that looks up its key, where that is one column. */
@@ -201,7 +201,7 @@ export interface Rivals {
 /** Relations to load with an object, by name; parts of lists by names of their own. */
 export interface RelationGraph {
   [relation: string]: RelationGraph
-  [LIST]?: RelatedList
+  [RELATED_LIST]?: RelatedList
   [COUNT]?: string
 }
 

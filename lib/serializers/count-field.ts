@@ -35,7 +35,7 @@ export class CountField extends IntegerField {
  * The relation whose objects a field counts; undefined for any other field.
  * @throws {ConfigurationError} the model has no such relation, or it leads to one object
  */
-export function countedBy(
+export function countedRelation(
   where: string,
   field: object,
   model: ModelDescription | undefined,

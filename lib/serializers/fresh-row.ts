@@ -4,7 +4,7 @@ import { describeModel } from '../models/describe-model.js'
 import { isModelClass, modelOf } from '../models/objection.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, moved } from './lock-rows.js'
-import { knexOf } from './write-rows.js'
+import { serializerKnex } from './write-rows.js'
 
 /**
  * The rows of objects of one model, read anew and held until the transaction ends; the objects themselves where their table
@@ -15,7 +15,7 @@ export async function freshRows(objects: readonly object[], serializer: AnySeria
   const [first] = objects
   const model: unknown = first && modelOf(first)
   if (!isModelClass(model) || !describeModel(model).lockable) return objects
-  const rows = await lockRows(objects as readonly Model[], knexOf(serializer))
+  const rows = await lockRows(objects as readonly Model[], serializerKnex(serializer))
   return rows.map((row) => {
     if (!row) throw moved()
     return row

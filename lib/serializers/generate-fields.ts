@@ -24,7 +24,7 @@ import {
 } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
 import { checkContradictions } from './check-serializer.js'
-import { hasAttribute, namesIn } from './check-source.js'
+import { hasAttribute, sourceNames } from './check-source.js'
 
 /**
  * Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns, but for those that
@@ -103,7 +103,10 @@ function checkAllNames(
 }
 
 /** Names in `extraKwargs` and `readOnlyFields` must mean something. */
-export function checkNames(serializer: FieldsDeclaration, declared: ReadonlyMap<string, SerializerField>): void {
+export function checkDeclaredNames(
+  serializer: FieldsDeclaration,
+  declared: ReadonlyMap<string, SerializerField>,
+): void {
   const { fields } = serializer
   for (const name of Object.keys(serializer.extraKwargs)) {
     if (declared.has(name)) {
@@ -157,7 +160,7 @@ function generateField(serializer: FieldsDeclaration, { model, nest }: ModelSour
   throw new ConfigurationError(
     `${serializer.name}: fields names "${name}", which is no column, relation or attribute of ${modelName(model.model)}` +
       `${model.prepared ? '' : ' as far as its jsonSchema tells (await api.prepare() reads the database)'}` +
-      `${didYouMean(source, namesIn(model)) || '; correct the name, or declare the field'}`,
+      `${didYouMean(source, sourceNames(model)) || '; correct the name, or declare the field'}`,
   )
 }
 

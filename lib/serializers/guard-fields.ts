@@ -17,7 +17,7 @@ import { loadLinks } from './validate-related.js'
 import { convert, type Forced, type Item, isForced, isGiven, LIMITED } from './validated-item.js'
 
 /** The guard of the items; undefined where rules restrict no field of theirs. */
-export function guardOf(serializer: AnySerializer, forced: Forced | undefined): Guard | undefined {
+export function fieldGuardOf(serializer: AnySerializer, forced: Forced | undefined): Guard | undefined {
   const { guarded, model } = serializer.plan
   const visible = forced && visibleFieldsIn(serializer)
   if (guarded.length === 0 && !visible) return undefined

@@ -1,6 +1,6 @@
 /** Fields as JSON Schema 2020-12 of what clients send, in bodies and in queries. */
 import type { FieldSchema } from '../fields/field.js'
-import { narrowed } from '../fields/narrowed-schema.js'
+import { narrowedSchema } from '../fields/narrowed-schema.js'
 import { orNull } from '../fields/or-null.js'
 import { RelatedField } from '../fields/related-field.js'
 import type { BoundField } from './contract.js'
@@ -11,7 +11,7 @@ export function inputValue(bound: BoundField, side: string): FieldSchema {
   const { options } = field
   const told = side.endsWith('Patch') ? undefined : toldDefault(bound)
   const schema = {
-    ...narrowed(keysOrShown(bound) ?? field.inputSchema(), options.validators),
+    ...narrowedSchema(keysOrShown(bound) ?? field.inputSchema(), options.validators),
     ...options.schema,
     ...(told !== undefined && { default: told }),
   }

@@ -16,7 +16,7 @@ import { visibleRowsIn } from '../queryset/visible-rows.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { freshRows } from './fresh-row.js'
-import { checkNames, type ExtraKwargs, type FieldNames, generateFields } from './generate-fields.js'
+import { checkDeclaredNames, type ExtraKwargs, type FieldNames, generateFields } from './generate-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { prefixErrors } from './prefix-errors.js'
@@ -83,7 +83,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     if (this.fields.length === 0 && declared.size === 0) {
       throw new ConfigurationError(`${this.name}: set static fields to a list of names, or to '__all__'`)
     }
-    checkNames(this, declared)
+    checkDeclaredNames(this, declared)
   }
 
   /** @internal No code of the application looks at what is written: who shows it reads what is related to it. */

@@ -25,7 +25,7 @@ interface Placed extends Pick<BoundField, 'name' | 'field' | 'relation'> {
  * The list that a field shows in an order or in part; undefined where it has no such option.
  * @throws {ConfigurationError} the options are of no list, or name what there is not
  */
-export function listOf({ serializer, owner, name, field, relation, readOnly }: Placed): RelatedList | undefined {
+export function nestedListOf({ serializer, owner, name, field, relation, readOnly }: Placed): RelatedList | undefined {
   if (!(field instanceof NestedSerializer)) return undefined
   const { orderBy = [], modify = [], limit } = field.options
   const given = OPTIONS.find((option) => field.options[option] !== undefined)

@@ -23,9 +23,9 @@ import { checkColumnNames, checkExtras, checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
 import { type BoundField, type RelationGraph, SEEN, type SerializerClass, type SerializerPlan } from './contract.js'
-import { countedBy } from './count-field.js'
+import { countedRelation } from './count-field.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
-import { keepListsApart, listOf } from './nested-lists.js'
+import { keepListsApart, nestedListOf } from './nested-lists.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { referencesOf } from './references.js'
 import { graphOf, merge, relatedKey } from './relation-graph.js'
@@ -253,7 +253,7 @@ function bind(
   const [first] = source as [string, ...string[]]
   const isMethod = field instanceof SerializerMethodField
   const isHidden = field instanceof HiddenField
-  const counted = countedBy(`${serializer.name}: field "${name}"`, field, model)
+  const counted = countedRelation(`${serializer.name}: field "${name}"`, field, model)
   let column = source.length === 1 && !counted ? model?.columns.get(first) : undefined
   let relation = counted ? undefined : model?.relations.get(first)
   if (!relation && column && model && (field instanceof RelatedField || field instanceof NestedSerializer)) {
@@ -285,7 +285,7 @@ function bind(
     column,
     relation,
     counted,
-    list: listOf({ serializer, name, field, relation, owner: model, readOnly: !writable }),
+    list: nestedListOf({ serializer, name, field, relation, owner: model, readOnly: !writable }),
     ids,
     key:
       field instanceof RelatedField && relation && describeModel(relation.model).prepared

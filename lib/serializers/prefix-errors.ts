@@ -2,7 +2,7 @@
 
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { toApiError } from '../postgres/database-errors.js'
-import { subjectOf } from '../postgres/failed-statement.js'
+import { requestSubject } from '../postgres/failed-statement.js'
 
 /** Names of fields and positions in lists, from the outside in. */
 export type Path = readonly (string | number)[]
@@ -27,4 +27,4 @@ export function prefixed(path: Path, error: unknown): unknown {
   return new ValidationError(errors, { cause: answer.cause })
 }
 
-const UNNAMED = subjectOf('POST')
+const UNNAMED = requestSubject('POST')

@@ -5,7 +5,7 @@
 
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
-import type { ModelDescription, Reference } from '../models/model-description.js'
+import type { ForeignKeyReference, ModelDescription } from '../models/model-description.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { missingReference } from '../postgres/constraint-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -39,7 +39,7 @@ export function referencesOf(
 }
 
 /** True of a field that finds the object which the foreign key leads to. */
-function looksUp({ input, relation }: BoundField, { table, columns }: Reference): boolean {
+function looksUp({ input, relation }: BoundField, { table, columns }: ForeignKeyReference): boolean {
   if (input !== 'keys' || relation?.kind !== 'belongs-to-one') return false
   const related = describeModel(relation.model)
   return related.table === table && related.columns.get(relation.relatedProperties[0] ?? '')?.column === columns[0]

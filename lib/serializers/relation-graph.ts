@@ -3,7 +3,7 @@
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
-import { COUNT, countKey, LIST, listKey } from '../queryset/related-lists.js'
+import { COUNT, countKey, listKey, RELATED_LIST } from '../queryset/related-lists.js'
 import type { BoundField, RelatedKey, RelationGraph, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 
@@ -41,7 +41,7 @@ function innerGraph(
   relationsOf: (serializer: SerializerClass) => RelationGraph,
 ): RelationGraph | undefined {
   if (field instanceof NestedSerializer) {
-    return { ...relationsOf(field.serializerClass), ...(list && { [LIST]: list }) }
+    return { ...relationsOf(field.serializerClass), ...(list && { [RELATED_LIST]: list }) }
   }
   return source.length > 1 ? pathGraph(relation, source.slice(1)) : undefined
 }
@@ -69,7 +69,7 @@ function pathGraph(from: RelationDescription, path: readonly string[]): Relation
 /** Adds the relations of one graph to another. */
 export function merge(a: RelationGraph, b: RelationGraph): RelationGraph {
   for (const [name, graph] of Object.entries(b)) a[name] = merge(a[name] ?? {}, graph)
-  if (b[LIST]) a[LIST] ??= b[LIST]
+  if (b[RELATED_LIST]) a[RELATED_LIST] ??= b[RELATED_LIST]
   if (b[COUNT] !== undefined) a[COUNT] = b[COUNT]
   return a
 }

@@ -6,7 +6,7 @@ import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import { isHeld } from '../queryset/held-rows.js'
-import { type KeyName, namesOfValues } from '../queryset/same-keys.js'
+import { type CanonicalKey, namesOfValues } from '../queryset/same-keys.js'
 import { seenRelated, visibleRowsIn } from '../queryset/visible-rows.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, type RelatedKeys, relatedKeys } from './lock-rows.js'
@@ -15,7 +15,7 @@ import { namesOfRows } from './row-keys.js'
 import type { KeySet } from './split-writes.js'
 import { leadingOf } from './validate-related.js'
 import { type KeyLink, relate, unlink } from './write-links.js'
-import { knexOf } from './write-rows.js'
+import { serializerKnex } from './write-rows.js'
 
 /** A set of keys, and the row that it is of. */
 export interface OwnedSet {
@@ -37,7 +37,7 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   const [first] = given
   if (!first) return
   const { field, relation } = first.set
-  const knex = knexOf(serializer)
+  const knex = serializerKnex(serializer)
   const model = modelOf(first.owner)
   const rows = await namesOfRows(
     model,
@@ -58,7 +58,7 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   )
   const values = [...present.flat().map(({ value }) => value), ...sets.flatMap(({ set }) => set.keys)]
   const names = await namesOfValues(column, values, knex)
-  const nameOf = new Map(values.map((value, index) => [value, names[index] as KeyName]))
+  const nameOf = new Map(values.map((value, index) => [value, names[index] as CanonicalKey]))
   const changes = sets.map((one, index) => changesOf(one, present[index] ?? [], nameOf))
   const unwanted = changes.flatMap(({ unwanted }) => unwanted)
   const removed: KeyLink[] = []
@@ -104,7 +104,7 @@ interface Present {
 }
 
 /** The links to add, and those that are not asked for any more, by the names that keys have in common. */
-function changesOf(given: OwnedSet, present: readonly Present[], nameOf: ReadonlyMap<unknown, KeyName>) {
+function changesOf(given: OwnedSet, present: readonly Present[], nameOf: ReadonlyMap<unknown, CanonicalKey>) {
   const { owner, set, path } = given
   const toLinks = (values: Iterable<unknown>): KeyLink[] => [...values].map((value) => ({ owner, key: [value], path }))
   const before = new Set(present.map(({ value }) => nameOf.get(value)))

@@ -7,7 +7,7 @@ import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, RelationDescription } from '../models/model-description.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { type KeyName, namesOfValues } from '../queryset/same-keys.js'
+import { type CanonicalKey, namesOfValues } from '../queryset/same-keys.js'
 import type { AnySerializer, BoundField, Rivals } from './contract.js'
 import {
   changesNothing,
@@ -19,7 +19,7 @@ import {
   TARGET,
   type ValidationScope,
 } from './validated-item.js'
-import { knexOf } from './write-rows.js'
+import { serializerKnex } from './write-rows.js'
 
 /** The fields, each with the names of those that write the same relation, keys beside objects. */
 export function withRivals(fields: readonly BoundField[]): BoundField[] {
@@ -75,7 +75,7 @@ export function checkRivals(
       else if (claimed !== true) open.push({ pair, item, ...claimed })
     }
   }
-  return open.length > 0 ? refuseOthers(open, knexOf(serializer)) : undefined
+  return open.length > 0 ? refuseOthers(open, serializerKnex(serializer)) : undefined
 }
 
 function isUnchanged({ input, value, unchanged, errors }: Item, { name }: BoundField): boolean {
@@ -177,9 +177,9 @@ async function refuseOthers(claims: readonly Claim[], knex: Queryable): Promise<
     const lists = ours.flatMap(({ one, other }) => [one, other])
     const names = await namesOfValues(column, lists.flat(), knex)
     let next = 0
-    const named = lists.map((list) => new Set(list.map(() => names[next++] as KeyName)))
+    const named = lists.map((list) => new Set(list.map(() => names[next++] as CanonicalKey)))
     for (const [index, { pair, item, isPart }] of ours.entries()) {
-      const [one, other] = named.slice(2 * index) as [Set<KeyName>, Set<KeyName>]
+      const [one, other] = named.slice(2 * index) as [Set<CanonicalKey>, Set<CanonicalKey>]
       const isSame = [...other].every((name) => one.has(name)) && (isPart === true || one.size === other.size)
       if (!isSame) refuseBoth(pair, item)
     }

@@ -7,11 +7,15 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { valuesOf } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
+import { type CanonicalKey, namesOfKeys } from '../queryset/same-keys.js'
 import { whereRows } from '../queryset/where-keys.js'
 
 /** A name for each row, which those of one primary key have in common. */
-export function namesOfRows(model: ModelClass, rows: readonly object[], knex: Queryable): Promise<readonly KeyName[]> {
+export function namesOfRows(
+  model: ModelClass,
+  rows: readonly object[],
+  knex: Queryable,
+): Promise<readonly CanonicalKey[]> {
   const { columns, primaryKey } = describeModel(model)
   const key = primaryKey.map((property) => columns.get(property))
   return namesOfKeys(
@@ -28,8 +32,8 @@ export async function findSame<Row extends object>(
   { found, knex }: { found: readonly Row[]; knex: Queryable },
 ): Promise<readonly (Row | undefined)[]> {
   const names = await namesOfRows(model, [...found, ...given], knex)
-  const byName = new Map(found.map((row, index) => [names[index] as KeyName, row]))
-  return given.map((_, index) => byName.get(names[found.length + index] as KeyName))
+  const byName = new Map(found.map((row, index) => [names[index] as CanonicalKey, row]))
+  return given.map((_, index) => byName.get(names[found.length + index] as CanonicalKey))
 }
 
 /** The rows of objects of a model as they are stored, in the order given; undefined for one that is not there. */

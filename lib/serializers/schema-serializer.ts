@@ -50,7 +50,7 @@ export const serializerOfSchema: (schema: StandardSchema) => SerializerClass = o
 })
 
 /** The schema that a serializer class stands for; undefined for one of fields. */
-export function schemaOf(serializer: SerializerClass): StandardSchema | undefined {
+export function standardSchemaOf(serializer: SerializerClass): StandardSchema | undefined {
   return (serializer as Partial<typeof SchemaSerializer>).schema ?? undefined
 }
 

@@ -11,7 +11,7 @@ import { serializerPlan } from './plan.js'
 import { namesOfRows } from './row-keys.js'
 import { isKept } from './unchanged.js'
 import { type Item, refuse, TARGET } from './validated-item.js'
-import { knexOf } from './write-rows.js'
+import { serializerKnex } from './write-rows.js'
 
 /** What a body changes of a stored object. */
 interface Change {
@@ -81,7 +81,7 @@ async function refuseContradictions(serializer: AnySerializer, changes: readonly
         ? await namesOfRows(
             model,
             alike.map(({ object }) => object),
-            knexOf(serializer),
+            serializerKnex(serializer),
           )
         : []
     for (const [index, change] of alike.entries()) {

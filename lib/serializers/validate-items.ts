@@ -7,7 +7,7 @@ import { isPromise } from '../kernel/realms.js'
 import { isRecord } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import type { AnySerializer, BoundField } from './contract.js'
-import { guardFields, guardOf } from './guard-fields.js'
+import { fieldGuardOf, guardFields } from './guard-fields.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import { checkReferences } from './references.js'
 import { representValue } from './represent.js'
@@ -52,7 +52,7 @@ export function validateItems(
     items.push(item)
     if (item.errors === undefined) sound.push(item)
   }
-  const guard = guardOf(serializer, forcedBy(serializer, scope))
+  const guard = fieldGuardOf(serializer, forcedBy(serializer, scope))
   const waiting = guard
     ? guardFields(serializer, sound, guard).then(() => takeSteps(serializer, sound, scope))
     : takeSteps(serializer, sound, scope)

@@ -12,7 +12,7 @@ import type { Column } from '../models/model-description.js'
 import { deletionOf } from '../models/soft-deletes.js'
 import { isEqual, workingCopyOf } from '../patches/json-values.js'
 import { valuesOf } from '../queryset/key-rows.js'
-import { areSame, type KeyName, namesOfKeys } from '../queryset/same-keys.js'
+import { areSame, type CanonicalKey, namesOfKeys } from '../queryset/same-keys.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import type { NestedSerializer, NestedSerializerOptions } from './nested-serializer.js'
 import { relatedAt } from './relation-graph.js'
@@ -34,7 +34,7 @@ import {
   takeNull,
   type ValidationScope,
 } from './validated-item.js'
-import { knexOf } from './write-rows.js'
+import { serializerKnex } from './write-rows.js'
 
 /** Validates objects of one serializer. */
 type Validate = (
@@ -53,7 +53,7 @@ export async function validateNested(
 ): Promise<void> {
   const child = serializer.child(bound, field.serializerClass)
   const forced = forcedWithin(serializer.plan, bound)
-  const keys = keysOf(child.plan, forced)
+  const keys = nestedKeys(child.plan, forced)
   const entries: Entry[] = []
   for (const item of items) {
     const given = take(serializer, bound, item)
@@ -153,17 +153,17 @@ async function findTargets(child: AnySerializer, entries: readonly Entry[], { fi
   const lists = [...new Set(naming.map(({ entry }) => entry.related as readonly object[]))]
   const columns = fields.map(({ column }) => column)
   const held = lists.flatMap((list) => list.map((object) => fields.map((field) => heldValue(object, field))))
-  const names = await namesOfKeys(columns, [...held, ...naming.map(({ key }) => key)], knexOf(child))
+  const names = await namesOfKeys(columns, [...held, ...naming.map(({ key }) => key)], serializerKnex(child))
   let next = 0
   const known = new Map(
     lists.map((list) => {
       // a join table may link two objects several times: what is shown twice may be named twice
-      return [list, groupBy(list, () => names[next++] as KeyName)]
+      return [list, groupBy(list, () => names[next++] as CanonicalKey)]
     }),
   )
   const named = new Map<Item, Set<object>>()
   for (const [index, { entry }] of naming.entries()) {
-    const alike = known.get(entry.related as readonly object[])?.get(names[held.length + index] as KeyName) ?? []
+    const alike = known.get(entry.related as readonly object[])?.get(names[held.length + index] as CanonicalKey) ?? []
     const others = named.get(entry.item) ?? new Set()
     const current = alike.find((one) => !others.has(one)) ?? alike[0]
     if (!current) continue
@@ -204,11 +204,11 @@ async function noteChanges(child: AnySerializer, entries: readonly Entry[]): Pro
   const names = await namesOfRows(
     model.model,
     changing.map(({ candidate }) => candidate.current as object),
-    knexOf(child),
+    serializerKnex(child),
   )
-  const changes = new Map<KeyName, unknown>()
+  const changes = new Map<CanonicalKey, unknown>()
   for (const [index, entry] of changing.entries()) {
-    const name = names[index] as KeyName
+    const name = names[index] as CanonicalKey
     const { input } = entry.candidate
     if (!changes.has(name)) changes.set(name, input)
     else if (!isDeepStrictEqual(changes.get(name), input)) entry.again = true
@@ -264,7 +264,7 @@ async function foreignKeys(
     const same = await areSame(
       key.column,
       own.map(({ pair }) => pair),
-      knexOf(child),
+      serializerKnex(child),
     )
     for (const [index, { candidate }] of own.entries()) {
       const given = (candidate.input as Record<string, unknown>)[key.name]
@@ -310,12 +310,12 @@ interface NestedKeys {
 
 /** The names of the fields by which nested data names an object; none where they do not tell objects apart. */
 export function keyNamesOf(plan: SerializerPlan, forced: Forced): readonly string[] {
-  const { fields, areWhole } = keysOf(plan, forced)
+  const { fields, areWhole } = nestedKeys(plan, forced)
   return areWhole ? fields.map(({ name }) => name) : []
 }
 
 /** @param forced what the surrounding object decides */
-export function keysOf(plan: SerializerPlan, forced: Forced): NestedKeys {
+export function nestedKeys(plan: SerializerPlan, forced: Forced): NestedKeys {
   const isOwn = ({ field, input, column }: BoundField) =>
     field instanceof ExternalIdField || (column?.primary === true && input !== 'objects')
   const own = plan.fields.filter(

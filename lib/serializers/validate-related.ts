@@ -12,7 +12,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { isModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
-import { type KeyName, namesOfValues } from '../queryset/same-keys.js'
+import { type CanonicalKey, namesOfValues } from '../queryset/same-keys.js'
 import { type Leading, visibleRowsIn } from '../queryset/visible-rows.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { isAsShown, keepUnchanged, leaveOut, type ShownLink, shownLinks } from './unchanged.js'
@@ -133,7 +133,7 @@ async function findHeld(
   let next = 0
   for (const { keys, links = [], held } of showing) {
     const named = keys.map((key) => [key, names[next++]] as const)
-    const byName = new Map<KeyName | undefined, unknown[]>()
+    const byName = new Map<CanonicalKey | undefined, unknown[]>()
     for (const { shown, stored } of links) {
       const name = names[next++]
       if (shown !== null) byName.set(name, [...(byName.get(name) ?? []), stored])

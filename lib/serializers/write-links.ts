@@ -18,7 +18,7 @@ import { allAtOnce } from './all-at-once.js'
 import { allowsNamed } from './check-written.js'
 import type { AnySerializer } from './contract.js'
 import { type Path, prefixErrors } from './prefix-errors.js'
-import { knexOf, parts } from './write-rows.js'
+import { parts, serializerKnex } from './write-rows.js'
 
 type Row = Model & Record<string, unknown>
 
@@ -40,7 +40,7 @@ export async function relate(
   relation: RelationDescription,
   links: readonly KeyLink[],
 ): Promise<void> {
-  const knex = knexOf(serializer)
+  const knex = serializerKnex(serializer)
   const { through } = relation
   if (through?.isPlain) {
     const write = (part: readonly KeyLink[], trx: Queryable) => insertLinks(through, relation, part, trx)
@@ -144,7 +144,7 @@ export async function unlink(
   links: readonly KeyLink[],
 ): Promise<void> {
   if (links.length === 0) return
-  const knex = knexOf(serializer)
+  const knex = serializerKnex(serializer)
   await checkLinks(serializer, relation, links, 'delete')
   await unrelate(relation, links, knex)
   await checkUnrelated(relation, links, knex)
@@ -165,7 +165,7 @@ async function checkLinks(
     return describeModel(model).columns.get(property) ?? ({ property, column } as Column)
   })
   const rows = { model, columns, keys: linkValues(relation, links) }
-  if (!(await allowsNamed(serializer.context, rows, write, knexOf(serializer)))) throw new PermissionDenied()
+  if (!(await allowsNamed(serializer.context, rows, write, serializerKnex(serializer)))) throw new PermissionDenied()
 }
 
 /** A policy may keep links from being deleted. @throws PermissionDenied the caller still sees one of them */

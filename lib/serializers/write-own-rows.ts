@@ -16,7 +16,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { namesRow, updateOne as updateRow } from '../queryset/one-row.js'
 import { ownRow } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import type { KeyName } from '../queryset/same-keys.js'
+import type { CanonicalKey } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import { askedOfChange } from './check-written.js'
 import { constraintSubject } from './constraint-subject.js'
@@ -26,10 +26,10 @@ import { namesOfRows } from './row-keys.js'
 import type { Writes } from './split-writes.js'
 import {
   changeOf,
-  insertRows,
-  knexOf,
+  insertInstances,
   leftRows,
   type RowChange,
+  serializerKnex,
   updateRows,
   updatesRows,
   whyUnchanged,
@@ -48,7 +48,7 @@ export interface WriteItem extends WriteEntry {
 /** Writes the rows of all items, changes first: what they let go of may be taken by the new ones. */
 export async function writeOwnRows(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
   const model = serializer.plan.model?.model as ModelClass
-  const knex = knexOf(serializer)
+  const knex = serializerKnex(serializer)
   const stored: WriteItem[] = []
   const added: WriteItem[] = []
   for (const item of items) {
@@ -105,7 +105,7 @@ async function insert(serializer: AnySerializer, items: readonly WriteItem[], { 
       const context = { transaction: trx } as QueryContext
       for (const [index, { writes }] of part.entries())
         await writes.addedBy?.beforeInsert?.(rows[index] as Model, context)
-      return insertRows(model, rows, trx)
+      return insertInstances(model, rows, trx)
     },
     view: serializer.context.view,
     tell: (error, { data }) => inOwnTerms(serializer, data, error),
@@ -159,7 +159,7 @@ async function updateAll(serializer: AnySerializer, items: readonly WriteItem[],
     items.map(({ instance }) => instance as Model),
     knex,
   )
-  const byRow = groupBy(items, (_, index) => names[index] as KeyName)
+  const byRow = groupBy(items, (_, index) => names[index] as CanonicalKey)
   const changes: (RowChange & { readonly own: readonly WriteItem[]; readonly path: WriteItem['path'] })[] = []
   for (const own of byRow.values()) {
     const last = own.at(-1) as WriteItem

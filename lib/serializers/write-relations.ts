@@ -16,11 +16,11 @@ import { type AnyQueryBuilder, modelOf } from '../models/objection.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { forgetAnswers } from '../queryset/row-answers.js'
-import { areSame, type KeyName } from '../queryset/same-keys.js'
+import { areSame, type CanonicalKey } from '../queryset/same-keys.js'
 import { leaveOutDeleted, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
-import { checkRelated, checkRows } from './check-written.js'
+import { checkRelated, checkWrittenRows } from './check-written.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
 import { checkDetached } from './guard-fields.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
@@ -35,7 +35,7 @@ import { ADDED_BY, DECIDED, TARGET } from './validated-item.js'
 import { type KeyLink, relate, relatedQuery, unlink } from './write-links.js'
 import { writeLogOf } from './write-log.js'
 import type { WriteItem } from './write-own-rows.js'
-import { knexOf } from './write-rows.js'
+import { serializerKnex } from './write-rows.js'
 
 type Data = Record<string, unknown>
 type Row = Model & Data
@@ -67,7 +67,7 @@ export async function writeBefore(serializer: AnySerializer, items: readonly Wri
       child,
       given.map((entry) => ({ ...entry, instance: entry.instance ?? undefined })),
     )
-    await checkRelated(serializer.context, leadingOf(serializer, { relation }), written, knexOf(serializer))
+    await checkRelated(serializer.context, leadingOf(serializer, { relation }), written, serializerKnex(serializer))
     const related = new Map(given.map((entry, index) => [entry, written[index]]))
     for (const [index, one] of asked.entries()) {
       const entry = entries[index] as (typeof entries)[number]
@@ -106,12 +106,12 @@ async function lockCurrent(
   const rows = asked.flatMap(({ item: { instance }, value }) =>
     value !== null && instance && (instance as Row)[relation.name] ? [instance] : [],
   )
-  await lockKeys(rows, relation, knexOf(serializer))
+  await lockKeys(rows, relation, serializerKnex(serializer))
 }
 
 /** Several rows that are about to change are locked in the order of their keys (promise I6). */
 async function lockDistinct(rows: readonly Model[], serializer: AnySerializer): Promise<void> {
-  const knex = knexOf(serializer)
+  const knex = serializerKnex(serializer)
   const names = await namesOfRows(modelOf(rows[0] as Model), rows, knex)
   if (new Set(names).size > 1) await lockRows(rows, knex)
 }
@@ -153,7 +153,7 @@ async function takeKeys(
     if (isDecidedElsewhere(property) || (isNew && isShared)) {
       const kept = decidedValue(serializer, item, property)
       const isAsked = key != null && kept !== undefined && column !== undefined
-      if (isAsked && !(await areSame(column, [[key, kept]], knexOf(serializer)))[0]) {
+      if (isAsked && !(await areSame(column, [[key, kept]], serializerKnex(serializer)))[0]) {
         const isPart = properties.length > 1 && Object.hasOwn(writes.columns, property)
         throw contradicted(serializer, bound, isPart ? [property] : [])
       }
@@ -217,9 +217,9 @@ async function eachRowOnce(serializer: AnySerializer, items: readonly WriteItem[
   const stored = items.filter(({ instance }) => instance !== undefined)
   if (stored.length < 2) return items
   const rows = stored.map(({ instance }) => instance as Model)
-  const names = await namesOfRows(modelOf(rows[0] as Model), rows, knexOf(serializer))
-  const first = new Map<KeyName, WriteItem>()
-  for (const [index, item] of stored.entries()) getOrInsert(first, names[index] as KeyName, () => item)
+  const names = await namesOfRows(modelOf(rows[0] as Model), rows, serializerKnex(serializer))
+  const first = new Map<CanonicalKey, WriteItem>()
+  for (const [index, item] of stored.entries()) getOrInsert(first, names[index] as CanonicalKey, () => item)
   if (first.size === stored.length) return items
   const once = new Set(first.values())
   return items.filter((item) => item.instance === undefined || once.has(item))
@@ -259,7 +259,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
   )
   const visible = visibleRowsIn(serializer.context)
   const relations = { [relation.name]: {} }
-  await loadRelations(key.related, missing, { relations, knex: knexOf(serializer), visible })
+  await loadRelations(key.related, missing, { relations, knex: serializerKnex(serializer), visible })
   // of several rows the one that is shown
   const shown = items.filter(({ item }) => (item.instance as Row)[relation.name] !== null)
   const shownOf = ({ item }: Asked) => (item.instance as Row)[relation.name] as Model
@@ -273,12 +273,12 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
   }
   const nulls = Object.fromEntries(cleared.map((property) => [property, null]))
   const detached = shown.map(shownOf)
-  await checkRows(serializer.context, detached, 'update', knexOf(serializer))
+  await checkWrittenRows(serializer.context, detached, 'update', serializerKnex(serializer))
   await checkDetached(serializer, detached, cleared)
-  if (detached.length > 0) await writeLogOf(knexOf(serializer))?.keep(detached, field.serializerClass)
+  if (detached.length > 0) await writeLogOf(serializerKnex(serializer))?.keep(detached, field.serializerClass)
   await allAtOnce({
     items: shown,
-    knex: knexOf(serializer),
+    knex: serializerKnex(serializer),
     view: serializer.context.view,
     write: async (part, trx) => {
       const rows = part.map(({ item }) => item.row as Model)
@@ -289,7 +289,7 @@ async function detach(serializer: AnySerializer, child: AnySerializer, asked: re
     },
   })
   forgetAnswers(detached)
-  await checkRows(serializer.context, detached, 'update', knexOf(serializer))
+  await checkWrittenRows(serializer.context, detached, 'update', serializerKnex(serializer))
 }
 
 async function writeRelated(serializer: AnySerializer, child: AnySerializer, asked: readonly Asked[]): Promise<void> {
@@ -309,9 +309,9 @@ async function writeRelated(serializer: AnySerializer, child: AnySerializer, ask
     })
   })
   const links = entries.flatMap(({ owner, instance }) => (instance ? [{ owner, target: instance }] : []))
-  if (links.length > 0) await lockTargets(links, relation, knexOf(serializer))
+  if (links.length > 0) await lockTargets(links, relation, serializerKnex(serializer))
   const written = await writeEntries(child, entries)
-  await checkRelated(serializer.context, leadingOf(serializer, { relation }), written, knexOf(serializer))
+  await checkRelated(serializer.context, leadingOf(serializer, { relation }), written, serializerKnex(serializer))
   if (!relation.through) return
   const created = entries.flatMap(({ owner, instance, path }, index): KeyLink[] => {
     const row = written[index] as Row

@@ -28,12 +28,12 @@ export const ROWS_OF_DEFAULTS = 'select from generate_series(1, ?)'
 export const MOST_PARAMETERS = 60_000
 
 /** Returns what a serializer's statements run on: the request's transaction, or the pool of the model. */
-export function knexOf({ context, plan }: AnySerializer): Queryable {
+export function serializerKnex({ context, plan }: AnySerializer): Queryable {
   return context.knex ?? boundKnex(plan.model?.model as ModelClass)
 }
 
 /** Inserts instances that `buildModel` has made, and returns them as the database has them. Runs the model's hooks. */
-export async function insertRows(model: ModelClass, rows: readonly Model[], knex: Queryable): Promise<Model[]> {
+export async function insertInstances(model: ModelClass, rows: readonly Model[], knex: Queryable): Promise<Model[]> {
   const created: Model[] = []
   const { columns } = describeModel(model)
   for (const part of parts(rows, columns.size)) {

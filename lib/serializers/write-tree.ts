@@ -2,7 +2,7 @@
 import type { Model } from 'objection'
 import { forgetAnswers } from '../queryset/row-answers.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
-import { checkRows } from './check-written.js'
+import { checkWrittenRows } from './check-written.js'
 import type { AnySerializer, SerializerClass, WriteEntry } from './contract.js'
 import { checkLimited } from './guard-fields.js'
 import { prefixed } from './prefix-errors.js'
@@ -10,7 +10,7 @@ import { splitWrites, type Writes } from './split-writes.js'
 import { writeLogOf } from './write-log.js'
 import { type WriteItem, writeOwnRows } from './write-own-rows.js'
 import { writeAfter, writeBefore } from './write-relations.js'
-import { knexOf } from './write-rows.js'
+import { serializerKnex } from './write-rows.js'
 
 /** Sorts the data of objects by where it is written. @throws {ConfigurationError} */
 export function toItems(serializer: AnySerializer, entries: readonly WriteEntry[]): WriteItem[] {
@@ -72,7 +72,7 @@ function classOf(serializer: AnySerializer): SerializerClass {
 /** Refuses to change rows that are not the caller's to change. @throws PermissionDenied */
 function checkStored(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
   const changed = items.filter(({ writes }) => Object.keys(writes.columns).length > 0 || writes.hasRelated)
-  return checkRows(serializer.context, storedOf(changed), 'update', knexOf(serializer))
+  return checkWrittenRows(serializer.context, storedOf(changed), 'update', serializerKnex(serializer))
 }
 
 /** An object that was written: the row that was, if any, and the row that is. */
@@ -86,8 +86,8 @@ export async function checkWritten(serializer: AnySerializer, items: readonly Wr
   const { context } = serializer
   const rowsOf = (isNew: boolean) =>
     items.flatMap(({ instance, row }) => ((instance === undefined) === isNew ? row : []))
-  await checkRows(context, rowsOf(true), 'create', knexOf(serializer))
-  await checkRows(context, rowsOf(false), 'update', knexOf(serializer))
+  await checkWrittenRows(context, rowsOf(true), 'create', serializerKnex(serializer))
+  await checkWrittenRows(context, rowsOf(false), 'update', serializerKnex(serializer))
 }
 
 /**

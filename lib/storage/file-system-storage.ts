@@ -8,7 +8,7 @@ import type { StoredFile } from '../http/send-file.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { diskFull } from '../parsers/uploads.js'
-import { isKey, newKey, urlOf } from './keys.js'
+import { isStorageKey, newKey, urlOf } from './keys.js'
 
 /** Options of `FileSystemStorage`. */
 export interface FileSystemStorageOptions {
@@ -68,12 +68,12 @@ export class FileSystemStorage implements UploadStorage {
 
   /** Removes a file; a key that is none of ours is left alone. */
   async delete(key: string): Promise<void> {
-    if (isKey(key)) await rm(join(this.root, key), { force: true })
+    if (isStorageKey(key)) await rm(join(this.root, key), { force: true })
   }
 
   /** A file, for `downloadAction()`; undefined for a key that is none of ours, or that no file has. */
   async open(key: string): Promise<StoredFile | undefined> {
-    if (!isKey(key)) return undefined
+    if (!isStorageKey(key)) return undefined
     const path = join(this.root, key)
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
-import { isKey, newKey, urlOf } from './keys.js'
+import { isStorageKey, newKey, urlOf } from './keys.js'
 
 /** The part of flydrive's `Disk` that is used; any object with these methods will do. */
 export interface FlydriveDisk {
@@ -71,7 +71,7 @@ export class FlydriveStorage implements UploadStorage {
 
   async delete(key: string): Promise<void> {
     // only what `save` has named
-    if (key.startsWith(this.#prefix) && isKey(key.slice(this.#prefix.length))) await this.#disk.delete(key)
+    if (key.startsWith(this.#prefix) && isStorageKey(key.slice(this.#prefix.length))) await this.#disk.delete(key)
   }
 
   url(key: string): string {

@@ -6,12 +6,12 @@ const KEY = /^[0-9a-f]{32}\.[a-z0-9]{1,16}$/
 /** A new key: 128 random bits and an extension. @throws {TypeError} what is given is no extension */
 export function newKey(extension: string): string {
   const key = `${randomBytes(16).toString('hex')}.${extension}`
-  if (isKey(key)) return key
+  if (isStorageKey(key)) return key
   throw new TypeError(`"${extension}" is no extension of a stored file`)
 }
 
 /** True for what `newKey` makes. */
-export function isKey(text: string): boolean {
+export function isStorageKey(text: string): boolean {
   return KEY.test(text)
 }
 

@@ -10,7 +10,7 @@ import { standardTypes } from '../postgres/type-parsers.js'
 import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'
 import {
   Backend,
-  type Counter,
+  type RequestCounter,
   SharedStore,
   type SharedStoreOptions,
   type ThrottleBackendOptions,
@@ -82,7 +82,7 @@ export class DatabaseStore extends SharedStore {
     this.#sweeper.stop()
   }
 
-  protected override counterOf({ limit, seconds }: Rate): Counter {
+  protected override counterOf({ limit, seconds }: Rate): RequestCounter {
     const knex = this.#knex
     const client = clientOf(knex)
     return async (key, points) => {

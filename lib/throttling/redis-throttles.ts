@@ -6,7 +6,7 @@ import { takesOptions } from '../kernel/option-kinds.js'
 import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'
 import {
   Backend,
-  type Counter,
+  type RequestCounter,
   SharedStore,
   type SharedStoreOptions,
   type ThrottleBackendOptions,
@@ -66,7 +66,7 @@ export class RedisStore extends SharedStore {
     this.#client = { eval: evaluatorOf(client), multi() {} }
   }
 
-  protected override counterOf({ limit, seconds }: Rate): Counter {
+  protected override counterOf({ limit, seconds }: Rate): RequestCounter {
     const limiter = new RateLimiterRedis({
       storeClient: this.#client,
       useRedisPackage: true,

@@ -36,7 +36,7 @@ const REMEMBERED = 1000
 const MOST_REFUSED = 50_000
 
 /** Counts so many requests of a key in the store; beyond the limit too. */
-export type Counter = (key: string, points: number) => Promise<ThrottleCount>
+export type RequestCounter = (key: string, points: number) => Promise<ThrottleCount>
 
 /** A store outside of the process. */
 export abstract class SharedStore implements ThrottleStore {
@@ -64,7 +64,7 @@ export abstract class SharedStore implements ThrottleStore {
   }
 
   /** Asked once for each budget. */
-  protected abstract counterOf(rate: Rate): Counter
+  protected abstract counterOf(rate: Rate): RequestCounter
 }
 
 /** The store that an application has set for all throttles of a kind, and counts are kept in at the moment. */
@@ -107,7 +107,7 @@ interface Refusal {
  */
 class SharedLimiter implements ThrottleLimiter {
   readonly #store: SharedStore
-  readonly #counter: Counter
+  readonly #counter: RequestCounter
   readonly #memory: ThrottleLimiter
   readonly #limit: number
   readonly #running = new Map<string, Promise<unknown>>()
@@ -118,7 +118,7 @@ class SharedLimiter implements ThrottleLimiter {
     ({ forgetAt }, now) => now >= forgetAt,
   )
 
-  constructor(store: SharedStore, counter: Counter, memory: ThrottleLimiter, { limit }: Rate) {
+  constructor(store: SharedStore, counter: RequestCounter, memory: ThrottleLimiter, { limit }: Rate) {
     this.#store = store
     this.#counter = counter
     this.#memory = memory

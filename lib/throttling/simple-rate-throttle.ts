@@ -122,7 +122,7 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
     const budget = this.#budgetFor(view)
     const { rate } = budget
     const limiter = this.#limiterOf(budget)
-    const key = keyOf(budget.prefix, ...parts)
+    const key = counterKey(budget.prefix, ...parts)
     const counted = COUNTED.get(ctx)
     const known = counted?.find((one) => one.limiter === limiter && one.key === key)
     if (known) return known.state
@@ -190,7 +190,7 @@ export function budgetOf(name: readonly string[], { limit, seconds }: Rate): str
  * replaced by its hash, and so is one with a NUL, which PostgreSQL's text cannot hold.
  * @example keyOf(budgetOf(['anon'], rate), 'ip', '203.0.113.7') // 'throttle:4:anon,8:100/3600,2:ip,11:203.0.113.7,'
  */
-export function keyOf(budget: string, kind: string, caller: string): string {
+export function counterKey(budget: string, kind: string, caller: string): string {
   const text = `${budget}${kind.length}:${kind},${Buffer.byteLength(caller)}:${caller},`
   if (Buffer.byteLength(text) <= MOST_BYTES && !text.includes('\0')) return `throttle:${text}`
   return `throttle:sha256:${createHash('sha256').update(text).digest('hex')}`

@@ -14,7 +14,7 @@ const METRICS: readonly (readonly [name: string, phase: Phase])[] = [
 ]
 
 /** The value of the header: durations in milliseconds, of the steps that were taken; `db` with the number of statements. */
-export function serverTiming(timings: Timings, total: number): string {
+export function serverTimingValue(timings: Timings, total: number): string {
   const { phases, statements, database } = timings
   const metrics = METRICS.flatMap(([name, phase]) => {
     const milliseconds = phases.get(phase)

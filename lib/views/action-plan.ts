@@ -14,7 +14,7 @@ import type { RowPlan } from '../rows/row-shape.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { schemaOf } from '../serializers/schema-serializer.js'
+import { standardSchemaOf } from '../serializers/schema-serializer.js'
 import { type ActionClass, type AnswerSchema, actionClass, actionsOf } from './action-options.js'
 import { type ActionMap, actionNamed, changesObject, takesMany } from './actions.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
@@ -111,7 +111,7 @@ export class ActionPlan {
       outputSerializer,
       outputsList = false,
     } = actionsOf(view).get(action) ?? {}
-    const answers = outputSerializer && schemaOf(outputSerializer)
+    const answers = outputSerializer && standardSchemaOf(outputSerializer)
     this.inputSerializer = inputSerializer
     this.querySerializer = querySerializer
     this.outputSerializer = outputSerializer && isOf(view, outputSerializer) ? outputSerializer : undefined

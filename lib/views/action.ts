@@ -220,7 +220,7 @@ export function action<
     urlPath,
     urlName,
     inputSerializer: toSerializer(inputSerializer),
-    querySerializer: isChecked ? serializerOf(query as ActionInput, 'query parameters') : undefined,
+    querySerializer: isChecked ? actionSerializer(query as ActionInput, 'query parameters') : undefined,
     outputSerializer: toSerializer(isList(output) ? output[0] : output),
     outputsList: isList(output),
     rule: options.rule,
@@ -243,7 +243,7 @@ export function action<
 }
 
 /** The serializer class of what an action takes, made of fields where it is given those. */
-export function serializerOf(given: ActionInput, name: string): SerializerClass {
+export function actionSerializer(given: ActionInput, name: string): SerializerClass {
   if (isStandardSchema(given)) return serializerOfSchema(given)
   if (typeof given === 'function') return given
   const fields: DeclaredFields = given

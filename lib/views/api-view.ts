@@ -16,7 +16,7 @@ import { checkObjectPermissions } from '../permissions/check-permissions.js'
 import { AllowAny } from '../permissions/permission.js'
 import { type AfterCommitWork, afterCommit } from '../postgres/after-commit.js'
 import { toApiError } from '../postgres/database-errors.js'
-import { subjectOf } from '../postgres/failed-statement.js'
+import { requestSubject } from '../postgres/failed-statement.js'
 import { lentClient, type PgClient } from '../postgres/lent-client.js'
 import { JSONRenderer } from '../renderers/json-renderers.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
@@ -293,7 +293,7 @@ export class APIView {
   toError(error: unknown): unknown {
     return (
       (this.plan.database && roleRefusal(this.ctx, error)) ??
-      toApiError(error, subjectOf(this.ctx.method, this)) ??
+      toApiError(error, requestSubject(this.ctx.method, this)) ??
       error
     )
   }

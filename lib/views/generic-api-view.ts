@@ -15,7 +15,7 @@ import { describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { AskedForm } from '../parsers/parser.js'
 import { toApiError } from '../postgres/database-errors.js'
-import { type ConstraintSubject, subjectOf } from '../postgres/failed-statement.js'
+import { type ConstraintSubject, requestSubject } from '../postgres/failed-statement.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
@@ -34,8 +34,8 @@ import { showsObject, withQuery } from './actions.js'
 import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
-import { GenericStatics } from './generic-statics.js'
-import { contextOf, type GenericView, serializerClassOf } from './generic-view.js'
+import { GenericViewStatics } from './generic-statics.js'
+import { type GenericView, serializerClassOf, serializerContextOf } from './generic-view.js'
 import { hasModel } from './generic-view-class.js'
 import { declaredInput, inputClassOf, knownInputClass } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
@@ -61,7 +61,7 @@ import { writesUnseen } from './writing-plan.js'
  *   async get() { return this.getSerializer({ obj: await this.getQueryset(), many: true }).data }
  * }
  */
-export class GenericAPIView<M extends Model = Model> extends GenericStatics {
+export class GenericAPIView<M extends Model = Model> extends GenericViewStatics {
   /** @internal Which rows the request is about, where the view marks them as deleted. */
   declare deletedRows: DeletedRows
   /** @internal */
@@ -284,7 +284,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     const relations = taken === shown ? own : merge(own, serializerPlan(taken).relations)
     if (Object.keys(relations).length > 0)
       await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent: querysetOf(this) })
-    if (this.visibleFields) await findReadable(shown, objects, { context: contextOf(this) })
+    if (this.visibleFields) await findReadable(shown, objects, { context: serializerContextOf(this) })
   }
 
   /**
@@ -311,7 +311,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   getSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
     const serializerClass = serializerClassOf(this)
     const forced = this.plan.parents.length > 0 ? forcedValues(this) : undefined
-    return new serializerClass({ context: contextOf(this), forced, ...options }) as Serializer<M>
+    return new serializerClass({ context: serializerContextOf(this), forced, ...options }) as Serializer<M>
   }
 
   /**
@@ -351,7 +351,7 @@ markBuiltIn(GenericAPIView.prototype)
 
 /** Names what fails outside the serializer's own statements (in a hook, at COMMIT) by the client's fields. */
 function subjectOfView(view: GenericView): ConstraintSubject {
-  const subject = subjectOf(view.ctx.method, view)
+  const subject = requestSubject(view.ctx.method, view)
   try {
     const { data } = view.body
     const own = constraintSubject(serializerPlan(view.seenClass(inputClassOf(view))), subject.operation, data, {

@@ -21,7 +21,7 @@ import type {
 } from './statics.js'
 
 /** The statics of `GenericAPIView`. */
-export class GenericStatics extends APIView {
+export class GenericViewStatics extends APIView {
   /** The model; its `query()` makes the queryset. */
   static model: ModelClass | null = null
   /** Makes the queryset, in place of `model`; called for each request. */
@@ -163,7 +163,7 @@ export class GenericStatics extends APIView {
 }
 
 // a mistake in one is found before any request
-described(GenericStatics, {
+described(GenericViewStatics, {
   model: 'any',
   queryset: 'any',
   serializerClass: 'any',

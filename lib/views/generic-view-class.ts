@@ -2,14 +2,14 @@
 
 import type { ModelClass } from '../models/objection.js'
 import type { APIView } from './api-view.js'
-import type { GenericStatics } from './generic-statics.js'
+import type { GenericViewStatics } from './generic-statics.js'
 import type { GovernedClass } from './policies.js'
 import type { HandledClass } from './view.js'
 
 /** The names of the statics that generic views have besides those of all views. */
-export type GenericStatic = Exclude<keyof typeof GenericStatics, keyof typeof APIView>
+export type GenericStatic = Exclude<keyof typeof GenericViewStatics, keyof typeof APIView>
 
-type DeclaredStatics = { readonly [Name in GenericStatic]: (typeof GenericStatics)[Name] }
+type DeclaredStatics = { readonly [Name in GenericStatic]: (typeof GenericViewStatics)[Name] }
 
 /** A generic view's class: what is known before any request. */
 export interface GenericViewClass extends GovernedClass, DeclaredStatics {

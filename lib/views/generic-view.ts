@@ -62,7 +62,7 @@ export function serializerOf(
 }
 
 /** What serializers know of the request. @throws {ConfigurationError} an application's own method tells nothing of it */
-export function contextOf(view: GenericView): SerializerContext {
+export function serializerContextOf(view: GenericView): SerializerContext {
   const context: unknown = view.getSerializerContext()
   if (isRecord(context) && !isPromise(context)) return context
   throw noResult(view.viewClass.name, 'getSerializerContext', context)

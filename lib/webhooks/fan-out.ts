@@ -1,7 +1,7 @@
 /** Reads changes as they are committed, and writes what endpoints are to be told of them: each once, whichever process does so. */
 
 import type { Knex } from 'knex'
-import { type Position, positionText, readPosition } from '../changes/position.js'
+import { type ChangePosition, positionText, readPosition } from '../changes/position.js'
 import { currentPosition, isLast, selectByIds, selectNew } from '../changes/select-changes.js'
 import { forEachAtOnce } from '../kernel/at-once.js'
 import { Rests } from '../kernel/rests.js'
@@ -69,7 +69,7 @@ export class FanOut {
   async readOnce(): Promise<Reading> {
     const { knex, telling } = this.#options
     const text = this.#known ?? (await this.#progress())
-    const from = readPosition(text) as Position
+    const from = readPosition(text) as ChangePosition
     const { changes, position } = await selectNew(knex, from, PAGE)
     const next = positionText(position)
     if (changes.length === 0 && next === text) {

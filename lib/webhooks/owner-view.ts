@@ -3,7 +3,7 @@
 import { nameIn } from '../changes/changes-table.js'
 import { makesColumns, readableOfAll, type ShownNames } from '../changes/read-history.js'
 import { VisibleChanges } from '../changes/visible-changes.js'
-import { contextOf } from '../http/context.js'
+import { contextForUser } from '../http/context.js'
 import { knexInScope } from '../http/database-role.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
@@ -37,7 +37,7 @@ export async function openForOwner(
   user: unknown,
 ): Promise<OwnerView | undefined> {
   const plan = planOf(operation.route)
-  const ctx = contextOf(user, { method: 'GET', path: endpoint.path })
+  const ctx = contextForUser(user, { method: 'GET', path: endpoint.path })
   const view = plan.viewClass.open(ctx, plan) as GenericView
   try {
     await checkPermissions(ctx, view, plan.policies.permissions)

@@ -1,6 +1,6 @@
 /** Router files of `init`: one of the application, and of many tables one of each part. */
 import { singularize } from '../../kernel/naming.js'
-import { importOf, list, literal, sortImports } from '../schema/source-text.js'
+import { importOf, list, sortImports, stringLiteral } from '../schema/source-text.js'
 import { type SourceFile, sourceFile } from './header.js'
 import type { Resource } from './resource.js'
 
@@ -47,7 +47,7 @@ function callsOf(resources: readonly Resource[]): readonly Call[] {
     const own = singularize(table.tableName)
     const isPlain = /^[a-z0-9_-]+$/.test(own) && !basenames.has(own)
     basenames.add(isPlain ? own : route)
-    const values = [literal(route), `${className}ViewSet`, ...(isPlain ? [] : [literal(route)])]
+    const values = [stringLiteral(route), `${className}ViewSet`, ...(isPlain ? [] : [stringLiteral(route)])]
     return { resource, text: list('.register', values, { open: '(', close: ')', indent: '    ' }) }
   })
 }

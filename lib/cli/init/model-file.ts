@@ -8,10 +8,10 @@ import {
   docComment,
   importOf,
   list,
-  literal,
-  propertyName,
+  propertyKey,
   quoted,
   sortImports,
+  stringLiteral,
 } from '../schema/source-text.js'
 import { enumTexts, propertyLine, typeImport } from '../schema/type-text.js'
 import { type SourceFile, sourceFile } from './header.js'
@@ -32,10 +32,10 @@ export function modelFile(resource: Resource): SourceFile {
   const isDefault = idColumn.length === 1 && idColumn[0] === 'id'
   const key =
     idColumn.length === 1
-      ? `  static override idColumn = ${literal(idColumn[0] as string)}\n`
-      : `${list('  static override idColumn = ', idColumn.map(literal), { indent: '  ' })}\n`
+      ? `  static override idColumn = ${stringLiteral(idColumn[0] as string)}\n`
+      : `${list('  static override idColumn = ', idColumn.map(stringLiteral), { indent: '  ' })}\n`
   const parts = [
-    `  static override tableName = ${literal(table.tableName)}\n${isDefault || idColumn.length === 0 ? '' : key}`,
+    `  static override tableName = ${stringLiteral(table.tableName)}\n${isDefault || idColumn.length === 0 ? '' : key}`,
     ...(relations.length > 0 ? [mappings(resource)] : []),
     [
       ...model.properties.map((one) => propertyLine(one, { head: 'declare ' })),
@@ -76,7 +76,7 @@ function enumName({ type }: ModelProperty): string {
 
 function mappings({ model, relations }: Resource): string {
   const lines = relations.map(
-    (one) => `    ${propertyName(one.relation.name)}: ${mapping(model.table.tableName, one)},\n`,
+    (one) => `    ${propertyKey(one.relation.name)}: ${mapping(model.table.tableName, one)},\n`,
   )
   return `  static override relationMappings = (): RelationMappings => ({\n${lines.join('')}  })\n`
 }
@@ -97,7 +97,7 @@ function mapping(tableName: string, { relation, target }: ResourceRelation): str
 
 /** A line of a join: one column, or a list of several. */
 function joined(head: string, table: string, columns: readonly string[]): string {
-  const names = columns.map((column) => literal(`${table}.${column}`))
+  const names = columns.map((column) => stringLiteral(`${table}.${column}`))
   if (names.length === 1) return `${head}${names[0]},\n`
   return `${list(head, names, { indent: ' '.repeat(head.search(/\S/)), end: ',' })}\n`
 }
@@ -106,5 +106,5 @@ function relationLine({ relation, target }: ResourceRelation): string {
   const { kind, name } = relation
   const many = kind === 'has-many' || kind === 'many-to-many'
   const isNullable = kind === 'has-one' || (kind === 'belongs-to' && relation.isNullable)
-  return `  declare ${propertyName(name)}?: ${target.className}${many ? '[]' : isNullable ? ' | null' : ''}\n`
+  return `  declare ${propertyKey(name)}?: ${target.className}${many ? '[]' : isNullable ? ' | null' : ''}\n`
 }

@@ -4,10 +4,10 @@ import {
   docComment,
   importOf,
   list,
-  literal,
-  propertyName,
+  propertyKey,
   quoted,
   sortImports,
+  stringLiteral,
 } from '../schema/source-text.js'
 import { type SourceFile, sourceFile } from './header.js'
 import type { Actions, Resource, ResourceRelation } from './resource.js'
@@ -28,20 +28,18 @@ export function viewFile(resource: Resource): SourceFile {
   const statics = [
     `  serializerClass: ${className}Serializer,\n`,
     ...(mixins.length > 0 ? [`  mixins: [${mixins.join(', ')}],\n`] : []),
-    ...(lookup === undefined ? [] : [`  lookupField: ${literal(lookup)},\n`]),
+    ...(lookup === undefined ? [] : [`  lookupField: ${stringLiteral(lookup)},\n`]),
     '  authenticationClasses,\n',
     '  permissionClasses: [IsAuthenticated],\n',
     '  paginationClass: PageNumberPagination,\n',
     ...(backends.length > 0 ? [`  filterBackends: [${backends.map(({ backend }) => backend).join(', ')}],\n`] : []),
     ...backends.map(
-      ({ names, attribute }) => `${list(`  ${attribute}: `, names.map(literal), { indent: '  ', end: ',' })}\n`,
+      ({ names, attribute }) => `${list(`  ${attribute}: `, names.map(stringLiteral), { indent: '  ', end: ',' })}\n`,
     ),
     ...(shown.length > 0
       ? [
           '  expandable: {\n',
-          ...shown.map(
-            ({ relation, target }) => `    ${propertyName(relation.name)}: ${target.className}Serializer,\n`,
-          ),
+          ...shown.map(({ relation, target }) => `    ${propertyKey(relation.name)}: ${target.className}Serializer,\n`),
           '  },\n',
         ]
       : []),
@@ -113,14 +111,15 @@ export function serializerFile(resource: Resource): SourceFile {
   )
   const names = list(
     '  fields: ',
-    fields.map(({ name }) => literal(name)),
+    fields.map(({ name }) => stringLiteral(name)),
     { indent: '  ', end: ',' },
   )
   const left = secrets.map(
     (name) =>
       `  // ${commentText(`${quoted(name)} sounds like a secret, and is left out: add it if clients may see it`)}\n`,
   )
-  const kept = powers.length > 0 ? list('  readOnlyFields: ', powers.map(literal), { indent: '  ', end: ',' }) : ''
+  const kept =
+    powers.length > 0 ? list('  readOnlyFields: ', powers.map(stringLiteral), { indent: '  ', end: ',' }) : ''
   const told = powers.map(
     (name) => `  // ${commentText(`${quoted(name)} says who may do more: no client writes it`)}\n`,
   )
@@ -140,7 +139,7 @@ function shownObjects({ model, fields, powers, relations }: Resource): string {
     if (relation.kind !== 'belongs-to' || target === model || !isKey || !isWritten(column)) return []
     const { className } = target
     const field = `new PrimaryKeyRelatedField({ queryset: ${className}, shownBy: ${className}Serializer })`
-    return [`  //   ${commentText(`${propertyName(relation.name)}: ${field},`)}\n`]
+    return [`  //   ${commentText(`${propertyKey(relation.name)}: ${field},`)}\n`]
   })
   if (lines.length === 0) return ''
   return `  // These take keys and show objects, in place of the foreign keys above:\n  // declaredFields: {\n${lines.join('')}  // },\n`
@@ -200,6 +199,6 @@ function condition(parts: readonly string[]): string {
 }
 
 function equals(column: string, ofUser: string): string {
-  const member = propertyName(ofUser) === ofUser ? `?.${ofUser}` : `?.[${literal(ofUser)}]`
-  return `${propertyName(column)}: user${member}`
+  const member = propertyKey(ofUser) === ofUser ? `?.${ofUser}` : `?.[${stringLiteral(ofUser)}]`
+  return `${propertyKey(column)}: user${member}`
 }

@@ -4,8 +4,8 @@ import {
   isPowerName,
   isSecretName,
   isSessionKey,
+  type KnownTable,
   ownerOf,
-  type TableKind,
   tableKindOf,
   tenantOf,
 } from '../../kernel/telling-names.js'
@@ -121,7 +121,7 @@ function named({ name, column }: ModelProperty) {
   return { name, type: column.type === 'array' ? 'text' : column.type }
 }
 
-function kindOf({ table, properties }: DescribedModel): TableKind {
+function kindOf({ table, properties }: DescribedModel): KnownTable {
   return tableKindOf(table.name, properties.map(named))
 }
 
@@ -155,7 +155,7 @@ function secretColumns(models: readonly DescribedModel[]): ReadonlyMap<Described
 /** A key that is unknown, or a secret, is part of no path. */
 function actionsOf(
   { table, key, properties, leftOut }: DescribedModel,
-  { isOfSecrets, isOfPower }: TableKind,
+  { isOfSecrets, isOfPower }: KnownTable,
   secret: ReadonlySet<string>,
 ): Pick<Resource, 'actions' | 'limit'> {
   const { kind, catalogue } = table

@@ -4,7 +4,7 @@ import { propertyProblem } from '../../models/build-model.js'
 import type { CatalogueColumn } from '../../models/catalogue.js'
 import { type FoundRelation, findRelations } from '../../models/foreign-key-relations.js'
 import { Names } from '../../models/relation-names.js'
-import { keyOf, type SchemaTable } from '../../models/schema-tables.js'
+import { type SchemaTable, shortestKey } from '../../models/schema-tables.js'
 import { type EnumType, EnumTypes } from './enum-types.js'
 import { classNames, classNamesOf, fileName, routeName } from './names.js'
 import type { DatabaseSchema } from './read-schema.js'
@@ -78,7 +78,7 @@ export function describeSchema({ tables, notes }: DatabaseSchema): DescribedSche
       return reason === undefined ? [] : [{ name: column, reason }]
     })
     const isLeftOut = (column: string) => leftOut.some((one) => one.name === column)
-    const key = keyOf(table).some(isLeftOut) ? [] : keyOf(table)
+    const key = shortestKey(table).some(isLeftOut) ? [] : shortestKey(table)
     const properties = columns
       .filter(({ column }) => !isLeftOut(column))
       .map((column) => propertyOf(table, column, key, enums))

@@ -9,7 +9,7 @@ const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
 const CONTROL = /\p{C}/u
 
 /** A string as a literal. */
-export function literal(text: string): string {
+export function stringLiteral(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
   const body = text.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`)
   return `${quote}${escapeInvisible(body)}${quote}`
@@ -21,8 +21,8 @@ export function quoted(name: string): string {
 }
 
 /** A name as that of a property. */
-export function propertyName(name: string): string {
-  return isIdentifier(name) ? name : literal(name)
+export function propertyKey(name: string): string {
+  return isIdentifier(name) ? name : stringLiteral(name)
 }
 
 /** True for what can stand where the language asks for a name, and hides nothing. */
@@ -52,7 +52,7 @@ export function list(head: string, items: readonly string[], { open = '[', close
 }
 
 /** A union of types: on the line that begins with `head` where it fits. */
-export function union(head: string, members: readonly string[]): string {
+export function unionType(head: string, members: readonly string[]): string {
   const line = `${head} ${members.join(' | ')}`
   return line.length <= WIDTH ? line : `${head}\n${members.map((member) => `  | ${member}`).join('\n')}`
 }
@@ -61,8 +61,8 @@ export function union(head: string, members: readonly string[]): string {
 export function importOf(names: readonly string[], from: string, { typeOnly = false } = {}): string {
   const sorted = [...names].sort((a, b) => compare(bare(a), bare(b)))
   const head = typeOnly ? 'import type ' : 'import '
-  if (sorted.length === 1) return `${head}{ ${sorted[0]} } from ${literal(from)}\n`
-  return `${list(head, sorted, { open: '{', close: '}', end: ` from ${literal(from)}` })}\n`
+  if (sorted.length === 1) return `${head}{ ${sorted[0]} } from ${stringLiteral(from)}\n`
+  return `${list(head, sorted, { open: '{', close: '}', end: ` from ${stringLiteral(from)}` })}\n`
 }
 
 /** Imports in the order of where they come from. */

@@ -2,7 +2,7 @@
 
 import type { ModelProperty } from './describe-schema.js'
 import type { EnumType } from './enum-types.js'
-import { docComment, importOf, literal, propertyName, union } from './source-text.js'
+import { docComment, importOf, propertyKey, stringLiteral, unionType } from './source-text.js'
 
 /** A property with what the database says of it. @param head what stands before its name */
 export function propertyLine(
@@ -11,7 +11,7 @@ export function propertyLine(
 ): string {
   const described = comment === undefined ? '' : docComment(comment, '  ')
   const held = isGenerated ? `Generated<${type}>` : type
-  return `${described}  ${head}${isReadonly ? 'readonly ' : ''}${propertyName(name)}: ${held}\n`
+  return `${described}  ${head}${isReadonly ? 'readonly ' : ''}${propertyKey(name)}: ${held}\n`
 }
 
 /** The import of what such properties name of the package; empty where that is nothing. */
@@ -25,5 +25,5 @@ export function typeImport(properties: readonly ModelProperty[]): string {
 
 /** Types that the database has made of lists of strings, a declaration each. */
 export function enumTexts(enums: readonly EnumType[]): readonly string[] {
-  return enums.map(({ name, labels }) => `${union(`export type ${name} =`, labels.map(literal))}\n`)
+  return enums.map(({ name, labels }) => `${unionType(`export type ${name} =`, labels.map(stringLiteral))}\n`)
 }

@@ -4,11 +4,11 @@ import { oncePer } from '../../kernel/once-per.js'
 import type { FilterRelation, FilterSettings } from '../filter.js'
 import type { Group } from '../parse-group.js'
 import { stepThrough } from '../resolve-paths.js'
-import type { Step } from '../step.js'
+import type { RelationStep } from '../step.js'
 
 /** A relation that groups may ask about. */
 export interface AskedRelation {
-  readonly step: Step
+  readonly step: RelationStep
   readonly relation: FilterRelation
 }
 

@@ -12,7 +12,7 @@ import type { SqlPart } from '../../queryset/sql-part.js'
 import type { VisibleRows } from '../../queryset/visible-rows.js'
 import type { PathStart } from '../field-path.js'
 import { stepThrough } from '../resolve-paths.js'
-import { joinOf, type Step } from '../step.js'
+import { joinOf, type RelationStep } from '../step.js'
 import type { AskedRelation } from './asked-relation.js'
 
 /** What a condition on related objects needs of its request. */
@@ -53,7 +53,7 @@ export function countOf({ step }: AskedRelation, table: string): SqlPart {
 }
 
 /** What is counted of the rows that a step leads to. */
-function countedRows({ model, through }: Step, table: string): SqlPart {
+function countedRows({ model, through }: RelationStep, table: string): SqlPart {
   const { columns, primaryKey } = describeModel(model)
   const key = through ? primaryKey.flatMap((property) => columns.get(property)?.column ?? []) : []
   if (key.length === 0) return { sql: '*', bindings: [] }

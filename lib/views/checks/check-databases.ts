@@ -20,11 +20,11 @@ import { pathsOf } from './models-of.js'
 
 /** @throws {ConfigurationError} the view set reads a model that is bound to another database, whose rows it would not find */
 export async function checkDatabases(view: GenericViewClass): Promise<void> {
-  for (const model of new Set(readBy(view))) await checkDatabase(view, model)
+  for (const model of new Set(readBy(view))) await checkModelDatabase(view, model)
 }
 
 /** @throws {ConfigurationError} a model whose rows the view set reads is bound to another database */
-export async function checkDatabase(view: GenericViewClass, model: ModelClass): Promise<void> {
+export async function checkModelDatabase(view: GenericViewClass, model: ModelClass): Promise<void> {
   const own = view.modelClass()
   if (areReadTogether(own, model)) return
   const [knex, other] = [own, model].map((one) => one.knex() as Queryable | undefined)

@@ -24,7 +24,7 @@ import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { type Cacheable, isCacheable, policyOf } from '../mixins/cacheable-mixin.js'
 import { policiesOf } from '../policies.js'
-import { checkRecording } from '../request/log-writes.js'
+import { checkRecordingClass } from '../request/log-writes.js'
 import { resourceOf } from '../resource.js'
 import { checkExpandable } from '../steps/selection.js'
 import { checkConcurrency } from './check-concurrency.js'
@@ -123,7 +123,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   for (const backend of filterSettings.backends) await backend.check(filterSettings, database)
   checkParameters(view, policiesOf(view).versioning)
   checkAggregates(view, policiesOf(view).versioning)
-  await checkRecording(view, database)
+  await checkRecordingClass(view, database)
   await checkIdempotency(view, database)
 }
 

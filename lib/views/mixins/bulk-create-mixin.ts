@@ -6,7 +6,7 @@ import { serializerOf } from '../generic-view.js'
 import { atomically } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { bulkItems, DEFAULT_BULK_SIZE, ownItemHook, saveEach } from '../steps/bulk-objects.js'
-import { insertRows } from '../steps/insert-row.js'
+import { insertBulk } from '../steps/insert-row.js'
 import { checkAnswer } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -20,7 +20,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
     async bulkCreate(): Promise<unknown> {
       checkAnswer(this)
       bulkItems(this)
-      const rows = await insertRows(this)
+      const rows = await insertBulk(this)
       this.ctx.status = 201
       if (rows) return rows
       return atomically(this, async () => {

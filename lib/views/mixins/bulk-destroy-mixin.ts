@@ -3,7 +3,7 @@ import { waitingFor } from '../../kernel/begun-work.js'
 import { described } from '../../kernel/declarations.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, keysOf, ownItemHook } from '../steps/bulk-objects.js'
+import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, ownItemHook, shownKeys } from '../steps/bulk-objects.js'
 import { deleteObjects } from '../steps/delete-objects.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -23,7 +23,7 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
     bulkDestroy(): Promise<unknown> {
       return holdingRows(this, async () => {
         const objects = await bulkObjects(this, bulkItems(this))
-        const deleted = keysOf(this, objects)
+        const deleted = shownKeys(this, objects)
         await this.performBulkDestroy(objects)
         return { deleted }
       })

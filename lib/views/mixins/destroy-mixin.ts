@@ -10,7 +10,7 @@ import { readNewVersion } from '../steps/concurrency.js'
 import { deleteObject, destroyObject } from '../steps/delete-objects.js'
 import { takeMark } from '../steps/delete-softly.js'
 import { refuseKept } from '../steps/hold-objects.js'
-import { loadShown, represent, representFound } from '../steps/represent.js'
+import { loadShown, representFound, representObjects } from '../steps/represent.js'
 import { deleteByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -27,7 +27,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
           return undefined
         }
         await loadShown(this, [object])
-        const shown = represent(this, object)
+        const shown = representObjects(this, object)
         await waitingFor(object, () => this.performDestroy(object))
         if (!this.resource.deletion || this.resource.overrides.has('performDestroy')) return shown
         this.deletedRows = 'deleted'

@@ -10,7 +10,7 @@ import { checkPermissions } from '../../permissions/check-permissions.js'
 import type { GenericView } from '../generic-view.js'
 import type { RelatedViewSet } from '../related-view-set.js'
 import { countedRelations } from '../steps/count-related.js'
-import { listOf, openList } from './related-list.js'
+import { openList, relatedListQuery } from './related-list.js'
 import { requireUser } from './require-user.js'
 
 /**
@@ -24,7 +24,7 @@ export async function askRelations(view: GenericView): Promise<void> {
     const { permissions } = related.plan.policies
     if (permissions.length > 0) await checkPermissions(related.ctx, related, permissions)
     if (related.plan.resource.namesPerUser) requireUser(related)
-    relation.admit(view.ctx, () => listOf(related, view))
+    relation.admit(view.ctx, () => relatedListQuery(related, view))
   }
 }
 

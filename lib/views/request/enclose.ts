@@ -66,7 +66,7 @@ export function memberOfBody({ plan: { action, resource } }: GenericView): strin
  * Takes the body of an action out of its envelope. Forms and lists of operations have none.
  * @throws ValidationError the body has no such member, or others beside it where unknown names are refused
  */
-export function openBody(view: GenericView): void {
+export function openEnvelope(view: GenericView): void {
   const { body } = view
   const name = body.textual || body.patch === 'operations' ? undefined : memberOfBody(view)
   if (name === undefined) return

@@ -51,7 +51,7 @@ interface ShowingClass {
 }
 
 /** @throws {ConfigurationError} the class cannot record what it writes, or shows changes that nobody records */
-export async function checkRecording(viewClass: ShowingClass, knex: Queryable | undefined): Promise<void> {
+export async function checkRecordingClass(viewClass: ShowingClass, knex: Queryable | undefined): Promise<void> {
   const recording = recordingClass(viewClass)
   if (!recording && viewClass.tellsChanges) {
     throw new ConfigurationError(`${viewClass.name}: ChangeStreamMixin() tells of recorded changes; add ChangesMixin`)

@@ -4,7 +4,12 @@ import { ConfigurationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../../models/describe-model.js'
-import { type Column, type ModelDescription, type Reference, relationOfKey } from '../../models/model-description.js'
+import {
+  type Column,
+  type ForeignKeyReference,
+  type ModelDescription,
+  relationOfKey,
+} from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 
@@ -78,7 +83,7 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
 }
 
 function joins(
-  reference: Reference,
+  reference: ForeignKeyReference,
   { columns, related, target }: Omit<ParentKey, 'isKept'> & { target: ModelDescription },
 ) {
   const { properties, table, columns: to, validated } = reference

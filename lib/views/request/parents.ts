@@ -17,7 +17,7 @@ import { readExactly } from '../../queryset/read-exactly.js'
 import type { SqlPart } from '../../queryset/sql-part.js'
 import { orderByKey } from '../../queryset/total-order.js'
 import { mayAsk } from '../../queryset/visible-fields.js'
-import { namesIn } from '../../queryset/where-keys.js'
+import { columnReferences } from '../../queryset/where-keys.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
 import type { ForcedValues } from '../../serializers/contract.js'
 import { actionNamed, isDetail } from '../actions.js'
@@ -150,7 +150,10 @@ function foundRow(parent: GenericView, lookup: ObjectLookup, asked: readonly Col
   const { key, values } = lookup
   if (!parent.plan.isPlain) {
     const query = lookup.query()
-    return { sql: '?', bindings: [asked ? first(key, query.clearSelect().select(namesIn(query, asked))) : query] }
+    return {
+      sql: '?',
+      bindings: [asked ? first(key, query.clearSelect().select(columnReferences(query, asked))) : query],
+    }
   }
   const { model } = parent.plan.resource
   const start = new PathStart(model.model.tableName)
@@ -238,7 +241,7 @@ async function find(parent: GenericView, related: readonly Column[] | undefined)
   const lookup = lookupOf(parent)
   const query = lookup.query()
   if (!query.hasSelects() && parent.plan.isPlain) {
-    void query.select(namesIn(query, related ?? lookup.key.columns))
+    void query.select(columnReferences(query, related ?? lookup.key.columns))
   }
   const [object] = (await lookedUp(Promise.resolve(readExactly(first(lookup.key, query))))) as object[]
   if (!object) throw new NotFound()

@@ -27,7 +27,7 @@ export function openList(viewClass: RelatedViewClass, { ctx, plan: { rules } }: 
 }
 
 /** The query of the objects that a view's list would show, within the statements of another; undefined for all rows of the table. */
-export function listOf(view: GenericView, { knex, trx }: GenericView): AnyQueryBuilder | undefined {
+export function relatedListQuery(view: GenericView, { knex, trx }: GenericView): AnyQueryBuilder | undefined {
   const { resource, viewClass } = view.plan
   Object.assign(view, { knex, trx })
   const scope = view.scope()

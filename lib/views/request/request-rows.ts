@@ -7,7 +7,7 @@ import type { FieldUse, Leading, RowCondition, RowWrite, SeenRows, VisibleRows }
 import type { RequestRules } from '../../rules/rule-set.js'
 import type { GenericView } from '../generic-view.js'
 import { relatedSource } from '../related-view-set.js'
-import { listOf, openList } from './related-list.js'
+import { openList, relatedListQuery } from './related-list.js'
 
 const ROWS = Symbol('what the caller sees')
 
@@ -32,7 +32,7 @@ class RequestRows implements VisibleRows {
     const viewClass = relatedSource(this.#view.plan.viewClass, owner, relation)
     if (!viewClass) return this.#rules?.rows(model, 'read')
     // its scope has the rule of its model
-    const make = () => listOf(openList(viewClass, this.#view), this.#view)
+    const make = () => relatedListQuery(openList(viewClass, this.#view), this.#view)
     const first = make()
     if (!first) return undefined
     let isTaken = false

@@ -32,7 +32,7 @@ import { askDeleted } from './ask-deleted.js'
 import { askRelations } from './ask-relations.js'
 import { checkedAnswer } from './checked-answer.js'
 import { checkDatabase, databaseOf } from './database.js'
-import { enclose, openBody } from './enclose.js'
+import { enclose, openEnvelope } from './enclose.js'
 import { heededPreferences } from './heeded-preferences.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
@@ -67,7 +67,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
     const knex = asked && database ? await databaseOf(view, asked, database) : asked
     view.knex = knex
     resource?.refuseAssigned(view)
-    if (resource?.envelope) openBody(view as GenericView)
+    if (resource?.envelope) openEnvelope(view as GenericView)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     let data: unknown

@@ -11,7 +11,7 @@ import type { ParsedBody } from '../../parsers/parser.js'
 import type { BoundField, SerializerClass } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
-import { schemaOf } from '../../serializers/schema-serializer.js'
+import { standardSchemaOf } from '../../serializers/schema-serializer.js'
 import { actionNamed } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
@@ -42,7 +42,7 @@ function isWithin(serializer: SerializerClass, name: string, data: unknown): boo
 }
 
 function isAmongStored(serializer: SerializerClass, data: unknown): boolean {
-  if (schemaOf(serializer)) return !hasForbidden(data)
+  if (standardSchemaOf(serializer)) return !hasForbidden(data)
   const { byName } = serializerPlan(serializer)
   return [data].flat().every((object) =>
     Object.entries(Object(object) as object).every(([name, value]) => {

@@ -14,7 +14,7 @@ import { type JsonText, jsonList } from '../../renderers/json-renderers.js'
 import { findRows } from '../../rows/find-rows.js'
 import { writingCode } from '../../rows/own-code.js'
 import type { RowAccess } from '../../rows/row-access.js'
-import { allowsRows, checkRows } from '../../serializers/check-written.js'
+import { allowsRows, checkWrittenRows } from '../../serializers/check-written.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
@@ -74,7 +74,7 @@ async function mayShow(view: GenericView, serializer: Serializer, action: Writin
   const isNew = insertsRows(action)
   const isOwn = resource.ownHook(action) ?? writingCode(serializerClass, isNew ? 'insert' : 'update')
   if (deferred.length > 0 || isOwn !== null) forgetAnswers(own)
-  await checkRows({ view }, own, isNew ? 'create' : 'update', knex)
+  await checkWrittenRows({ view }, own, isNew ? 'create' : 'update', knex)
   return allowsRows({ view }, own, 'read', knex)
 }
 

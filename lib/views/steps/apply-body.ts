@@ -5,7 +5,7 @@ import type { PatchFormat } from '../../parsers/parser.js'
 import { applyOperations, DEFAULT_MAX_COPIED } from '../../patches/json-patch.js'
 import { finished, workingCopy, workingCopyOf } from '../../patches/json-values.js'
 import { JsonPatchParser } from '../../patches/patch-parsers.js'
-import { type Operation, readOperations } from '../../patches/read-operations.js'
+import { type PatchOperation, readOperations } from '../../patches/read-operations.js'
 import { changedInput, holdNested, readableOperations } from '../../serializers/changed-input.js'
 import type { BoundField } from '../../serializers/contract.js'
 import { type Merging, mergedInput } from '../../serializers/merged-input.js'
@@ -45,7 +45,7 @@ async function applyToShown(view: GenericView, found: object): Promise<object> {
 }
 
 /** What is shown, with the values that operations can change or look at: by their names, all where one is about the whole object. */
-function namedPart(shown: object, operations: readonly Operation[]): object {
+function namedPart(shown: object, operations: readonly PatchOperation[]): object {
   const pointers = operations.flatMap(({ op, path, from }) => (op === 'move' || op === 'copy' ? [path, from] : [path]))
   const names = new Set(pointers.map(([name]) => name))
   if (names.has(undefined)) return shown
@@ -56,7 +56,7 @@ function namedPart(shown: object, operations: readonly Operation[]): object {
 }
 
 /** True where the operation may write into a field of the outermost object. */
-function writes({ op, path, from }: Operation, { name }: BoundField): boolean {
+function writes({ op, path, from }: PatchOperation, { name }: BoundField): boolean {
   if (op === 'test') return false
   return path.length === 0 || path[0] === name || (op === 'move' && from[0] === name)
 }

@@ -19,7 +19,7 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { prefixErrors } from '../../serializers/prefix-errors.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { writeLogOf } from '../../serializers/write-log.js'
-import { contextOf, type GenericView, knexOf } from '../generic-view.js'
+import { type GenericView, knexOf, serializerContextOf } from '../generic-view.js'
 import { writesUnseen } from '../writing-plan.js'
 import { checkRowWrite } from './check-row-write.js'
 import { holdObjects } from './hold-objects.js'
@@ -43,14 +43,14 @@ export function bulkItems(view: GenericView): readonly unknown[] {
 export const DEFAULT_BULK_SIZE = 100
 
 /** A name by which items name objects. */
-export interface KeyName {
+export interface ItemName {
   readonly name: string
   /** The field that shows what paths name objects by, or a part of it; undefined where none does. */
   readonly field: BoundField | undefined
 }
 
 /** The names by which items name objects: one for each column of the key. */
-export function keyNames(view: GenericView): readonly KeyName[] {
+export function keyNames(view: GenericView): readonly ItemName[] {
   const { columns } = view.plan.resource.lookup
   const { readable } = serializerPlan(ownClass(view))
   return columns.map((column) => {
@@ -142,11 +142,11 @@ export function ownItemHook(view: GenericView, name: string): ((...given: unknow
 }
 
 /** The keys of objects as the output shows them. */
-export function keysOf(view: GenericView, objects: readonly object[]): readonly unknown[] {
+export function shownKeys(view: GenericView, objects: readonly object[]): readonly unknown[] {
   const lookup = view.plan.resource.lookup
   const [first, ...others] = keyNames(view)
   const shown = others.length === 0 ? first?.field : undefined
-  const context = contextOf(view)
+  const context = serializerContextOf(view)
   return objects.map((object) => {
     const values = lookup.columns.map(({ property }) => standardValue(object, property, (object as Loose)[property]))
     // a related field shows the id of the other object

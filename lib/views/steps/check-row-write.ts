@@ -2,7 +2,7 @@
 
 import { isRowOf } from '../../models/objection.js'
 import { noteAnswer } from '../../queryset/row-answers.js'
-import { checkRows } from '../../serializers/check-written.js'
+import { checkWrittenRows } from '../../serializers/check-written.js'
 import { type GenericView, knexOf } from '../generic-view.js'
 
 /** Refuses to change or delete rows that the caller may only read. @throws PermissionDenied */
@@ -14,5 +14,5 @@ export async function checkRowWrite(view: GenericView, objects: readonly object[
   const readable = visibleRows.written(model, 'read')
   // they were found by that condition, unless code of the application has found them
   if (readable && !view.plan.resource.overrides.has('getObject')) for (const one of own) noteAnswer(one, readable, true)
-  await checkRows({ view }, own, view.plan.writing.does, knexOf(view))
+  await checkWrittenRows({ view }, own, view.plan.writing.does, knexOf(view))
 }

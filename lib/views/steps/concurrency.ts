@@ -1,7 +1,14 @@
 /** Optimistic concurrency: versions of rows, and the conditions a write may come with (RFC 9110 section 13; RFC 6585 section 3). */
 
 import type { Knex } from 'knex'
-import { contentDigest, matchesRow, namesRow, ROW_VERSION, rowDigest, weakTag } from '../../caching/cache-response.js'
+import {
+  contentDigest,
+  matchesRow,
+  namesRowVersion,
+  ROW_VERSION,
+  rowDigest,
+  weakTag,
+} from '../../caching/cache-response.js'
 import { compositeKey } from '../../fields/composite-key.js'
 import { matchesWeakly } from '../../http/entity-tags.js'
 import { ApiError } from '../../kernel/errors.js'
@@ -113,13 +120,13 @@ async function readVersion(
 
 /** A query of the version of a row, by its key. */
 export function versionRow(view: GenericView, key: readonly Column[], values: readonly unknown[]): Knex.QueryBuilder {
-  const rows = rowsOf(view, view.plan.resource.versionTerms, key[0] as Column)
+  const rows = tableQuery(view, view.plan.resource.versionTerms, key[0] as Column)
   for (const [index, { column }] of key.entries()) void rows.where(column, values[index] as string)
   return rows
 }
 
 /** A query of the view's table by itself, whatever the model and the view add to theirs. */
-export function rowsOf(view: GenericView, terms: readonly OrderTerm[], column: Column): Knex.QueryBuilder {
+export function tableQuery(view: GenericView, terms: readonly OrderTerm[], column: Column): Knex.QueryBuilder {
   const model = view.plan.viewClass.modelClass()
   const { columns } = describeModel(model)
   const knex = knexOf(view)
@@ -140,7 +147,7 @@ export function runRows(view: GenericView, rows: Knex.QueryBuilder): Promise<Raw
 
 /** Whether `If-None-Match` names the object as it is: by its version, or by the content that the request would be shown. */
 function isNamed(view: GenericView, field: string, object: object): boolean {
-  if (namesRow(field, ROW_VERSION.get(view.ctx))) return true
+  if (namesRowVersion(field, ROW_VERSION.get(view.ctx))) return true
   const content = contentDigest(
     rendererOf(view).render(encloseObject(view, serializerOf(view, 'getSerializer', { obj: object }).data), {}),
   )

@@ -4,7 +4,7 @@ import type { FilterRelation, FilterSettings } from '../../filters/filter.js'
 import { countObjects, countSql, type ObjectsToCount } from '../../filters/relations/related-condition.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import type { Counter, Counting } from '../../queryset/load-relations.js'
+import type { RelationCount, RelationCounter } from '../../queryset/load-relations.js'
 import { recipientOf } from '../../queryset/recipient.js'
 import { schemaOf } from '../../queryset/schema-of.js'
 import type { CountSql } from '../../rows/list-sql.js'
@@ -13,7 +13,7 @@ import type { GenericView } from '../generic-view.js'
 import { selectionOf } from './selection.js'
 
 /** Counts what the caller would be shown: the objects of the view sets in `filterRelations`, else all of a relation. */
-export function counterOf(view: GenericView, parent: AnyQueryBuilder): Counter {
+export function counterOf(view: GenericView, parent: AnyQueryBuilder): RelationCounter {
   return ({ model, relation, owners, path, knex }) => {
     return countObjects({ ...toCount(view, parent, { model, relation, path, knex }), owners })
   }
@@ -30,7 +30,7 @@ export function countSqlOf(view: GenericView): CountSql {
 function toCount(
   view: GenericView,
   parent: AnyQueryBuilder,
-  { model, relation, path, knex }: Omit<Counting, 'owners'>,
+  { model, relation, path, knex }: Omit<RelationCount, 'owners'>,
 ): Omit<ObjectsToCount, 'owners'> {
   const shown = relationAt(view.asked.filterSettings, [...path, relation])
   const rows = shown?.rows(view.ctx)

@@ -1,9 +1,9 @@
 /** Runs what a view reads with bounds on its statements. */
 import type { FilterCondition } from '../../filters/filter.js'
-import { type Bounds, isTimeout, runBounded } from '../../postgres/guarded.js'
+import { isTimeout, runBounded, type StatementLimits } from '../../postgres/guarded.js'
 import type { GenericView } from '../generic-view.js'
 
-export interface Guard extends Bounds {
+export interface Guard extends StatementLimits {
   /** What the filters ask; one of them may have an answer of its own to a statement that takes longer. */
   readonly conditions: readonly FilterCondition[]
 }

@@ -27,11 +27,11 @@ import { ownCondition } from '../../queryset/own-condition.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { askedOf, askOnChange, type ToTell } from '../../queryset/row-answers.js'
 import { type OrderTerm, orderByKey } from '../../queryset/total-order.js'
-import { isOneOf, namesIn } from '../../queryset/where-keys.js'
+import { columnReferences, isOneOf } from '../../queryset/where-keys.js'
 import { allowsRows } from '../../serializers/check-written.js'
 import { type GenericView, knexOf } from '../generic-view.js'
 import { confirmParentsAgain } from '../request/parents.js'
-import { rowsOf, runRows, versionRow } from './concurrency.js'
+import { runRows, tableQuery, versionRow } from './concurrency.js'
 import { visibleQuery } from './visible-query.js'
 
 /** The rows to hold: by one key, or by several. */
@@ -93,7 +93,7 @@ async function holdFound(view: GenericView, wanted: WantedRows): Promise<HeldRow
   }
   const query = own ?? visibleQuery(view)
   const conditions = watchConditions(query)
-  narrow(query, namesIn(query, wanted.key.columns), wanted)
+  narrow(query, columnReferences(query, wanted.key.columns), wanted)
   if (!wanted.terms?.length && isLockable(query)) {
     const objects = await readAll(lock(view, orderByKey(query.clone().clearOrder())))
     const isSettled = conditions.readOwnRow && !secured && !isView
@@ -184,12 +184,12 @@ async function settle(
 /** A locking read of the table itself: PostgreSQL cannot lock what a query makes of its rows. */
 async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]> {
   const { key, terms = [] } = wanted
-  const rows = rowsOf(view, terms, key.columns[0] as Column)
+  const rows = tableQuery(view, terms, key.columns[0] as Column)
   const names = key.columns.map(({ column }) => column)
   narrow(rows, names, wanted)
   if (!view.plan.resource.isWholeTable || view.scope()) {
     const visible = visibleQuery(view)
-    const references = namesIn(visible, key.columns)
+    const references = columnReferences(visible, key.columns)
     narrow(visible, references, wanted)
     // DISTINCT ON chooses by the order
     const unordered = visible.has('distinctOn') ? visible : visible.clearOrder()

@@ -1,7 +1,7 @@
 /** Serializers of bodies, with the values that the path decides. */
 import type { SerializerOptions } from '../../serializers/contract.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { contextOf, type GenericView, serializerClassOf, serializerOf } from '../generic-view.js'
+import { type GenericView, serializerClassOf, serializerContextOf, serializerOf } from '../generic-view.js'
 import { forcedValues } from '../request/parents.js'
 
 /** A serializer of the request's body, or of an object as bodies have it. */
@@ -11,5 +11,5 @@ export function inputSerializerOf(view: GenericView, options: SerializerOptions)
   // an application's own getSerializer() may know nothing of parents
   const given = parents.length === 0 ? options : { forced: forcedValues(view), ...options }
   if (!own || own === serializerClassOf(view)) return serializerOf(view, 'getSerializer', given)
-  return new own({ context: contextOf(view), ...given }) as Serializer
+  return new own({ context: serializerContextOf(view), ...given }) as Serializer
 }

@@ -109,7 +109,7 @@ async function mayShowRow(
 }
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
-export async function insertRows(view: GenericView): Promise<unknown> {
+export async function insertBulk(view: GenericView): Promise<unknown> {
   // a refusal ends a transaction, and then nothing could be looked up
   const access = view.trx ? undefined : insertedRows(view)
   if (!access) return undefined

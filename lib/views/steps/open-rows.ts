@@ -4,7 +4,7 @@ import { readsRawRows } from '../../postgres/run-statement.js'
 import { JSONRenderer } from '../../renderers/json-renderers.js'
 import { RowAccess } from '../../rows/row-access.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import { contextOf, type GenericView } from '../generic-view.js'
+import { type GenericView, serializerContextOf } from '../generic-view.js'
 import type { RowAnswer } from '../overrides.js'
 import { rendererOf } from '../request/respond.js'
 import { countSqlOf } from './count-related.js'
@@ -42,6 +42,6 @@ export function openRows(view: GenericView, answer: RowAnswer, options: RowAcces
     countSql: plan.varies ? countSqlOf(view) : undefined,
     visible: view.visibleRows,
     readsQueries: Object.keys(view.plan.viewClass.related).length > 0,
-    context: () => contextOf(view),
+    context: () => serializerContextOf(view),
   })
 }

@@ -4,14 +4,14 @@ import { Figure } from '../../aggregates/figure.js'
 import { FigureList, type FigureRow, readFigureRows } from '../../aggregates/figure-list.js'
 import { COUNTING } from '../../aggregates/functions.js'
 import { type AskedFigures, allFigures, readFacets, readFigures } from '../../aggregates/read-asked.js'
-import { guardOf, readConditions } from '../../filters/filter.js'
+import { readConditions, timeGuardOf } from '../../filters/filter.js'
 import { checkSubQueries, SEVERAL, subQueriesOf } from '../../filters/sub-queries.js'
 import { qualifiedName, queryOf, withParameters } from '../../http/context.js'
 import { ServiceUnavailable, ValidationError } from '../../kernel/errors.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { type AggregateResource, type AggregatingClass, aggregatesOf } from '../aggregates.js'
-import { contextOf, type GenericView } from '../generic-view.js'
+import { type GenericView, serializerContextOf } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { requireUser } from '../request/require-user.js'
 import { readGuarded } from './guarded-view.js'
@@ -56,7 +56,7 @@ function groupsOf(view: AggregatingView, asked: AskedFigures): FigureList {
     parameters: view.asked.parameterNames,
     asked,
     query: () => listQuery(view),
-    context: () => contextOf(view),
+    context: () => serializerContextOf(view),
     client: ctx.req.socket,
   })
 }
@@ -95,7 +95,7 @@ async function countFacet(view: AggregatingView, { figure, own }: Facet): Promis
   const page = { limit: maxFacetValues + 1 }
   const rows = await readFigureRows(queryWithout(view, own), asked, {
     page,
-    context: contextOf(view),
+    context: serializerContextOf(view),
     client: view.ctx.req.socket,
   })
   return {
@@ -134,7 +134,7 @@ async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], w
   if (isPersonal) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
   const conditions = readConditions(queryOf(ctx), view.asked.filterSettings, { user: ctx.state['user'], ctx })
-  const timeout = Math.min(viewClass.aggregateTimeout, guardOf(conditions) ?? Number.POSITIVE_INFINITY)
+  const timeout = Math.min(viewClass.aggregateTimeout, timeGuardOf(conditions) ?? Number.POSITIVE_INFINITY)
   const asked = subQueriesOf(conditions)
   checkSubQueries(asked)
   try {

@@ -6,11 +6,11 @@ import { PathStart, type Where } from '../../filters/field-path.js'
 import {
   addPart,
   type FilterCondition,
-  guardOf,
   isVaried,
   NO_CONDITIONS,
   type QueryParameters,
   readConditions,
+  timeGuardOf,
 } from '../../filters/filter.js'
 import { checkSubQueries, SEVERAL, subQueriesOf } from '../../filters/sub-queries.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
@@ -21,7 +21,7 @@ import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
 import type { BasePagination, PageRequest } from '../../pagination/pagination.js'
 import { toApiError } from '../../postgres/database-errors.js'
-import type { Bounds } from '../../postgres/guarded.js'
+import type { StatementLimits } from '../../postgres/guarded.js'
 import { conditionKey } from '../../queryset/condition-key.js'
 import { copyOf, queryKey } from '../../queryset/query-key.js'
 import type { SqlPart } from '../../queryset/sql-part.js'
@@ -41,7 +41,7 @@ import type { Resource } from '../resource.js'
 import { readGuarded } from './guarded-view.js'
 import { openRows, type Tell } from './open-rows.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
-import { loadShown, represent } from './represent.js'
+import { loadShown, representObjects } from './represent.js'
 import { answerClass, ownClass, selectionOf } from './selection.js'
 import { listQuery } from './visible-query.js'
 
@@ -92,10 +92,10 @@ export async function readList(view: GenericView): Promise<unknown> {
 function boundsOf(
   { view, resource, query, asks }: Listing,
   conditions: readonly FilterCondition[],
-): Bounds | undefined {
+): StatementLimits | undefined {
   if (!asks) return undefined
   const { filterSettings } = resource
-  const timeout = guardOf(conditions)
+  const timeout = timeGuardOf(conditions)
   let count = subQueriesOf(conditions) + (selectionOf(view)?.expand.size ?? 0)
   for (const backend of filterSettings.backends) {
     for (const { related } of backend.ordering(query, filterSettings) ?? []) count += related?.subQueries ?? 0
@@ -224,7 +224,7 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
     order,
     bounds,
     load: (items, knex) => loadShown(view, items, knex),
-    represent: (items: readonly Model[]) => represent(view, items, true),
+    represent: (items: readonly Model[]) => representObjects(view, items, true),
   })
 }
 

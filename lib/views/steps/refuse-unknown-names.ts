@@ -6,7 +6,7 @@ import { UnknownNames } from '../../kernel/unknown-names.js'
 import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
-import { schemaOf } from '../../serializers/schema-serializer.js'
+import { standardSchemaOf } from '../../serializers/schema-serializer.js'
 import { forcedWithin, keyNamesOf } from '../../serializers/validate-nested.js'
 import { actionNamed, changesMany, takesMany } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
@@ -66,7 +66,8 @@ function shownNames(byName: SerializerPlan['byName'], { isWritten }: Search): re
 
 function unknownInObject(serializer: SerializerClass, value: unknown, search: Search): ErrorMessages | undefined {
   // a schema of another library is as strict as it says
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || schemaOf(serializer)) return undefined
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || standardSchemaOf(serializer))
+    return undefined
   const plan = serializerPlan(serializer)
   const { byName } = plan
   const errors: ErrorMessages = {}

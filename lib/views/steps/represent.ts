@@ -12,14 +12,14 @@ import { findReadable } from '../../serializers/limited-fields.js'
 import { runsCode } from '../../serializers/needed-relations.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { contextOf, type GenericView, serializerClassOf, serializerOf } from '../generic-view.js'
+import { type GenericView, serializerClassOf, serializerContextOf, serializerOf } from '../generic-view.js'
 import { counterOf } from './count-related.js'
 import { readAgain } from './read-again.js'
-import { answerClass, narrowed, ownClass, selectionOf } from './selection.js'
+import { answerClass, ownClass, selectedSerializer, selectionOf } from './selection.js'
 import { querysetOf } from './visible-query.js'
 
 /** Objects in their written form, once what it shows of related ones was loaded. */
-export function represent(view: GenericView, obj: object, many = false): unknown {
+export function representObjects(view: GenericView, obj: object, many = false): unknown {
   const whole = serializerOf(view, 'getSerializer', { obj, many })
   return (partOf(view, whole) ?? whole).data
 }
@@ -27,7 +27,7 @@ export function represent(view: GenericView, obj: object, many = false): unknown
 /** A serializer of the same objects that shows what the request asks for; undefined where that is all. */
 function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
   const own = whole.constructor as SerializerClass
-  const part = narrowed(view, own)
+  const part = selectedSerializer(view, own)
   if (part === own || whole.obj === undefined) return undefined
   return new part({ obj: whole.obj, many: whole.many, context: whole.context }) as Serializer
 }
@@ -51,7 +51,7 @@ export async function loadShown(view: GenericView, objects: readonly object[], k
 
 /** Finds out which values of the objects the caller may read, where rules say so of each row. */
 export async function askReadable(view: GenericView, objects: readonly object[], again = false): Promise<void> {
-  if (view.visibleFields) await findReadable(answerClass(view), objects, { context: contextOf(view), again })
+  if (view.visibleFields) await findReadable(answerClass(view), objects, { context: serializerContextOf(view), again })
 }
 
 /** True where code of the application computes a field, from what it likes of the object. */
@@ -84,7 +84,7 @@ function without(relations: Relations, known: Relations): Relations {
 export async function representFound(view: GenericView, object: object): Promise<unknown> {
   if (selectionOf(view)) await loadExpanded(view, [object])
   await askReadable(view, [object])
-  return represent(view, object)
+  return representObjects(view, object)
 }
 
 /** Options of showing objects that were saved. */
@@ -140,5 +140,5 @@ async function representOther(view: GenericView, { obj, many }: Serializer): Pro
     await readAgain(view, querysetOf(view), objects, true)
     await loadShown(view, objects)
   }
-  return represent(view, obj as object, many)
+  return representObjects(view, obj as object, many)
 }

@@ -127,7 +127,7 @@ export function selectionParameters(
 
 /** The serializer class of the answer: the view's, or the part of it that the request asks for. */
 export function answerClass(view: GenericView): SerializerClass {
-  return narrowed(view, serializerClassOf(view))
+  return selectedSerializer(view, serializerClassOf(view))
 }
 
 /** The view's serializer class, as the caller sees it. */
@@ -136,7 +136,7 @@ export function ownClass(view: GenericView): SerializerClass {
 }
 
 /** The part of a serializer class that the request asks for; all of it where it asks for nothing. */
-export function narrowed(view: GenericView, serializer: SerializerClass): SerializerClass {
+export function selectedSerializer(view: GenericView, serializer: SerializerClass): SerializerClass {
   const selection = selectionOf(view)
   return view.seenClass(selection ? selectFields(serializer, view.plan.viewClass.expandable, selection) : serializer)
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import {
   contentDigest,
   matchesRow,
-  namesRow,
+  namesRowVersion,
   rowDigest,
   strongTag,
   weakTag,
@@ -113,9 +113,9 @@ describe('If-Match', () => {
   })
 
   it('names a row by a weak tag only where it asks for another one', () => {
-    expect(namesRow(`W/"${row}-0000000000000000"`, row)).toBe(true)
-    expect(namesRow('"other"', row)).toBe(false)
-    expect(namesRow('nonsense', row)).toBe(false)
-    expect(namesRow('*', undefined)).toBe(true)
+    expect(namesRowVersion(`W/"${row}-0000000000000000"`, row)).toBe(true)
+    expect(namesRowVersion('"other"', row)).toBe(false)
+    expect(namesRowVersion('nonsense', row)).toBe(false)
+    expect(namesRowVersion('*', undefined)).toBe(true)
   })
 })

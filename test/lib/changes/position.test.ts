@@ -1,6 +1,12 @@
 /** Positions of readings: what several of them have in common, and how far each has come behind what was read for all. */
 import { describe, expect, it } from 'vitest'
-import { commonPosition, missedAt, type Position, positionAfter, shownBy } from '../../../lib/changes/position.js'
+import {
+  type ChangePosition,
+  commonPosition,
+  missedAt,
+  positionAfter,
+  visibleIn,
+} from '../../../lib/changes/position.js'
 import { Random } from '../../trust/support/random.js'
 import { seed } from '../../trust/support/size.js'
 
@@ -32,16 +38,16 @@ function historyOf(random: Random): History {
 }
 
 /** What was read by who has come to a position: its definition. */
-function readAt({ changes }: History, { last, next }: Position): readonly string[] {
-  const isLast = shownBy(last)
-  const isNext = next && shownBy(next.snapshot)
+function readAt({ changes }: History, { last, next }: ChangePosition): readonly string[] {
+  const isLast = visibleIn(last)
+  const isNext = next && visibleIn(next.snapshot)
   const isRead = ({ id, transaction }: Change) =>
     isLast(transaction) || (isNext?.(transaction) === true && Number(id) <= Number(next?.id))
   return changes.filter(isRead).map(({ id }) => id)
 }
 
 /** Some who go on in one snapshot, or all in none. */
-function positionsOf({ changes, snapshots }: History, random: Random): readonly Position[] {
+function positionsOf({ changes, snapshots }: History, random: Random): readonly ChangePosition[] {
   const inside = random.chance(0.5) ? snapshots[10 + random.below(10)] : undefined
   return Array.from({ length: 1 + random.below(5) }, () => ({
     last: snapshots[random.below(10)] as string,
@@ -50,10 +56,14 @@ function positionsOf({ changes, snapshots }: History, random: Random): readonly 
 }
 
 /** The next page behind a position, and where it ends; its snapshot is one of the last moments. */
-function readOn(history: History, from: Position, limit: number): { found: readonly Change[]; read: Position } {
+function readOn(
+  history: History,
+  from: ChangePosition,
+  limit: number,
+): { found: readonly Change[]; read: ChangePosition } {
   const snapshot = from.next?.snapshot ?? history.snapshots.at(-1) ?? ''
   const known = readAt(history, from)
-  const isShown = shownBy(snapshot)
+  const isShown = visibleIn(snapshot)
   const fresh = history.changes.filter(({ id, transaction }) => isShown(transaction) && !known.includes(id))
   const found = fresh.slice(0, limit)
   const isEnd = fresh.length <= limit
@@ -82,7 +92,7 @@ describe('those who go on together', () => {
           const both = [...(all[index] as ReadonlySet<string>), ...told].sort(
             (one, other) => Number(one) - Number(other),
           )
-          expect(readAt(history, reached[index] as Position)).toEqual(both)
+          expect(readAt(history, reached[index] as ChangePosition)).toEqual(both)
         }
         positions = reached
         if (new Set(positions.map(({ next }) => next?.snapshot)).size > 1) break

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigurationError, NotFound } from '../../../lib/kernel/errors.js'
 import { toApiError } from '../../../lib/postgres/database-errors.js'
-import { type ConstraintSubject, subjectOf } from '../../../lib/postgres/failed-statement.js'
+import { type ConstraintSubject, requestSubject } from '../../../lib/postgres/failed-statement.js'
 import { rememberNames } from '../../../lib/postgres/prepared-names.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { takesPool } from '../../support/installed.js'
@@ -186,7 +186,7 @@ describe('a violated constraint', () => {
     const error = await failure(database.knex.raw(book('isbn', "'111'")))
     const errors = { non_field_errors: ['This field must be unique.'] }
     expect(toApiError(error)).toMatchObject(invalid(errors))
-    expect(toApiError(error, subjectOf('POST'))).toMatchObject(invalid(errors))
+    expect(toApiError(error, requestSubject('POST'))).toMatchObject(invalid(errors))
   })
 })
 
@@ -525,6 +525,6 @@ describe('everything else', () => {
     ['PATCH', 'write'],
     ['DELETE', 'delete'],
   ])('%s is a %s', (method, operation) => {
-    expect(subjectOf(method).operation).toBe(operation)
+    expect(requestSubject(method).operation).toBe(operation)
   })
 })

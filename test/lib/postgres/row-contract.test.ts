@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { configure } from '../../../lib/kernel/settings.js'
 import { exactTypes } from '../../../lib/models/exact-types.js'
-import { PAGE, type RawPage } from '../../../lib/postgres/row-stream.js'
+import { PAGE_FORMAT, type RawPage } from '../../../lib/postgres/row-stream.js'
 import { runAsPg, runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { TextQuery } from '../../../lib/postgres/text-query.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -97,7 +97,7 @@ describe.each([
 
   it('are pages, the last column as it came', async () => {
     const page = async (sql: string) =>
-      (await runStatement(database.knex, statementOf(sql), [], undefined, PAGE)).map(jsonOf)
+      (await runStatement(database.knex, statementOf(sql), [], undefined, PAGE_FORMAT)).map(jsonOf)
     expect(await page(`select 3, null, '[1,2]'`)).toEqual([[['3', null], '[1,2]']])
     expect(await page('select 0, null')).toEqual([[['0'], null]])
     const long = JSON.stringify('é'.repeat(400_000))

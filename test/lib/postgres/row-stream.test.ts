@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { Connection } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { PAGE, type RawPage, type RawRow, rowStreamOf, TEXTS } from '../../../lib/postgres/row-stream.js'
+import { PAGE_FORMAT, type RawPage, type RawRow, rowStreamOf, TEXTS } from '../../../lib/postgres/row-stream.js'
 
 const BIND_COMPLETE = Buffer.from([0x32, 0, 0, 0, 4])
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
@@ -45,12 +45,12 @@ function connect() {
     addRow(bytes: Buffer, start: number, end: number) {
       own++
       rows.push(TEXTS.read(bytes, start, end))
-      pages.push(PAGE.read(bytes, start, end))
+      pages.push(PAGE_FORMAT.read(bytes, start, end))
     },
     addPieces(pieces: readonly Buffer[]) {
       own++
       rows.push(TEXTS.readPieces(pieces))
-      pages.push(PAGE.readPieces(pieces))
+      pages.push(PAGE_FORMAT.readPieces(pieces))
     },
   }
   const connection = new Connection({ stream: stream as never })
@@ -168,7 +168,7 @@ describe('rows from the bytes of a connection', () => {
         const json = row.at(-1) ?? null
         const texts = row.slice(0, -1)
         expect(pages.map((page) => ({ ...page, json: spell(page) }))).toEqual([{ texts, json: json ?? '' }])
-        expect(PAGE.ofTexts(row)).toEqual({ texts, json: json === null ? [] : [json] })
+        expect(PAGE_FORMAT.ofTexts(row)).toEqual({ texts, json: json === null ? [] : [json] })
       }),
     )
   })

@@ -1,7 +1,7 @@
 /** Rows as texts over pg's own protocol connection. */
 import type { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PAGE, type RawRow, type RowFormat, TEXTS } from '../../../lib/postgres/row-stream.js'
+import { PAGE_FORMAT, type RawRow, type RowFormat, TEXTS } from '../../../lib/postgres/row-stream.js'
 import { asTexts, TextQuery } from '../../../lib/postgres/text-query.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -58,10 +58,10 @@ describe('a query for texts', () => {
     const { rows } = await database.knex.raw(
       `select string_agg('é' || n, ',') as json from generate_series(1, 20000) n`,
     )
-    const [page] = await runAs(PAGE, text)
+    const [page] = await runAs(PAGE_FORMAT, text)
     expect(page?.texts).toEqual(['7', null])
     expect(Buffer.concat(page?.json as Buffer[]).toString()).toBe(rows[0].json)
-    expect(await runAs(PAGE, 'select 7, null')).toEqual([{ texts: ['7'], json: [] }])
+    expect(await runAs(PAGE_FORMAT, 'select 7, null')).toEqual([{ texts: ['7'], json: [] }])
   })
 
   it('has no rows where there are none, and for a statement that returns none', async () => {

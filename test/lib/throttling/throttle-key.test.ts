@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { budgetOf, keyOf } from '../../../lib/throttling/simple-rate-throttle.js'
+import { budgetOf, counterKey } from '../../../lib/throttling/simple-rate-throttle.js'
 
 const HOUR = 3600
 
@@ -20,23 +20,23 @@ describe('keyOf', () => {
       'throttle:sha256:8f04b54cb7d655ec0e922958be22e2cbdde804b4d55102200ca38c37283f0a1a',
     ],
   ])('[H11] is that of the wire format: %j, %i in %i seconds, %s %s', (name, limit, seconds, kind, caller, key) => {
-    expect(keyOf(budgetOf(name, { limit, seconds }), kind, caller)).toBe(key)
+    expect(counterKey(budgetOf(name, { limit, seconds }), kind, caller)).toBe(key)
   })
 
   it('is hashed above 200 bytes, not above 200 characters', () => {
     const budget = budgetOf(['user'], { limit: 1, seconds: 1 })
     const rest = Buffer.byteLength(`${budget}4:user,3:,`)
     const longest = 'x'.repeat(200 - rest - 2)
-    expect(keyOf(budget, 'user', longest).length).toBeGreaterThan(200)
-    expect(keyOf(budget, 'user', `${longest}xx`)).toMatch(/^throttle:sha256:[0-9a-f]{64}$/)
-    expect(keyOf(budget, 'user', 'é'.repeat(100))).toMatch(/^throttle:sha256:/)
-    expect(keyOf(budget, 'user', 'é'.repeat(50))).toContain('100:éé')
+    expect(counterKey(budget, 'user', longest).length).toBeGreaterThan(200)
+    expect(counterKey(budget, 'user', `${longest}xx`)).toMatch(/^throttle:sha256:[0-9a-f]{64}$/)
+    expect(counterKey(budget, 'user', 'é'.repeat(100))).toMatch(/^throttle:sha256:/)
+    expect(counterKey(budget, 'user', 'é'.repeat(50))).toContain('100:éé')
   })
 
   it('is hashed when the caller has a NUL, which a database cannot hold', () => {
     const budget = budgetOf(['user'], { limit: 1, seconds: 1 })
-    expect(keyOf(budget, 'key', 'a\0b')).toMatch(/^throttle:sha256:[0-9a-f]{64}$/)
-    expect(keyOf(budget, 'key', 'a\0b')).not.toBe(keyOf(budget, 'key', 'a\0c'))
+    expect(counterKey(budget, 'key', 'a\0b')).toMatch(/^throttle:sha256:[0-9a-f]{64}$/)
+    expect(counterKey(budget, 'key', 'a\0b')).not.toBe(counterKey(budget, 'key', 'a\0c'))
   })
 
   it('[H11] is the same for no two callers', () => {
@@ -45,7 +45,7 @@ describe('keyOf', () => {
     fc.assert(
       fc.property(callers, callers, (one, other) => {
         const [left, right] = [one, other].map(([name, kind, caller]) =>
-          keyOf(budgetOf(name, { limit: 1, seconds: 1 }), kind, caller),
+          counterKey(budgetOf(name, { limit: 1, seconds: 1 }), kind, caller),
         )
         expect(left === right).toBe(JSON.stringify(one) === JSON.stringify(other))
       }),
