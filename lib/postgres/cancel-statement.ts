@@ -4,6 +4,7 @@
  */
 
 import type { EventEmitter } from 'node:events'
+import { within } from '../kernel/within.js'
 import { clientOf, type PgConnection, type Queryable } from './pg-types.js'
 
 /** pg's protocol connection. */
@@ -22,7 +23,7 @@ const LONGEST_MILLISECONDS = 10_000
 /**
  * Asks the server, or the pooler before it, to stop the statement that runs on a connection. Returns when it has been
  * told: no later statement is stopped. It costs no login, and none of the server's connections.
- * @throws Error it cannot be reached
+ * @throws Error it cannot be reached, or does not answer: what is on its way may still stop what runs then
  */
 export async function cancelStatement(knex: Queryable, running: Partial<PgConnection>): Promise<void> {
   const client = clientOf(knex)
@@ -38,24 +39,22 @@ export async function cancelStatement(knex: Queryable, running: Partial<PgConnec
   const { host = '', port = 0 } = made
   const connection = made.connection as Protocol | undefined
   if (!connection) return
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => connection.stream.destroy(), LONGEST_MILLISECONDS).unref()
+  const told = new Promise<void>((resolve, reject) => {
     const cancel = () => connection.cancel(processID, secretKey)
     connection.on('connect', () => {
       if (!connection.ssl) cancel()
       else if (connection.sslNegotiation !== 'direct') connection.requestSsl()
     })
     connection.on('sslconnect', cancel)
-    connection.on('error', (error: Error) => {
-      connection.stream.destroy()
-      reject(error)
-    })
+    connection.on('error', reject)
     // the answer is that the other side closes
-    connection.on('end', () => {
-      clearTimeout(timer)
-      resolve()
-    })
+    connection.on('end', resolve)
     if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`)
     else connection.connect(port, host)
   })
+  try {
+    await within(LONGEST_MILLISECONDS, told)
+  } finally {
+    connection.stream.destroy()
+  }
 }

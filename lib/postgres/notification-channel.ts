@@ -2,7 +2,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { within } from '../kernel/within.js'
-import { clientOf, connectionOptionsOf, type Queryable } from './pg-types.js'
+import { clientOf, connectionOptionsOf, type PgConnection, type Queryable } from './pg-types.js'
 
 /** Delays before reconnecting, after the first failure and at most, in milliseconds. */
 const RETRY_MILLISECONDS = { first: 1_000, longest: 30_000 }
@@ -15,6 +15,7 @@ const ANSWER_MILLISECONDS = 5_000
 interface Connection {
   /** What PostgreSQL, or who stands in front of it, has called itself when the connection began. */
   readonly processID: number | null
+  readonly connection?: PgConnection['connection']
   query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>
   on(event: 'notification' | 'end', listener: () => void): void
   removeListener(event: 'notification' | 'end', listener: () => void): void
@@ -150,8 +151,10 @@ export class NotificationChannel {
     clearTimeout(this.#timer)
     connection.removeListener('end', this.#onEnd)
     connection.removeListener('notification', this.#options.notified)
-    // a server that has gone silent does not hold us up
-    await within(ANSWER_MILLISECONDS, (this.#knex.client as Client).destroyRawConnection(connection)).catch(() => {})
+    // a server that has gone silent holds up neither us nor the process
+    await within(ANSWER_MILLISECONDS, (this.#knex.client as Client).destroyRawConnection(connection)).catch(() => {
+      connection.connection?.stream?.destroy()
+    })
   }
 
   async #beat(connection: Connection): Promise<void> {

@@ -1,9 +1,9 @@
 /** Sends what endpoints are to be told. While a receiver answers, no connection and no row is held. */
 
 import { setMaxListeners } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { Gathered } from '../kernel/gathered.js'
+import { TooLate, within } from '../kernel/within.js'
 import {
   type AttemptEnd,
   type ClaimedDelivery,
@@ -34,6 +34,8 @@ export interface SenderOptions {
 
 /** Seconds that a worker has a delivery for, besides those that the receiver has. */
 const LEASE_BESIDE = 30
+/** Time limit of what is noted of attempts at the end, in milliseconds. */
+const NOTES = 5_000
 /** After which an attempt makes place for another, in milliseconds: who hangs keeps nobody else from being told. */
 const SLOW = 250
 /** Most attempts at once, slow ones included, as a multiple of `concurrency`. */
@@ -90,17 +92,25 @@ export class Sender {
     return isDelivered
   }
 
-  /** Waits for what is being sent, at most so many seconds. */
+  /**
+   * Waits for what is being sent, at most so many seconds, and then for its notes, no longer than a database takes that is there.
+   * @throws Error it does not take them, or fails
+   */
   async end(seconds: number): Promise<void> {
     this.#isEnding = true
-    const waiting = new AbortController()
-    const late = delay(seconds * 1_000, undefined, { signal: waiting.signal }).then(
-      () => this.#stopping.abort(),
-      () => {},
-    )
+    const late = setTimeout(() => this.#stopping.abort(), seconds * 1_000).unref()
+    try {
+      await within(seconds * 1_000 + NOTES, this.#ended())
+    } catch (cause) {
+      if (!(cause instanceof TooLate)) throw cause
+      throw new Error('stop(): the database does not take what became of attempts, which are made again', { cause })
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  async #ended(): Promise<void> {
     while (this.#attempts.size > 0) await Promise.allSettled(this.#attempts.values())
-    waiting.abort()
-    await late
     await this.#promote()
   }
 

@@ -226,8 +226,9 @@ class Running {
     this.#leaving.ring()
     // code of the application may hang in them
     await within(seconds * 1_000, Promise.all(this.#loops)).catch(() => {})
-    await this.sender.end(Math.max(0, end - performance.now()) / 1_000).catch((error: unknown) => this.#report(error))
-    await this.#signal.close()
+    const left = Math.max(0, end - performance.now()) / 1_000
+    const sent = this.sender.end(left).catch((error: unknown) => this.#report(error))
+    await Promise.all([sent, this.#signal.close()])
   }
 
   async #readOn(): Promise<void> {
@@ -238,7 +239,7 @@ class Running {
       lost = reading?.isLost ? lost + 1 : 0
       if (lost > 0) await this.#leaving.wait(Math.random() * Math.min(LEAVE.longest, LEAVE.first * 2 ** lost))
       else if (reading === undefined) await this.#signal.sleep(AFTER_ERROR)
-      else if (reading.isEnd) await this.#signal.wait()
+      else if (reading.isEnd && !this.#isEnding) await this.#signal.wait()
     }
   }
 

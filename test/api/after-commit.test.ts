@@ -1,12 +1,10 @@
 /** Work that waits for COMMIT: `afterCommit()` of views, hooks of models and routes of one's own. */
 
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import knexOf, { type Knex } from 'knex'
 import type Koa from 'koa'
 import type { Model, QueryContext } from 'objection'
-import pg from 'pg'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
@@ -24,7 +22,7 @@ import {
 import { errors, transaction } from '../../plugins/index.js'
 import { serveApp } from '../support/client.js'
 import { Author, Book, BookSerializer, database, useLibrary } from '../support/library.js'
-import { startProxy } from '../support/proxy.js'
+import { startDatabaseProxy } from '../support/proxy.js'
 import { requests, runsAsRole } from '../support/roles.js'
 import { serveViews, tableOf } from '../support/views.js'
 
@@ -480,14 +478,9 @@ describe('[I24] while things break', () => {
   it.skipIf(runsAsRole())(
     'is not done where the connection is lost between COMMIT and its answer, though the row is there',
     async () => {
-      const { host, port, user, password, database: name } = new pg.Client(database.connection)
-      const file = `.s.PGSQL.${port}`
-      const proxy = await startProxy(host.startsWith('/') ? { path: join(host, file) } : { host, port }, file)
+      const { proxy, through } = await startDatabaseProxy(database.connection)
       onTestFinished(() => proxy.remove())
-      const pool = knexOf({
-        client: 'pg',
-        connection: { host: proxy.folder, port, user: user ?? '', database: name ?? '', password: password ?? '' },
-      })
+      const pool = knexOf({ client: 'pg', connection: through as Knex.PgConnectionConfig })
       onTestFinished(() => pool.destroy())
       class Cut extends Books {
         override getKnex() {

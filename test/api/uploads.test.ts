@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import Router from '@koa/router'
-import knex from 'knex'
+import knex, { type Knex } from 'knex'
 import type { Middleware } from 'koa'
 import compress from 'koa-compress'
 import { Model } from 'objection'
-import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
@@ -44,7 +43,7 @@ import { FileSystemStorage } from '../../lib/storage/index.js'
 import { type Client, expectRules, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { MULTIPART, multipart, type TestPart } from '../support/multipart.js'
-import { startProxy } from '../support/proxy.js'
+import { startDatabaseProxy } from '../support/proxy.js'
 import { runsAsRole } from '../support/roles.js'
 import { connectTo, type TestResponse } from '../support/server.js'
 import { serializerOf, serveViews, viewOf } from '../support/views.js'
@@ -487,10 +486,8 @@ describe('[F8] a stored file', () => {
     ['COMMIT', 'photos'],
     ['a statement outside a transaction', 'unsafe'],
   ])('stays where the connection is lost between %s and its answer, as the row may be there', async (_name, path) => {
-    const { host, port, user = '', password = '', database: name = '' } = new pg.Client(database.connection)
-    const socket = `.s.PGSQL.${port}`
-    const proxy = await startProxy(host.startsWith('/') ? { path: join(host, socket) } : { host, port }, socket)
-    const pool = knex({ client: 'pg', connection: { host: proxy.folder, port, user, password, database: name } })
+    const { proxy, through } = await startDatabaseProxy(database.connection)
+    const pool = knex({ client: 'pg', connection: through as Knex.PgConnectionConfig })
     onTestFinished(async () => {
       await pool.destroy()
       await proxy.remove()

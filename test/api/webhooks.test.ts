@@ -1,5 +1,6 @@
 /** Webhooks: endpoints are told, in order and at least once, of each change of what their owners see, and of nothing else. */
 import { Ajv2020 as Ajv } from 'ajv/dist/2020.js'
+import knexOf, { type Knex } from 'knex'
 import type Koa from 'koa'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -18,6 +19,7 @@ import { type Client, serveApp, serving } from '../support/client.js'
 import { createDatabase } from '../support/database.js'
 import { Author, AuthorSerializer, Book, BookSerializer, database, LIBRARY, useLibrary } from '../support/library.js'
 import { pagesReadBy } from '../support/pages-read.js'
+import { startDatabaseProxy } from '../support/proxy.js'
 import { lint } from '../support/redocly.js'
 import { runsAsRole } from '../support/roles.js'
 import { serializerOf, viewOf } from '../support/views.js'
@@ -328,6 +330,33 @@ describe('deliveries', () => {
     )
     await hanging.receive(3)
     expect(new Set(hanging.received.map((one) => one.id)).size).toBe(1)
+  })
+
+  it('do not hold up the end of a dispatcher whose database says nothing', async () => {
+    const { proxy, through } = await startDatabaseProxy(database.connection)
+    const pool = knexOf({ client: 'pg', connection: through as Knex.PgConnectionConfig })
+    onTestFinished(async () => {
+      vi.useRealTimers()
+      await proxy.remove()
+      await pool.destroy()
+    })
+    const hanging = await receiveWebhooks(() => undefined)
+    await subscribe(hanging.url)
+    const errors: unknown[] = []
+    const dispatcher = await dispatch({ knex: pool, onError: (error) => errors.push(error) })
+    await post()
+    await hanging.receive(1)
+    proxy.silence()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const stopped = dispatcher.stop({ seconds: 1 })
+    await vi.advanceTimersByTimeAsync(1_000)
+    await vi.waitFor(async () => {
+      await vi.advanceTimersByTimeAsync(1_000)
+      expect(errors.map(String)).toEqual([
+        expect.stringContaining('the database does not take what became of attempts'),
+      ])
+    })
+    await stopped
   })
 
   it('are handed to a queue of jobs in the transaction that makes them', async () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type NetConnectOpts, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg, { type ClientConfig } from 'pg'
 
 export interface ServerProxy {
   /** The folder that its socket is in; empty for a port. */
@@ -31,13 +32,23 @@ interface Pipe {
   end(): void
 }
 
+/** Stands before a server of PostgreSQL. @returns the connection through it */
+export async function startDatabaseProxy(
+  database: ClientConfig,
+): Promise<{ proxy: ServerProxy; through: ClientConfig }> {
+  const { host, port, user = '', password, database: name = '' } = new pg.Client(database)
+  const file = `.s.PGSQL.${port}`
+  const proxy = await startProxy(host.startsWith('/') ? { path: join(host, file) } : { host, port }, file)
+  return { proxy, through: { host: proxy.folder, port, user, password: password ?? '', database: name } }
+}
+
 /** Passes on what comes to a unix socket of this name, or to this port of 127.0.0.1. */
 export async function startProxy(target: NetConnectOpts, place: string | number): Promise<ServerProxy> {
   const folder = typeof place === 'string' ? mkdtempSync(join(tmpdir(), 'proxy-')) : ''
   const sockets = new Set<Socket>()
   let mode: Mode = 'open'
   let milliseconds = 0
-  const server = createServer((near) => {
+  const server = createServer({ allowHalfOpen: true }, (near) => {
     const far = connect(target)
     const pipes = [createPipe(far), createPipe(near)] as const
     for (const socket of [near, far]) {
@@ -55,6 +66,8 @@ export async function startProxy(target: NetConnectOpts, place: string | number)
       else if (mode === 'open') to.write(data)
       else if (mode === 'reset') near.resetAndDestroy()
     }
+    // who closes hears nothing of a network that is silent
+    near.on('end', () => mode !== 'silent' && near.end())
     near.on('data', (data: Buffer) => pass(far, pipes[0], data))
     far.on('data', (data: Buffer) => {
       if (milliseconds === 0) pass(near, pipes[1], data)

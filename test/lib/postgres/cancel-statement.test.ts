@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import knexLibrary, { type Knex } from 'knex'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { cancelStatement } from '../../../lib/postgres/cancel-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -81,6 +81,17 @@ describe('a cancel request', () => {
 
   it('is the first that is sent', async () => {
     expect(await requestTo(false, readAndClose)).toBe(CANCEL_REQUEST)
+  })
+
+  it('has not told a server that says nothing: it may still stop what runs then', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const silent = requestTo(false, async (socket) => {
+      const request = await read(socket)
+      vi.advanceTimersByTime(10_000)
+      return request
+    })
+    await expect(silent).rejects.toThrow('no answer within 10000 ms')
   })
 
   it('is encrypted where the connection is', async () => {
