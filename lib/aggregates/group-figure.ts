@@ -89,7 +89,7 @@ export function shownAs(
 ): Pick<Figure, 'field' | 'bound'> & { readonly oid: number } {
   const { column, related } = path
   const bound = related ? undefined : serializer?.readable.find((one) => showsColumn(one, column))
-  return { oid: column.oid ?? 0, field: bound?.field ?? fieldForColumn(column, {}), bound }
+  return { oid: column.oid ?? 0, field: bound?.writer ?? fieldForColumn(column, {}), bound }
 }
 
 function showsColumn({ column, source, relation, ids, method }: BoundField, { property }: Column): boolean {

@@ -94,7 +94,8 @@ export interface FieldSchema {
 }
 
 /**
- * A field that passes values through unchanged, and the base of all others.
+ * A field that passes values through unchanged, and the base of all others. Where neither `toRepresentation()` nor `schema()` says
+ * otherwise, a column's value is shown as the column's own field would.
  * A field is immutable and shared by all requests: what belongs to a request comes in as an argument.
  *
  * A subclass overrides what differs:

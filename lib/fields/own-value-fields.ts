@@ -13,8 +13,8 @@ import {
 import { type ClosedOptions, optionError } from './options.js'
 
 /**
- * Shows what is stored as it is (a Date as a DateTimeField would, a bigint by its digits) and never takes input:
- * it is read-only and not required, whatever the options say.
+ * Shows what is stored, and never takes input: it is read-only and not required, whatever the options say. A column's value is
+ * shown as the column's own field would; what code has made of it as it is (a Date as a DateTimeField would, a bigint by its digits).
  */
 export class ReadOnlyField<const Options extends FieldOptions = {}> extends SerializerField<
   unknown,

@@ -2,6 +2,7 @@
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import { writeDateTimeOf } from './date-time-text.js'
 import type { FieldOptions, FieldSchema } from './field.js'
 import { ClosedField, type ClosedOptions, checkLengthOptions } from './options.js'
 
@@ -78,6 +79,7 @@ export class StringField<const Options extends StringFieldOptions = {}> extends 
   }
 
   override toRepresentation(value: unknown): unknown {
+    if (value instanceof Date) return writeDateTimeOf(value)
     return typeof value === 'number' || typeof value === 'bigint' ? String(value) : value
   }
 

@@ -209,7 +209,8 @@ function compilePath(bound: BoundField, table: number, collector: Collector): Ro
   throw new NeedsInstances(`its source "${source.join('.')}" ends in no column`)
 }
 
-function makeMember({ name, field, ids }: BoundField, column: Column, table: number, collector: Collector): RowMember {
+function makeMember(bound: BoundField, column: Column, table: number, collector: Collector): RowMember {
+  const { name, writer: field, ids } = bound
   const isOwn = field instanceof RelatedField && field.hasOwnOutput
   const kind = isOwn ? 'value' : ids ? idKind(ids, column) : cellKind(field, column)
   return { name, cell: { index: collector.add(table, column), kind, column, field, ids } }
@@ -225,12 +226,12 @@ export const shownColumns = oncePerCatalogue((serializer: SerializerClass): Read
   return new Set(readable.filter(showsColumn).map(({ name }) => name))
 })
 
-function showsColumn({ name, field, column, relation, ids, method, passesThrough }: BoundField): boolean {
+function showsColumn({ name, field, writer, column, relation, ids, method, passesThrough }: BoundField): boolean {
   if (column?.property !== name || method !== undefined) return false
   if (ids) return !ids.hidesKeys
   if (field instanceof NestedSerializer) return false
   if (field instanceof RelatedField && relation && needsObject(field, relation)) return false
-  return passesThrough || cellKind(field, column) !== 'value'
+  return passesThrough || cellKind(writer, column) !== 'value'
 }
 
 /** The rows that a relation of a table of the plan leads to. @throws NeedsInstances its owners have no columns to know them by */

@@ -165,7 +165,9 @@ export interface BoundField {
   readonly shownKey: string | undefined
   /** What rules let the caller do with it; undefined where they say nothing of it. */
   readonly access?: BoundAccess
-  /** True when the field writes values as they are. */
+  /** The field that writes the values: the column's own, where the field says nothing of them. */
+  readonly writer: SerializerField
+  /** True when it writes values as they are. */
   readonly passesThrough: boolean
   /** The serializer's method that computes the value (SerializerMethodField). */
   readonly method: string | undefined

@@ -31,6 +31,7 @@ import { referencesOf } from './references.js'
 import { graphOf, merge, relatedKey } from './relation-graph.js'
 import { rivalsOf, withRivals } from './rivals.js'
 import { SerializerMethodField } from './serializer-method-field.js'
+import { showingFieldOf } from './showing-field.js'
 import { shownFieldOf, shownKeyOf } from './shown-by.js'
 import { isCheckedByDatabase } from './validate-related.js'
 
@@ -272,6 +273,7 @@ function bind(
   if (model && !isInput && !ids) checkHidden(serializer, name, field, model)
   const fixed = readOnly || isMethod || source.length > 1 || (model !== undefined && column?.auto === true)
   const writable = !(field.readOnly || fixed)
+  const writer = isMethod || isInput || counted ? field : showingFieldOf(field, model, source)
   return {
     name,
     field,
@@ -296,7 +298,8 @@ function bind(
         ? shownKeyOf(`${serializer.name}: field "${name}"`, field, { relation, planOf: serializerPlan })
         : undefined,
     mayLeadNowhere: relation !== undefined && leadsNowhere(relation, model),
-    passesThrough: field.toRepresentation === SerializerField.prototype.toRepresentation,
+    writer,
+    passesThrough: writer.toRepresentation === SerializerField.prototype.toRepresentation,
     method: isMethod ? methodOf(serializer, name, field) : undefined,
     hook: hookOf(serializer, name),
   }

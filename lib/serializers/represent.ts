@@ -47,7 +47,7 @@ export function representValue(
   object: object,
   context: SerializerContext,
 ): unknown {
-  const { field, method, counted } = bound
+  const { field, writer, method, counted } = bound
   if (method !== undefined) return callMethod(serializer, method, object)
   if (counted) return loaded(serializer, bound, loadedBeside(object, countKey(counted.name)))
   if (field instanceof NestedSerializer) {
@@ -62,7 +62,7 @@ export function representValue(
   if (value === undefined) checkSelected(serializer, bound, object)
   if (value === null || value === undefined) return null
   if (isThenable(value)) throw promised(serializer, `: the source of field "${bound.name}"`, value)
-  return bound.passesThrough ? value : representationOf(field, value, context)
+  return bound.passesThrough ? value : representationOf(writer, value, context)
 }
 
 /** The related objects that a nested field shows: the relation's, or the part of them that was loaded for the field. */

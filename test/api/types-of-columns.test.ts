@@ -1,10 +1,11 @@
 /** Every type that PostgreSQL has, as columns of an API: what is stored is what was said, and no filter or order is a 500. */
-import { FieldFilter, OrderingFilter } from 'koa-viewsets'
+import { FieldFilter, OrderingFilter, ReadOnlyField, SerializerField } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeModel, prepareModels } from '../../lib/models/describe-model.js'
 import type { Client } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { throughInstances } from '../support/reviewed-books.js'
 import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const IS_LONG = process.env['TRUST'] === 'long'
@@ -297,4 +298,67 @@ it('shows items of domains as items of their types', async () => {
   }
   const again = await client.send('POST', '/rows', shown)
   expect([again.status, again.json]).toEqual([201, { id: id + 1, ...shown }])
+})
+
+it('[B15 E22] shows a value in one form: at the end of a path, and by fields that say nothing of it', async () => {
+  const STORED: readonly (readonly [type: string, text: string])[] = [
+    ['int8', '5'],
+    ['float8', 'NaN'],
+    ['float4[]', '{Infinity}'],
+    ['numeric[]', '{1.50}'],
+    ['date', 'infinity'],
+    ['date[]', '{2024-01-01,-infinity}'],
+    ['timestamptz', '2024-01-01 10:00:00.123456+00'],
+    ['timestamptz[]', '{2024-01-01 10:00:00.123456+00}'],
+    ['tstzrange', '[2024-01-01,infinity)'],
+    ['time', '10:00:00.50'],
+    ['interval', '1 day 02:00'],
+    ['interval[]', '{1 day}'],
+    ['bytea', '\\x00ff'],
+    ['point', '(1,2)'],
+    ['level[]', '{low}'],
+    ['jsonb', '{"a": 1.10}'],
+  ]
+  const names = STORED.map((_, index) => `c${index}`)
+  await database.knex.raw(
+    `create table shown_values (id int primary key, ${STORED.map(([type], index) => `c${index} ${type}`).join()});
+     create table showing_values (id int primary key, value_id int references shown_values);
+     insert into shown_values values (1, ${STORED.map(([, text]) => `'${text}'`).join()}); insert into showing_values values (1, 1)`,
+  )
+  const Value = tableOf('shown_values')
+  const join = { from: 'showing_values.value_id', to: 'shown_values.id' }
+  const relationMappings = { value: { relation: Model.BelongsToOneRelation, modelClass: Value, join } }
+  const Showing = tableOf('showing_values', { relationMappings })
+  const each = (make: (name: string) => SerializerField) =>
+    Object.fromEntries(names.map((name) => [name, make(name)] as const))
+  const plain = each(() => new SerializerField({ readOnly: true }))
+  const client = await serveViews({
+    own: viewOf(Value, serializerOf(Value, names)),
+    plain: viewOf(Value, serializerOf(Value, [], plain)),
+    read: viewOf(
+      Value,
+      serializerOf(
+        Value,
+        [],
+        each(() => new ReadOnlyField()),
+      ),
+    ),
+    instances: viewOf(Value, throughInstances(serializerOf(Value, [], plain))),
+    path: viewOf(
+      Showing,
+      serializerOf(
+        Showing,
+        [],
+        each((name) => new ReadOnlyField({ source: `value.${name}` })),
+      ),
+    ),
+  })
+  // the document says nothing of NaN
+  const read = async (path: string) => (await fetch(`http://127.0.0.1:${client.port}${path}`)).json()
+  const json = await read('/own/1')
+  expect(json).toMatchObject({ c1: 'NaN', c4: 'infinity', c10: 'P1DT2H', c12: '\\x00ff', c14: ['low'] })
+  for (const road of ['plain', 'read', 'instances', 'path']) {
+    expect([road, await read(`/${road}/1`)]).toEqual([road, json])
+    expect([road, await read(`/${road}`)]).toEqual([road, [json]])
+  }
 })

@@ -151,7 +151,7 @@ export function shownKeys(view: GenericView, objects: readonly object[]): readon
     const values = lookup.columns.map(({ property }) => standardValue(object, property, (object as Loose)[property]))
     // a related field shows the id of the other object
     const isShown = shown && !(lookup.ids && shown.field instanceof RelatedField)
-    return isShown ? representationOf(shown.field, values[0], context) : lookup.toText(values, context)
+    return isShown ? representationOf(shown.writer, values[0], context) : lookup.toText(values, context)
   })
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { StringField, type StringFieldOptions } from '../../../lib/fields/string-field.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
+import { keepText } from '../../../lib/models/database-text.js'
 import { refusal, shown } from './refusal.js'
 
 describe('StringField', () => {
@@ -37,6 +38,7 @@ describe('StringField', () => {
     expect(shown(new StringField(), 'x')).toBe('x')
     expect(shown(new StringField(), 5)).toBe('5')
     expect(shown(new StringField(), 5n)).toBe('5')
+    expect(shown(new StringField(), keepText(new Date(2026, 2, 28), '2026-03-28'))).toBe('2026-03-28')
   })
 
   test('describes itself', () => {
