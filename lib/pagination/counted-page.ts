@@ -3,9 +3,10 @@
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { isToken } from '../kernel/kinds.js'
-import { addLinks } from './links.js'
+import { takeOptions } from '../kernel/option-kinds.js'
+import { addLinks, type LinkOptions } from './links.js'
 import type { CountKind, ListSource, Rows } from './list-source.js'
-import { type BasePagination, envelopeSchema, linkSchema, type PageDescription } from './pagination.js'
+import { BasePagination, envelopeSchema, linkSchema, type PageDescription } from './pagination.js'
 
 /** How a paginator counts the whole list. */
 export interface CountOptions {
@@ -40,29 +41,49 @@ export interface CountedPage {
 
 const KINDS: readonly string[] = ['exact', 'estimated', 'capped', 'none'] satisfies CountKind[]
 
-/** @throws {ConfigurationError} */
-export function checkCount(
-  paginator: BasePagination & {
-    readonly count: string
-    readonly countLimit: number
-    readonly countHeader: string | undefined
-  },
-): void {
-  const { count, countLimit, countHeader } = paginator
-  const { name } = paginator.constructor
-  if (!KINDS.includes(count)) {
-    throw new ConfigurationError(`${name}: count "${count}" must be one of ${KINDS.join(', ')}`)
+/** Kinds of the options that counted pages have. */
+export const COUNT_OPTIONS = { count: 'any', countLimit: 'any', countHeader: 'name', linkHeader: 'boolean' } as const
+
+/** The base of paginators whose pages say how long the list is. */
+export abstract class CountedPagination extends BasePagination {
+  /** How the list is counted; typed so that a subclass may set it. */
+  readonly count: string
+  readonly countLimit: number
+  readonly countHeader: string | undefined
+  readonly linkHeader: boolean
+
+  constructor(options: CountOptions & LinkOptions) {
+    super()
+    takeOptions(this, options)
+    this.count = options.count ?? 'exact'
+    this.countLimit = options.countLimit ?? 10_000
+    this.countHeader = options.countHeader
+    this.linkHeader = options.linkHeader ?? options.countHeader !== undefined
   }
-  if (!(Number.isSafeInteger(countLimit) && countLimit >= 1)) {
-    throw new ConfigurationError(`${name}: countLimit must be a whole number of at least 1`)
+
+  override check(): void {
+    const { count, countLimit, countHeader } = this
+    const { name } = this.constructor
+    if (!KINDS.includes(count)) {
+      throw new ConfigurationError(`${name}: count "${count}" must be one of ${KINDS.join(', ')}`)
+    }
+    if (!(Number.isSafeInteger(countLimit) && countLimit >= 1)) {
+      throw new ConfigurationError(`${name}: countLimit must be a whole number of at least 1`)
+    }
+    if (countHeader !== undefined && !isToken(countHeader)) {
+      throw new ConfigurationError(
+        `${name}: countHeader "${countHeader}" is no name of a header; write 'X-Total-Count'`,
+      )
+    }
   }
-  if (countHeader !== undefined && !isToken(countHeader)) {
-    throw new ConfigurationError(`${name}: countHeader "${countHeader}" is no name of a header; write 'X-Total-Count'`)
+
+  override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
+    return { ...describeCounted(item, this), hasLinks: this.linkHeader }
   }
 }
 
 /** A counted page as OpenAPI describes it. */
-export function describeCounted(
+function describeCounted(
   item: Readonly<Record<string, unknown>>,
   { count, countHeader }: { readonly count: string; readonly countHeader: string | undefined },
 ): Pick<PageDescription, 'suffix' | 'schema' | 'countHeader'> {

@@ -1,19 +1,19 @@
 /** Pagination by limit and offset: `?limit=25&offset=50`. */
 
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
-import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import {
   answerPage,
+  COUNT_OPTIONS,
   type CountedPage,
+  CountedPagination,
   type CountOptions,
-  checkCount,
-  describeCounted,
   readCounted,
 } from './counted-page.js'
 import { type LinkOptions, PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
 import { checkSizes, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
-import { BasePagination, type Named, type PageDescription, type PageRequest } from './pagination.js'
+import type { Named, PageRequest } from './pagination.js'
 
 /** Options of `LimitOffsetPagination`. */
 export interface LimitOffsetPaginationOptions extends CountOptions, LinkOptions {
@@ -28,36 +28,26 @@ export interface LimitOffsetPaginationOptions extends CountOptions, LinkOptions 
 }
 
 /** Answers `{count, next, previous, results}`. A bad `limit` is the default, a bad `offset` is 0. */
-export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOptions = {}> extends BasePagination {
+export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOptions = {}> extends CountedPagination {
   /** @internal What clients must know of its options: types only. */
   declare readonly named?: Named<Options, 'count' | 'countHeader' | 'limitQueryParam' | 'offsetQueryParam'>
   readonly defaultLimit: number
   readonly maxLimit: number
   readonly limitQueryParam: string
   readonly offsetQueryParam: string
-  /** How the list is counted; typed so that a subclass may set it. */
-  readonly count: string
-  readonly countLimit: number
-  readonly countHeader: string | undefined
-  readonly linkHeader: boolean
 
   constructor(options: Options & LimitOffsetPaginationOptions = {} as Options) {
-    super()
-    takeOptions(this, options)
+    super(options)
     this.defaultLimit = options.defaultLimit ?? 25
     this.maxLimit = options.maxLimit ?? Math.max(100, this.defaultLimit)
     this.limitQueryParam = options.limitQueryParam ?? 'limit'
     this.offsetQueryParam = options.offsetQueryParam ?? 'offset'
-    this.count = options.count ?? 'exact'
-    this.countLimit = options.countLimit ?? 10_000
-    this.countHeader = options.countHeader
-    this.linkHeader = options.linkHeader ?? options.countHeader !== undefined
     checkSizes(this, 'defaultLimit', 'maxLimit')
   }
 
   override check(): void {
     checkSizes(this, 'defaultLimit', 'maxLimit')
-    checkCount(this)
+    super.check()
   }
 
   override parameters(): readonly ParameterDescription[] {
@@ -66,10 +56,6 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
       sizeParameter(this.limitQueryParam, 'The most objects to return.', this.defaultLimit, this.maxLimit),
       { name: this.offsetQueryParam, description, schema: { type: 'integer', minimum: 0, default: 0 } },
     ]
-  }
-
-  override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
-    return { ...describeCounted(item, this), hasLinks: this.linkHeader }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
@@ -93,10 +79,7 @@ takesOptions<LimitOffsetPaginationOptions>(LimitOffsetPagination, {
   maxLimit: 'any',
   limitQueryParam: 'name',
   offsetQueryParam: 'name',
-  count: 'any',
-  countLimit: 'any',
-  countHeader: 'name',
-  linkHeader: 'boolean',
+  ...COUNT_OPTIONS,
 })
 
 /** Where the slice begins that `next` leads to in the end, where it is known; behind the end, where the last full one does. */

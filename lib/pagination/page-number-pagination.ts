@@ -2,19 +2,19 @@
 
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { NotFound } from '../kernel/errors.js'
-import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import {
   answerPage,
+  COUNT_OPTIONS,
   type CountedPage,
+  CountedPagination,
   type CountOptions,
-  checkCount,
-  describeCounted,
   readCounted,
 } from './counted-page.js'
 import { type LinkOptions, PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
 import { checkSizes, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
-import { BasePagination, type Named, type PageDescription, type PageRequest } from './pagination.js'
+import type { Named, PageDescription, PageRequest } from './pagination.js'
 
 /** Options of `PageNumberPagination`. */
 export interface PageNumberPaginationOptions extends CountOptions, LinkOptions {
@@ -33,36 +33,26 @@ export interface PageNumberPaginationOptions extends CountOptions, LinkOptions {
  * `Invalid page`; page 1 of nothing is empty. A bad `page_size` is the default.
  * @example static override paginationClass = new PageNumberPagination({ pageSize: 50 })
  */
-export class PageNumberPagination<const Options extends PageNumberPaginationOptions = {}> extends BasePagination {
+export class PageNumberPagination<const Options extends PageNumberPaginationOptions = {}> extends CountedPagination {
   /** @internal What clients must know of its options: types only. */
   declare readonly named?: Named<Options, 'count' | 'countHeader' | 'pageQueryParam' | 'pageSizeQueryParam'>
   readonly pageSize: number
   readonly maxPageSize: number
   readonly pageQueryParam: string
   readonly pageSizeQueryParam: string
-  /** How the list is counted; typed so that a subclass may set it. */
-  readonly count: string
-  readonly countLimit: number
-  readonly countHeader: string | undefined
-  readonly linkHeader: boolean
 
   constructor(options: Options & PageNumberPaginationOptions = {} as Options) {
-    super()
-    takeOptions(this, options)
+    super(options)
     this.pageSize = options.pageSize ?? 25
     this.maxPageSize = options.maxPageSize ?? Math.max(100, this.pageSize)
     this.pageQueryParam = options.pageQueryParam ?? 'page'
     this.pageSizeQueryParam = options.pageSizeQueryParam ?? 'page_size'
-    this.count = options.count ?? 'exact'
-    this.countLimit = options.countLimit ?? 10_000
-    this.countHeader = options.countHeader
-    this.linkHeader = options.linkHeader ?? options.countHeader !== undefined
     checkSizes(this, 'pageSize', 'maxPageSize')
   }
 
   override check(): void {
     checkSizes(this, 'pageSize', 'maxPageSize')
-    checkCount(this)
+    super.check()
   }
 
   override parameters(): readonly ParameterDescription[] {
@@ -73,7 +63,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
   }
 
   override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
-    return { ...describeCounted(item, this), statuses: [404], hasLinks: this.linkHeader }
+    return { ...super.describePage(item), statuses: [404] }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
@@ -110,10 +100,7 @@ takesOptions<PageNumberPaginationOptions>(PageNumberPagination, {
   maxPageSize: 'any',
   pageQueryParam: 'name',
   pageSizeQueryParam: 'name',
-  count: 'any',
-  countLimit: 'any',
-  countHeader: 'name',
-  linkHeader: 'boolean',
+  ...COUNT_OPTIONS,
 })
 
 /** The number of the last page, where it is known. */
