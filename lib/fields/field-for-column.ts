@@ -1,5 +1,4 @@
 /** The field that a model's column gets when the serializer declares none. */
-import { ValidationError } from '../kernel/errors.js'
 import type { PropertySchema } from '../kernel/json-schema.js'
 import type { Kind } from '../kernel/kinds.js'
 import { kindsOf } from '../kernel/option-kinds.js'
@@ -10,19 +9,13 @@ import { BooleanField } from './boolean-field.js'
 import { ChoiceField } from './choice-fields.js'
 import { DateField, DateTimeField, DurationField, OffsetTimeField, TimeField } from './date-time-fields.js'
 import { DecimalField, type DecimalFieldOptions } from './decimal-field.js'
-import { isExactDouble } from './exact-float.js'
 import { type FieldOptions, type RelatedQueryset, SerializerField } from './field.js'
 import { FloatField } from './float-field.js'
 import { EmailField, IPAddressField, URLField, UUIDField } from './formatted-text-fields.js'
 import { BigIntegerField, IntegerField } from './integer-fields.js'
 import { JSONField } from './json-field.js'
 import { GeometryField, RangeField, type RangeFieldOptions } from './range-field.js'
-import { counted, StringField } from './string-field.js'
-
-/** The places of the seconds of a time type that says nothing of its own. */
-const MICROSECONDS = 6
-const FRACTION = /\.(\d+)/
-const NOT_ZERO = /[1-9]/
+import { StringField } from './string-field.js'
 
 /** Options of a generated field, as `extraKwargs` takes them: those that fit the field's class are used. */
 export interface GeneratedOptions extends FieldOptions {
@@ -75,7 +68,7 @@ export function fieldForColumn(column: Column, options: GeneratedOptions): Seria
   const make = FIELDS[column.type]
   if (make) return make(column, options)
   // any other type of PostgreSQL is read and shown as its text; a type that is not known yet is not judged
-  return column.sqlType === undefined ? new SerializerField(options) : other(column, options)
+  return column.sqlType === undefined ? new SerializerField(options) : text(column, options)
 }
 
 /** The texts and numbers that a model's schema lists, and null; undefined where it lists other values: those the model checks. */
@@ -114,102 +107,6 @@ function digits({ precision, scale }: Column): DecimalFieldOptions {
   return { decimalPlaces: Math.max(scale, 0), minValue: `-${greatest}`, maxValue: greatest }
 }
 
-/** The options, with a check of ours before those that they name. */
-function checking<Options extends FieldOptions>(options: Options, check: (value: string) => void): Options {
-  return { ...options, validators: [check, ...(options.validators ?? [])] }
-}
-
-/** With a scale below zero PostgreSQL would round other values (promise B5). */
-function multiples({ scale = 0 }: Column, options: FieldOptions): FieldOptions {
-  if (scale >= 0) return options
-  const zeros = '0'.repeat(-scale)
-  return checking(options, (value) => {
-    if (value === '0' || value.endsWith(zeros)) return
-    throw new ValidationError(`Ensure that this value is a multiple of 1${zeros}.`)
-  })
-}
-
-/** The seconds of a time type with fewer places than microseconds have: PostgreSQL would round them. */
-function places({ precision }: Column, options: FieldOptions): FieldOptions {
-  if (precision === undefined || precision >= MICROSECONDS) return options
-  return checking(options, (value) => {
-    const fraction = FRACTION.exec(value)?.[1] ?? ''
-    if (!NOT_ZERO.test(fraction.slice(precision))) return
-    throw new ValidationError(`Ensure that there are no more than ${counted(precision, 'decimal place')}.`)
-  })
-}
-
-const PARTS = ['year', 'month', 'day', 'hour', 'minute', 'second'] as const
-const DURATION = /^P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?[\d.]+)S)?)?$/
-
-/** True for an interval that has something smaller than the part. */
-function smallerParts(text: string, part: (typeof PARTS)[number]): boolean {
-  const found = DURATION.exec(text)?.slice(1) ?? []
-  return found.slice(PARTS.indexOf(part) + 1).some((digits) => digits !== undefined && Number(digits) !== 0)
-}
-
-/** An interval of certain parts only, such as `interval day to hour`: PostgreSQL would drop the others. */
-function parts({ leastPart }: Column, options: FieldOptions): FieldOptions {
-  if (leastPart === undefined) return options
-  return checking(options, (value) => {
-    if (smallerParts(value, leastPart))
-      throw new ValidationError(`Ensure that there is nothing smaller than one ${leastPart}.`)
-  })
-}
-
-/** The type `name` is cut by bytes. */
-const name: Make = (column, options) => {
-  const { maxLength = Number.POSITIVE_INFINITY } = column
-  const checked = checking(options, (value) => {
-    if (Buffer.byteLength(value) > maxLength) {
-      throw new ValidationError(`Ensure this field has no more than ${counted(maxLength, 'byte')}.`)
-    }
-  })
-  return text(column, checked)
-}
-
-/** A text that PostgreSQL would read as another value than the one it says. */
-function unless(isExact: (value: string) => boolean, message: string, make: Make = text): Make {
-  const check = (value: string) => {
-    if (!isExact(value)) throw new ValidationError(message)
-  }
-  return (column, options) => make(column, checking(options, check))
-}
-
-/** One byte, of which those beyond ASCII are no characters. */
-const oneByte = unless((value) => /^[\u0001-\u007f]?$/.test(value), 'Ensure this field has no more than 1 byte.')
-/** PostgreSQL counts below zero from the greatest on, and takes other bases. */
-const wholeText = unless((value) => /^\s*(?:0|[1-9]\d*)\s*$/.test(value), 'A valid integer is required.')
-/** Amounts have two places at most. */
-const money = unless((value) => !/\.\d{3}/.test(value), 'Ensure that there are no more than 2 decimal places.')
-/** Entities stand for texts of any length, which PostgreSQL writes out: by nobody who could stop it. */
-const xml = unless((value) => {
-  const type = value.indexOf('<!DOCTYPE')
-  return type === -1 || !value.includes('<!ENTITY', type)
-}, 'Entities are not allowed.')
-const COORDINATE = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/gi
-const shape = (make: Make) =>
-  unless(
-    (value) =>
-      (value.match(COORDINATE) ?? []).every((number) =>
-        isExactDouble(number.replace(/^\./, '0.').replace(/\.(?!\d)/, '')),
-      ),
-    'Ensure that its numbers have no more digits than are stored.',
-    make,
-  )
-/** A number that stands by itself in a text, as `numeric` takes it: each is tried from its first digit on. */
-const POWER = /(?<![\w.])(?:[\d_]+(?:\.[\d_]*)?|\.[\d_]+)e([+-]?[\d_]+)/gi
-/** What a JSON value may have, too. */
-const MOST_ZEROS = 1_000
-/** Numbers within a text of another type, as of a `jsonpath` or a composite type, are written with all digits by PostgreSQL. */
-const other = unless((value) => {
-  let zeros = 0
-  for (const [, exponent = ''] of value.matchAll(POWER)) zeros += Math.abs(Number(exponent.replaceAll('_', '')))
-  return zeros <= MOST_ZEROS
-}, `Ensure that the exponents of its numbers add up to no more than ${MOST_ZEROS}.`)
-const geometry: Make = shape((_, options) => new GeometryField(options))
-const figure: Make = shape(text)
-
 function range(ends: RangeFieldOptions['ends'], multiple: boolean): Make {
   return (_, options) => new RangeField({ ...options, ends, multiple })
 }
@@ -220,21 +117,20 @@ const FIELDS: Readonly<Record<string, Make>> = {
   int8: (column, options) => new BigIntegerField({ ...bounds(column), ...options }),
   float4: (column, options) => new FloatField({ single: true, ...bounds(column), ...options }),
   float8: (column, options) => new FloatField({ ...bounds(column), ...options }),
-  numeric: (column, options) =>
-    new DecimalField({ ...digits(column), ...bounds(column), ...multiples(column, options) }),
+  numeric: (column, options) => new DecimalField({ ...digits(column), ...bounds(column), ...options }),
   bool: (_, options) => new BooleanField(options),
   text,
   varchar: text,
   bpchar: text,
   citext: text,
-  name,
+  name: text,
   uuid: (_, options) => new UUIDField(options),
   date: (_, options) => new DateField(options),
-  time: (column, options) => new TimeField(places(column, options)),
-  timetz: (column, options) => new OffsetTimeField(places(column, options)),
-  timestamptz: (column, options) => new DateTimeField(places(column, options)),
-  timestamp: (column, options) => new DateTimeField(places(column, options)),
-  interval: (column, options) => new DurationField(places(column, parts(column, options))),
+  time: (_, options) => new TimeField(options),
+  timetz: (_, options) => new OffsetTimeField(options),
+  timestamptz: (_, options) => new DateTimeField(options),
+  timestamp: (_, options) => new DateTimeField(options),
+  interval: (_, options) => new DurationField(options),
   int4range: range('integer', false),
   int8range: range('big-integer', false),
   numrange: range('decimal', false),
@@ -249,16 +145,8 @@ const FIELDS: Readonly<Record<string, Make>> = {
   tstzmultirange: range('date-time', true),
   json: (_, options) => new JSONField(options),
   jsonb: (_, options) => new JSONField(options),
-  char: oneByte,
-  oid: wholeText,
-  xid: wholeText,
-  xid8: wholeText,
-  cid: wholeText,
-  money,
-  xml,
-  point: geometry,
-  circle: geometry,
-  ...Object.fromEntries(['line', 'lseg', 'box', 'path', 'polygon'].map((type) => [type, figure])),
+  point: (_, options) => new GeometryField(options),
+  circle: (_, options) => new GeometryField(options),
   bytea: (_, options) => new BinaryField(options),
   inet: (_, options) => new IPAddressField({ network: true, ...options }),
   cidr: (_, options) => new IPAddressField({ network: true, ...options }),
@@ -272,4 +160,9 @@ const FIELDS: Readonly<Record<string, Make>> = {
 export function elementOf(column: Column): Column {
   const type = column.element ?? 'unknown'
   return { ...column, type, element: undefined, schema: column.schema.items ?? {}, sqlType: column.sqlType && type }
+}
+
+/** True for a type whose values are not simply PostgreSQL's texts. */
+export function hasFieldOfItsOwn({ type }: Column): boolean {
+  return type === 'enum' || Object.hasOwn(FIELDS, type)
 }

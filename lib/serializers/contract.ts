@@ -169,6 +169,8 @@ export interface BoundField {
   readonly writer: SerializerField
   /** True when it writes values as they are. */
   readonly passesThrough: boolean
+  /** Refuses what the column would store as another value. @throws ValidationError from it */
+  readonly checkExact: ((value: unknown) => void) | undefined
   /** The serializer's method that computes the value (SerializerMethodField). */
   readonly method: string | undefined
   /** The serializer's method that validates the value: `validateTitle` for `title`. */

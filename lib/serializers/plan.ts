@@ -10,6 +10,7 @@ import { JSONField } from '../fields/json-field.js'
 import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
 import { HiddenField, ReadOnlyField } from '../fields/own-value-fields.js'
 import { RelatedField } from '../fields/related-field.js'
+import { exactCheck } from '../fields/stored-exactly.js'
 import { StringField } from '../fields/string-field.js'
 import { type ExternalIds, externalKey } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -273,6 +274,10 @@ function bind(
   if (model && !isInput && !ids) checkHidden(serializer, name, field, model)
   const fixed = readOnly || isMethod || source.length > 1 || (model !== undefined && column?.auto === true)
   const writable = !(field.readOnly || fixed)
+  const exact =
+    writable && inputOf(field) === 'value' && model && column && !isJsonAttribute(model.model, column)
+      ? column
+      : undefined
   const writer = isMethod || isInput || counted ? field : showingFieldOf(field, model, source)
   return {
     name,
@@ -300,6 +305,7 @@ function bind(
     mayLeadNowhere: relation !== undefined && leadsNowhere(relation, model),
     writer,
     passesThrough: writer.toRepresentation === SerializerField.prototype.toRepresentation,
+    checkExact: exact ? exactCheck(exact) : undefined,
     method: isMethod ? methodOf(serializer, name, field) : undefined,
     hook: hookOf(serializer, name),
   }

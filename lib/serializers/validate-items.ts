@@ -158,20 +158,26 @@ function validateValue(serializer: AnySerializer, bound: BoundField, item: Item)
       return validateShown(serializer, bound, item, given)
     }
     const value = field.toInternalValue(given, serializer.context)
-    if (isPromise(value)) return keepLater(item, name, value)
-    item.value[name] = value
+    if (isPromise(value)) return keepLater(bound, item, value)
+    keep(bound, item, value)
   } catch (error) {
     fail(item, name, error)
   }
   return undefined
 }
 
-async function keepLater(item: Item, name: string, value: PromiseLike<unknown>): Promise<void> {
+async function keepLater(bound: BoundField, item: Item, value: PromiseLike<unknown>): Promise<void> {
   try {
-    item.value[name] = await value
+    keep(bound, item, await value)
   } catch (error) {
-    fail(item, name, error)
+    fail(item, bound.name, error)
   }
+}
+
+/** @throws ValidationError the column would store another value, and no code behind the field may make one of it that fits */
+function keep({ name, field, hook, checkExact }: BoundField, item: Item, value: unknown): void {
+  if (hook === undefined && field.options.validators === undefined) checkExact?.(value)
+  item.value[name] = value
 }
 
 /** What the object shows already is not refused; where the field has a value for it, hooks get that. */
@@ -204,8 +210,9 @@ function runHooks(serializer: AnySerializer, item: Item): Promise<void> | undefi
 
 async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<void> {
   const hooks = serializer as unknown as Record<string, (value: unknown) => unknown>
-  for (const { name, field, hook, input } of serializer.plan.writable) {
+  for (const { name, field, hook, input, checkExact } of serializer.plan.writable) {
     if (!Object.hasOwn(item.value, name) || item.errors?.[name]) continue
+    const given = isGiven(item, name) ? item.value[name] : undefined
     try {
       const { validators } = field.options
       if (validators && item.value[name] !== null) {
@@ -216,6 +223,7 @@ async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<voi
       const kept = hook === undefined ? undefined : hooks[hook]?.(item.value[name])
       const value = isPromise(kept) ? await kept : kept
       if (value !== undefined) item.value[name] = value
+      if (item.value[name] === given) checkExact?.(given)
       if (item.unchanged?.has(name)) keepUnchanged(item, name, item.value[name])
     } catch (error) {
       const isRefused = !(item.unchanged?.has(name) || changesNothing(item.value[name]))

@@ -1,7 +1,19 @@
 /** Every type that PostgreSQL has, as columns of an API: what is stored is what was said, and no filter or order is a 500. */
-import { FieldFilter, OrderingFilter, ReadOnlyField, SerializerField } from 'koa-viewsets'
+import {
+  ArrayField,
+  DateTimeField,
+  DecimalField,
+  DurationField,
+  FieldFilter,
+  FloatField,
+  OrderingFilter,
+  ReadOnlyField,
+  SerializerField,
+  StringField,
+  TimeField,
+} from 'koa-viewsets'
 import { Model } from 'objection'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeModel, prepareModels } from '../../lib/models/describe-model.js'
 import type { Client } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -361,4 +373,55 @@ it('[B15 E22] shows a value in one form: at the end of a path, and by fields tha
     expect([road, await read(`/${road}/1`)]).toEqual([road, json])
     expect([road, await read(`/${road}`)]).toEqual([road, [json]])
   }
+})
+
+describe('[B5] a field that the serializer declares', () => {
+  const loose = { required: false, allowNull: true } as const
+  const dates = () => new DateTimeField(loose)
+  const texts = () => new StringField(loose)
+
+  it.each<readonly [type: string, field: () => SerializerField, refused: unknown, taken: unknown, message: unknown]>([
+    ['numeric(6,2)', () => new DecimalField({ ...loose, minValue: 0 }), '1.005', '1.50', /2 decimal places/],
+    ['numeric(6,2)', () => new FloatField(loose), 1e-7, 1.5, /2 decimal places/],
+    ['numeric(3,-2)', () => new DecimalField(loose), '150', '100', /a multiple of 100/],
+    [
+      'numeric(6,2)[]',
+      () => new ArrayField({ ...loose, child: new DecimalField() }),
+      ['1', '1.005'],
+      ['1.50'],
+      /2 dec/,
+    ],
+    ['timestamptz(3)', dates, '2024-01-01T10:00:00.1234Z', '2024-01-01T10:00:00.123Z', /3 decimal places/],
+    ['timestamp(0)', dates, '2024-01-01T10:00:00.6Z', '2024-01-01T10:00:00Z', /0 decimal places/],
+    ['date', dates, '2024-01-01T10:00:00Z', null, /YYYY-MM-DD/],
+    ['time(0)', () => new TimeField(loose), '10:00:00.6', '10:00:00', /0 decimal places/],
+    ['interval(0)', () => new DurationField(loose), 'PT0.6S', 'PT1S', /0 decimal places/],
+    ['interval day to hour', () => new DurationField(loose), 'P1DT2H3M', 'P1DT2H', /smaller than one hour/],
+    ['real', () => new FloatField(loose), 16_777_217, 0.1, /no more digits than are stored/],
+    ['double precision', () => new DecimalField(loose), '0.1000000000000000055', '0.1', /no more digits/],
+    ['varchar(3)', texts, 'abc ', 'abc', /no more than 3 characters/],
+    ['char(3)', texts, 'abc ', 'abc', /no more than 3 characters/],
+    ['name', texts, 'é'.repeat(40), 'é', /no more than 63 bytes/],
+    ['xml', texts, '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', '<a/>', /Entities are not allowed/],
+    ['pair', texts, '(1,1e9999)', '(1,)', /exponents/],
+  ])('lets a column %s store no other value', async (type, field, refused, taken, message) => {
+    await database.knex.raw(
+      `drop table if exists declared; create table declared (id int generated always as identity primary key, v ${type})`,
+    )
+    const Row = tableOf('declared')
+    const rounding = class extends serializerOf(Row, ['id'], { v: field() }) {
+      validateV() {
+        return taken
+      }
+    }
+    const client = await serveViews({
+      plain: viewOf(Row, serializerOf(Row, ['id'], { v: field() })),
+      hooked: viewOf(Row, rounding),
+    })
+    const { status, json } = await client.send('POST', '/plain', { v: refused })
+    expect([status, JSON.stringify(json.errors?.v)]).toEqual([400, expect.stringMatching(message as RegExp)])
+    expect((await client.send('POST', '/plain', { v: taken })).json).toEqual({ id: 1, v: taken })
+    // what code of the application makes of it is its own
+    expect((await client.send('POST', '/hooked', { v: refused })).json).toEqual({ id: 2, v: taken })
+  })
 })
