@@ -45,9 +45,9 @@ export function isAsShown(serializer: AnySerializer, bound: BoundField, item: Up
   if (shown === NOT_SHOWN) return false
   const { field } = bound
   if (given !== null && uploadField(field)?.areUrls(given, storedAt(item, bound)) === true) return true
-  if (typeof shown !== 'object' || shown === null || shown instanceof Numeral) return isEqual(shown, given)
-  // what is shown may write itself by a `toJSON()`
-  return typeof given === 'object' && isEqual(workingCopyOf(shown), workingCopy(given))
+  if (typeof shown === 'string' || shown instanceof Numeral) return isEqual(shown, given)
+  // what is shown may write itself by a `toJSON()`, as a Date does, and be a number that JSON has not
+  return isEqual(workingCopyOf(shown), workingCopy(given))
 }
 
 function shownAt(serializer: AnySerializer, bound: BoundField, item: Updated): unknown {

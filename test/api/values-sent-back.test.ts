@@ -10,6 +10,7 @@ import {
   ModelSerializer,
   NestedSerializer,
   PrimaryKeyRelatedField,
+  SerializerField,
   SlugRelatedField,
   StringField,
   URLField,
@@ -491,6 +492,24 @@ describe('what a caller was shown is unchanged when it comes back', () => {
     }
     expect((await client.send('PATCH', '/masked/1', { salary: 7 })).status).toBe(200)
     expect((await stored())[0]).toMatchObject({ salary: 7 })
+  })
+
+  it('is so where code shows a Date, or a number that JSON has not', async () => {
+    await database.knex.raw("insert into odd (moment, large) values ('2024-01-01 10:00:00.123456Z', 'NaN')")
+    class Own extends SerializerField {
+      override toRepresentation(value: unknown): unknown {
+        return value
+      }
+    }
+    const declared = { moment: new Own({ allowNull: true }), large: new Own({ allowNull: true }) }
+    const { get, send } = await serveViews({ odd: viewOf(Odd, serializerOf(Odd, ['id', 'title'], declared)) })
+    const before = await database.knex('odd').select(database.knex.raw('moment::text, large::text'))
+    for (const method of ['PUT', 'PATCH']) {
+      const { json } = await get('/odd/1')
+      expect(json).toMatchObject({ moment: '2024-01-01T10:00:00.123Z', large: null })
+      expect((await send(method, '/odd/1', { ...json, title: method })).json).toEqual({ ...json, title: method })
+      expect(await database.knex('odd').select(database.knex.raw('moment::text, large::text'))).toEqual(before)
+    }
   })
 
   it('is not so for another object, which may not have what may not be chosen', async () => {
