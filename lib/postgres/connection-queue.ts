@@ -184,7 +184,7 @@ const refused = oncePer<object, Map<string, CheckedConnection>>(() => new Map())
  */
 export async function checkSession(knex: Queryable): Promise<void> {
   const client = clientOf(knex)
-  if (!['postgresql', 'redshift', undefined].includes(client.dialect)) {
+  if (client.dialect !== undefined && client.dialect !== 'postgresql') {
     throw new ConfigurationError(
       `knex({ client }): ${client.dialect} is no PostgreSQL; use the client pg, in tests too`,
     )

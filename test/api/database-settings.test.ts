@@ -285,6 +285,12 @@ it('is refused by prepare() what is no PostgreSQL, before it is asked for anythi
   }
 })
 
+it('is refused by prepare() what compiles SQL for Redshift, which locks no rows and returns none', async () => {
+  const knex = knexLibrary({ client: 'redshift', connection: {} })
+  await expect(routerOf(knex)).rejects.toThrow(/^knex\({ client }\): redshift is no PostgreSQL; use the client pg/)
+  await knex.destroy()
+})
+
 describe('a copy of pg before 8.12', () => {
   it('is refused by prepare(): it sends a text without values by the simple protocol, and the settings before it outlive it', async () => {
     const Current = knexLibrary({ client: 'pg' }).client.constructor
