@@ -124,8 +124,9 @@ export class DatabaseCursor {
   /** Stops the statement that is running. Never throws: what cannot be stopped ends by itself. */
   async cancel(): Promise<void> {
     if (!this.#running || this.#lost) return
-    this.#cancelling ??= cancelStatement(this.#knex, this.#connection).catch(() => {
-      // the server is not to be reached
+    this.#cancelling ??= cancelStatement(this.#knex, this.#connection).catch((error: unknown) => {
+      // what is on its way may stop what others run on it
+      this.#connection.__knex__disposed ??= error
     })
     await this.#cancelling
   }

@@ -51,3 +51,25 @@ it('has given its connection back when it is closed', async () => {
   await cursor.close()
   expect(pool.numUsed()).toBe(0)
 })
+
+it('gives back no connection that a cancel request may still come to', async () => {
+  const knex = knexLibrary({
+    client: 'pg',
+    connection: { ...database.direct } as Knex.PgConnectionConfig,
+    pool: { min: 0, max: 1 },
+    log: { warn() {} },
+  })
+  onTestFinished(() => knex.destroy())
+  const pid = async () => (await knex.raw('select pg_backend_pid() as pid')).rows[0].pid as number
+  const before = await pid()
+  const cursor = await open(60_000, knex)
+  const rows = cursor.fetchRaw(2)
+  const { connectionSettings } = knex.client as { connectionSettings: pg.ClientConfig }
+  const { port, connectionString } = connectionSettings
+  Object.assign(connectionSettings, { port: 1, connectionString: undefined })
+  await cursor.cancel()
+  Object.assign(connectionSettings, { port, connectionString })
+  expect(await rows).toEqual([['1'], ['2']])
+  await cursor.close()
+  expect(await pid()).not.toBe(before)
+})
