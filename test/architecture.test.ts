@@ -103,6 +103,13 @@ describe('the layers', () => {
     expect(internal.filter(({ to }) => !files.includes(to)).map(describeImport)).toEqual([])
   })
 
+  it('import at once: a loader that makes CommonJS of ES modules, as tsx does, has another copy of what import() names', () => {
+    const later = /\bimport\(\s*['"]\./
+    const loading = files.filter((file) => later.test(stripComments(readFileSync(join(root, file), 'utf8'))))
+    // the client's, for browsers, which shares no class with it
+    expect(loading).toEqual(['lib/client/resource.ts'])
+  })
+
   it('have no cycles, of types only within one folder', () => {
     expect(findCycle(new Map(files.map((file) => [file, importedBy(file)])))).toEqual([])
   })

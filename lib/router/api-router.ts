@@ -1,6 +1,7 @@
 /** Routes view sets under a prefix and mounts them on an application. */
 
 import type { Knex } from 'knex'
+import { explainEndpoints, explainRequest } from '../explain/explain-api.js'
 import type { Explanation } from '../explain/explanation.js'
 import type { Readiness } from '../health/readiness.js'
 import { answerError } from '../http/answer-error.js'
@@ -15,7 +16,7 @@ import type { PreparedDatabase } from '../models/describe-model.js'
 import { buildDocument, documentSteps, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { pendingWorkEnded } from '../postgres/pending-work.js'
-import type { PrintedPolicies } from '../rules/policies.js'
+import { type PrintedPolicies, printPolicies } from '../rules/policies.js'
 import { classesOf } from '../views/action-options.js'
 import { webhooksOf } from '../views/described-webhook.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
@@ -315,8 +316,6 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * @example console.log(formatExplanations(await api.explain('book-list')))
    */
   async explain(asked?: string | { readonly ctx: Context }): Promise<readonly Explanation[]> {
-    // what few processes ask for is loaded when they do
-    const { explainEndpoints, explainRequest } = await import('../explain/explain-api.js')
     await this.prepare()
     if (typeof asked !== 'object') return explainEndpoints(this.endpoints, { name: asked, tools: this.#tools })
     const { ctx } = asked
@@ -329,7 +328,6 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
 
   /** @internal The rules as statements of PostgreSQL, for `koa-viewsets policies`. */
   async policies(role?: string): Promise<PrintedPolicies> {
-    const { printPolicies } = await import('../rules/policies.js')
     await this.prepare()
     const { rules } = this.#options
     if (!rules)
