@@ -1,5 +1,6 @@
 /** `koa-viewsets openapi`: the document of an API, for typed clients and other tools. */
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { SchemaOptions } from '../openapi/document.js'
 import { type Command, givenText, type Values } from './command.js'
 import { loadApi, MODULE_HELP, prepare } from './load-api.js'
@@ -34,6 +35,7 @@ export const openapi: Command = {
       stdout.write(document)
       return
     }
+    await mkdir(dirname(output), { recursive: true })
     await writeFile(output, document)
     stderr.write(`${output} written\n`)
   },

@@ -43,7 +43,7 @@ export const types: Command = {
     }
     const path = resolve(output)
     const before = await readOwn(path, HEADER)
-    if (before === text) {
+    if (before !== undefined && withoutReturns(before) === withoutReturns(text)) {
       stderr.write(`${output} is as the database has it\n`)
       return
     }
@@ -53,6 +53,11 @@ export const types: Command = {
     await writeOwn(path, text)
     stderr.write(`${output} written\n`)
   },
+}
+
+/** git may have checked the file out with line ends of Windows. */
+function withoutReturns(text: string): string {
+  return text.replaceAll('\r\n', '\n')
 }
 
 /** What `--schema` and `--tables` choose of the database, described. @throws {UsageError} a name is empty */

@@ -83,7 +83,7 @@ describe('koa-viewsets openapi', () => {
 
   it('writes a file', async () => {
     const path = file(module(`${make}; export default make`))
-    const output = join(createFolder(), 'openapi.json')
+    const output = join(createFolder(), 'new/openapi.json')
     expect(await run(path, '--output', output)).toEqual({ code: 0, stdout: '', stderr: `${output} written\n` })
     expect(readFileSync(output, 'utf8')).toBe((await run(path)).stdout)
   })

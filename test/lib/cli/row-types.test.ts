@@ -119,6 +119,9 @@ describe('koa-viewsets types', () => {
     expect(readFileSync(file, 'utf8')).toBe(BOOKS)
     expect(await types(...args)).toEqual({ code: 0, stdout: '', stderr: `${file} is as the database has it\n` })
     expect(await types(...args, '--check')).toMatchObject({ code: 0 })
+    // as git checks out on Windows
+    writeFileSync(file, BOOKS.replaceAll('\n', '\r\n'))
+    expect(await types(...args, '--check')).toMatchObject({ code: 0 })
     writeFileSync(file, BOOKS.replace('title', 'titel'))
     expect(await types(...args, '--check')).toMatchObject({ code: 1 })
     expect(readFileSync(file, 'utf8')).toContain('titel')
