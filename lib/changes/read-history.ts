@@ -73,7 +73,11 @@ export function makesColumns(view: GenericView): boolean {
     .clone()
     .clear(/^(eager|modifyGraph)/)
   if (readsWholeRows(query)) return false
-  if (!readsWholeRows(query.clone().clearSelect())) return true
+  const rows = query
+    .clone()
+    .clearSelect()
+    .clear(/^(groupBy|having)/)
+  if (!readsWholeRows(rows)) return true
   return !selectsWholeRows(query, { name: viewClass.name, model: resource.model })
 }
 

@@ -184,7 +184,7 @@ export class VisibleChanges {
   /** The query as SQL. What it says of the time may be a second old. */
   #written(): Knex.Raw {
     if (this.#text && this.#text.until > performance.now()) return this.#text.raw
-    const { sql, bindings } = this.#inRequest(() => this.#query().toKnexQuery().toSQL())
+    const { sql, bindings } = this.#inRequest(() => ofRow(this.#query()).toKnexQuery().toSQL())
     const raw = this.#knex.raw(sql, bindings as never)
     this.#text = { raw, until: performance.now() + WRITTEN_ANEW }
     return raw
@@ -286,7 +286,7 @@ export class VisibleChanges {
     asked: readonly AskedChange<Change>[],
     reading: StateReading,
   ): Promise<readonly SeenRow<Change>[]> {
-    const query = this.#query()
+    const query = ofRow(this.#query())
     const schema = schemaOf(query)
     const { tableName } = this.#model
     // the query may have given it another name
@@ -374,6 +374,18 @@ export class VisibleChanges {
       `${this.#view.plan.viewClass.name}: ${unknown.property} decides who sees an object, and is not recorded of it; add it: static changes = { visibleBy: ['${unknown.property}'] }`,
     )
   }
+}
+
+/**
+ * The query of a row that stands in the place of the table. It has no primary key, by which PostgreSQL knows the columns of a
+ * group: so of groups it is asked whether there is one.
+ */
+function ofRow(query: AnyQueryBuilder): AnyQueryBuilder {
+  if (!query.has('groupBy')) return query
+  return query
+    .clearSelect()
+    .clear(/^orderBy/)
+    .select(query.modelClass().raw('1'))
 }
 
 /** Reader of row states. */

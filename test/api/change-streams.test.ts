@@ -754,11 +754,36 @@ describe('a stream', () => {
     expect(ids(one?.events ?? [])).toEqual([id, id, id])
   })
 
+  it('is of objects that stand beside others, once each, in a list of groups', async () => {
+    class Reviewed extends BookViewSet {
+      override getQueryset() {
+        return super
+          .getQueryset()
+          .leftJoinRelated('reviews')
+          .where('tenant', 'one')
+          .groupBy('books.id')
+          .havingRaw('count(reviews.id) <> 1')
+          .orderBy('books.title')
+          .select('books.*') as never
+      }
+    }
+    const api = new APIRouter().register('books', BookViewSet).register('reviewed', Reviewed, 'reviewed')
+    const served = await serveApp(api.routes())
+    const source = await openEvents(served.port, '/reviewed/changes')
+    const created = async (tenant: string) => (await served.send('POST', '/books', { title: 'a', tenant })).json.id
+    const [shown, , left] = [await created('one'), await created('other'), await created('one')]
+    await database.knex('reviews').insert([{ book_id: shown }, { book_id: shown }])
+    for (const id of [shown, left]) expectDone(await served.send('PATCH', `/books/${id}`, { title: 'b' }))
+    expect(ids(await source.hear(4))).toEqual([shown, left, shown, left])
+    expect(served.reported).toEqual([])
+  })
+
   const Placed = table('app.posts')
   it.each<[string, (query: QueryBuilder<any>) => QueryBuilder<any>]>([
     ['under rules', (query) => query.whereRaw('app.posts.id > 0')],
     ['by another name', (query) => query.alias('p').where('p.id', '>', 0)],
     ['beside others', (query) => query.leftJoin('authors as a', 'a.id', 'app.posts.id').select('app.posts.*')],
+    ['in groups', (query) => query.groupBy('app.posts.id').select('app.posts.*')],
   ])('is of a model that names its schema, %s', async (_, chosen) => {
     await database.knex.raw('truncate app.posts restart identity')
     class Posts extends ChangeStreamMixin(

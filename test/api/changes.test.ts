@@ -1407,9 +1407,20 @@ describe('a history', () => {
 
   it.each<[string, number, (books: QueryBuilder<Book>) => unknown]>([
     ['a join, and all columns', 200, (books) => books.leftJoinRelated('author').select('books.*')],
+    [
+      'all columns of groups by the key',
+      200,
+      (books) => books.leftJoinRelated('author').groupBy('books.id').havingRaw('count(*) > 0').select('books.*'),
+    ],
+    ['all columns, and no row twice', 200, (books) => books.leftJoinRelated('author').distinct('books.*')],
     ['a name for more', 200, (books) => books.select('books.*', Book.raw('upper(title) as loud'))],
     ['a column that has the name of another one', 500, (books) => books.select('books.*', 'secret as title')],
     ['some columns', 500, (books) => books.select('books.id', 'title', 'price')],
+    [
+      'columns of groups',
+      500,
+      (books) => books.groupBy('books.id').select('books.id', Book.raw('max(title) as title')),
+    ],
     ['all columns, which a hook changes', 500, (books) => books.select('books.*').runAfter((found) => found)],
   ])('of a queryset that selects %s is %i', async (_, status, select) => {
     class Selecting extends Historic {
