@@ -115,7 +115,6 @@ function readPage([bytes, ...others]: readonly Buffer[], start: number): RawPage
 }
 
 const READER = Symbol('reads the rows of the connection')
-const SHARES = Symbol('lets other requests have their turns')
 
 /** The stream of a connection, with pg's parser as its only reader. */
 export interface ByteStream {
@@ -133,11 +132,7 @@ export interface RowSink {
   addPieces(pieces: readonly Buffer[]): void
 }
 
-interface Parse {
-  (chunk: Buffer): void
-  /** It takes nothing of what it hears: a listener of `shareTurns()`. */
-  [SHARES]?: true
-}
+type Parse = (chunk: Buffer) => void
 
 /** Type and length. */
 const HEADER_BYTES = 5
@@ -145,23 +140,29 @@ const DATA_ROW = 0x44
 const PARSE_COMPLETE = 0x31
 const BIND_COMPLETE = 0x32
 
-/** The reader of a connection's rows; undefined where more than pg's parser listens to the connection. */
+/**
+ * The reader of a connection's rows; undefined where more than pg's parser listens to the connection. It is the only one that
+ * listens then, as pg's parser was: libraries such as pg-copy-streams take its place for a while, and count on that.
+ */
 export function rowStreamOf(stream: ByteStream): RowStream | undefined {
   const known = stream[READER]
   if (known) return known
-  const listeners = stream.listeners('data') as Parse[]
-  const [parse, ...others] = listeners.filter((listener) => listener[SHARES] !== true)
+  const [parse, ...others] = stream.listeners('data') as Parse[]
   if (!parse || others.length > 0) return undefined
   const made = new RowStream(parse)
-  for (const listener of listeners) stream.removeListener('data', listener)
-  stream.on('data', (chunk) => made.take(chunk))
-  for (const listener of listeners) if (listener !== parse) stream.on('data', listener)
+  stream.removeListener('data', parse)
+  stream.on('data', (chunk) => {
+    made.take(chunk)
+    made.giveWay?.(chunk)
+  })
   stream[READER] = made
   return made
 }
 
 /** Stands before pg's parser on one connection. */
 export class RowStream {
+  /** Is called behind each chunk, for `shareTurns()`. */
+  giveWay: Parse | undefined = undefined
   readonly #parse: Parse
   #sink: RowSink | undefined
   #isReading = false
@@ -263,8 +264,7 @@ function isAnswer(chunk: Buffer): boolean {
 /** Most bytes that Node reads of a socket at once, up to 32 times in one turn. */
 const FULL = 65_536
 
-interface Stream {
-  on(event: 'data', listener: Parse): void
+interface Stream extends ByteStream {
   pause(): void
   resume(): void
 }
@@ -285,12 +285,12 @@ function share({ connection }: PgConnection): void {
   const stream = (connection as { readonly stream?: Stream } | undefined)?.stream
   if (!stream) return
   const resume = () => stream.resume()
-  const listener: Parse = ({ length }) => {
+  const giveWay: Parse = ({ length }) => {
     if (length < FULL || !isTurnOver()) return
     stream.pause()
     atTurnsEnd(resume)
   }
-  listener[SHARES] = true
-  // behind the one that reads the chunk
-  stream.on('data', listener)
+  const reader = rowStreamOf(stream)
+  if (reader) reader.giveWay = giveWay
+  else stream.on('data', giveWay)
 }

@@ -109,3 +109,10 @@ declare module 'koa-router-12'
 declare module 'koa-router-13'
 
 declare module 'koa-router-14'
+
+declare module 'pg-copy-streams' {
+  import type { Readable } from 'node:stream'
+  import type { Submittable } from 'pg'
+  /** A stream of `COPY … TO STDOUT`. */
+  export function to(sql: string): Readable & Submittable
+}

@@ -1,4 +1,6 @@
+import { text } from 'node:stream/consumers'
 import { Model } from 'objection'
+import { to as copyTo } from 'pg-copy-streams'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { prepareModels } from '../../../lib/models/describe-model.js'
 import { runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
@@ -44,6 +46,19 @@ it('a long answer is read in several turns of the event loop, on connections of 
   await Promise.all([longAnswer(), longAnswer(), longAnswer()])
   // ten milliseconds, and a piece of what has arrived for each connection
   expect(most).toBeLessThan(12)
+})
+
+it('COPY TO of pg-copy-streams has the connection to itself, and gives it back', async () => {
+  await database.knex.raw('select 1')
+  await prepareModels([Thing])
+  await database.knex.raw('insert into things select generate_series(101, 102)')
+  const client = await database.knex.client.acquireConnection()
+  const rows = await text(client.query(copyTo('copy (select id from things where id > 100 order by id) to stdout')))
+  await database.knex.client.releaseConnection(client)
+  expect(rows).toBe('101\n102\n')
+  const read = () => runStatement(database.knex, statementOf('select id from things where id > 100 order by id'), [])
+  expect(await read()).toEqual([['101'], ['102']])
+  await database.knex.raw('delete from things')
 })
 
 it('rows of lists pass by the parser of pg as before', async () => {
