@@ -1,16 +1,17 @@
 /** Which field writes a value that another one shows as it is: that of the column, so that one value has one form. */
 
-import { SerializerField } from '../fields/field.js'
+import { type SerializerContext, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
 import { ReadOnlyField } from '../fields/own-value-fields.js'
 import { ownerAt } from '../models/describe-model.js'
-import type { ModelDescription } from '../models/model-description.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 
-/**
- * The field that writes what a field shows: itself, or that of the column, where it says nothing of the column's values and no
- * code of the model has made others of them.
- */
+/** Types of which pg makes numbers. */
+const NUMBERS = new Set(['int2', 'int4', 'oid', 'float4', 'float8'])
+const POINTS_IN_TIME = new Set(['date', 'timestamp', 'timestamptz'])
+
+/** The field that writes what a field shows: itself, or that of the column, where it says nothing of the column's values. */
 export function showingFieldOf(
   field: SerializerField,
   model: ModelDescription | undefined,
@@ -18,7 +19,36 @@ export function showingFieldOf(
 ): SerializerField {
   const owner = isSilent(field) && model ? ownerAt(model, path) : undefined
   const column = owner?.columns.get(path.at(-1) as string)
-  return owner && column && traitsOf(owner.model).plainRows ? fieldForColumn(column, {}) : field
+  if (!owner || !column) return field
+  const own = fieldForColumn(column, {})
+  return traitsOf(owner.model).plainRows ? own : new ShownByCode(field, own, column)
+}
+
+/** Of a model whose code reads rows: what that has made of a value is shown as it is. */
+class ShownByCode extends SerializerField {
+  readonly #field: SerializerField
+  readonly #own: SerializerField
+  readonly #column: Column
+
+  constructor(field: SerializerField, own: SerializerField, column: Column) {
+    super()
+    this.#field = field
+    this.#own = own
+    this.#column = column
+  }
+
+  override toRepresentation(value: unknown, context: SerializerContext): unknown {
+    const shown = isAsRead(value, this.#column) ? this.#own : this.#field
+    return shown.toRepresentation(value, context)
+  }
+}
+
+/** False for a value of a kind that pg makes of no value of the column. */
+function isAsRead(value: unknown, { type }: Column): boolean {
+  if (typeof value === 'boolean') return type === 'bool'
+  if (typeof value === 'string') return !(NUMBERS.has(type) || type === 'bool')
+  if (typeof value !== 'number') return true
+  return NUMBERS.has(type) || (POINTS_IN_TIME.has(type) && !Number.isFinite(value))
 }
 
 function isSilent(field: SerializerField): boolean {

@@ -338,6 +338,11 @@ it('[B15 E22] shows a value in one form: at the end of a path, and by fields tha
      insert into shown_values values (1, ${STORED.map(([, text]) => `'${text}'`).join()}); insert into showing_values values (1, 1)`,
   )
   const Value = tableOf('shown_values')
+  class Hooked extends Value {
+    override $afterFind() {
+      Object.assign(this, { noted: true })
+    }
+  }
   const join = { from: 'showing_values.value_id', to: 'shown_values.id' }
   const relationMappings = { value: { relation: Model.BelongsToOneRelation, modelClass: Value, join } }
   const Showing = tableOf('showing_values', { relationMappings })
@@ -356,6 +361,7 @@ it('[B15 E22] shows a value in one form: at the end of a path, and by fields tha
       ),
     ),
     instances: viewOf(Value, throughInstances(serializerOf(Value, [], plain))),
+    hooked: viewOf(Hooked, serializerOf(Hooked, [], plain)),
     path: viewOf(
       Showing,
       serializerOf(
@@ -369,9 +375,29 @@ it('[B15 E22] shows a value in one form: at the end of a path, and by fields tha
   const read = async (path: string) => (await fetch(`http://127.0.0.1:${client.port}${path}`)).json()
   const json = await read('/own/1')
   expect(json).toMatchObject({ c1: 'NaN', c4: 'infinity', c10: 'P1DT2H', c12: '\\x00ff', c14: ['low'] })
-  for (const road of ['plain', 'read', 'instances', 'path']) {
+  for (const road of ['plain', 'read', 'instances', 'hooked', 'path']) {
     expect([road, await read(`/${road}/1`)]).toEqual([road, json])
     expect([road, await read(`/${road}`)]).toEqual([road, [json]])
+  }
+})
+
+it('shows what code of the model has made of a value as it is, by fields that say nothing of it', async () => {
+  await database.knex.raw(
+    "create table made_values (id int primary key, price numeric(6,2), count int, day date); insert into made_values values (1, 12.5, 3, 'infinity')",
+  )
+  class Made extends Model {
+    static override tableName = 'made_values'
+    declare price: unknown
+    declare count: unknown
+    override $parseDatabaseJson(json: Record<string, unknown>) {
+      return { ...json, price: Number(json['price']), count: `${json['count']} pieces` }
+    }
+  }
+  for (const make of [() => new ReadOnlyField(), () => new SerializerField({ readOnly: true })]) {
+    const declared = { price: make(), count: make(), day: make() }
+    const client = await serveViews({ made: viewOf(Made, serializerOf(Made, [], declared)) })
+    const answer = await fetch(`http://127.0.0.1:${client.port}/made/1`)
+    expect(await answer.json()).toEqual({ price: 12.5, count: '3 pieces', day: 'infinity' })
   }
 })
 
