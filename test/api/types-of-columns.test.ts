@@ -390,7 +390,7 @@ it('shows what code of the model has made of a value as it is, by fields that sa
     declare price: unknown
     declare count: unknown
     override $parseDatabaseJson(json: Record<string, unknown>) {
-      return { ...json, price: Number(json['price']), count: `${json['count']} pieces` }
+      return { ...json, price: Number(json['price']), count: `${Number(json['count'])} pieces` }
     }
   }
   for (const make of [() => new ReadOnlyField(), () => new SerializerField({ readOnly: true })]) {

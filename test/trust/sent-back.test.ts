@@ -19,7 +19,7 @@ import {
   NestedSerializer,
   PrimaryKeyRelatedField,
   type SerializerContext,
-  type SerializerField,
+  SerializerField,
   SerializerMethodField,
   SlugRelatedField,
   StringField,
@@ -208,6 +208,13 @@ function noteSerializer(): SerializerClass {
   return serializerOf(Note, ['id', ...random.some(['text', 'at']), ...Object.keys(declared)], declared)
 }
 
+/** Shows what it gets, whatever that is. */
+class Own extends SerializerField {
+  override toRepresentation(value: unknown): unknown {
+    return value
+  }
+}
+
 /** Fields whose rules are younger than the rows. */
 function valueFields(): Fields {
   const file = () => new FileUploadField({ storage: storage(random.chance(0.5)), ...OPEN })
@@ -222,6 +229,9 @@ function valueFields(): Fields {
     ['covers', () => new ArrayField({ child: file() })],
     ['ints', () => new ArrayField({ child: new StringField(), maxLength: 1 })],
     ['said', () => new SerializerMethodField()],
+    ...['naive', 'n', 'f', 'span', 'span_range'].map(
+      (name) => [name, () => (random.chance(0.5) ? new SerializerField(OPEN) : new Own(OPEN))] as const,
+    ),
   ]
   return Object.fromEntries(random.some(makers, 0.3).map(([name, make]) => [name, make()]))
 }
