@@ -222,10 +222,22 @@ export function showsObject(name: string): boolean {
   return byName.get(name)?.shows === 'object'
 }
 
-/** True for an action that writes and shows what it has written: a client may prefer that it does not. */
-export function showsWritten(name: string, { destroy }: { readonly destroy?: number }): boolean {
-  const action = byName.get(name)
+/** Statuses of a view, as far as one of them shows what others do not. */
+interface ShowingStatuses {
+  readonly destroy?: number
+}
+
+/** True for an action that answers with objects, or one. */
+export function showsObjects(name: string, { destroy }: ShowingStatuses): boolean {
   if (name === 'destroy') return destroy === 200
+  const { shows } = byName.get(name) ?? {}
+  return shows === 'object' || shows === 'list'
+}
+
+/** True for an action that writes and shows what it has written: a client may prefer that it does not. */
+export function showsWritten(name: string, statuses: ShowingStatuses): boolean {
+  const action = byName.get(name)
+  if (name === 'destroy') return showsObjects(name, statuses)
   return action?.writes !== undefined && !(action.shows === 'nothing' && OF_ONE.has(action.path))
 }
 

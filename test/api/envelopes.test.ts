@@ -16,6 +16,7 @@ import {
 } from '../../lib/index.js'
 import { validateResponse } from '../../lib/testing/index.js'
 import { serveApp } from '../support/client.js'
+import { operationOf } from '../support/operation-of.js'
 import { Project, Task, useProjects } from '../support/projects.js'
 
 useProjects()
@@ -196,6 +197,22 @@ describe('statuses', () => {
     const marked = await send('DELETE', '/soft/3')
     expect([marked.status, marked.json.id]).toEqual([200, 3])
     expect(marked.json.deleted_at).toMatch(/^20/)
+  })
+
+  it('show of what DELETE answers what the client asks for', async () => {
+    class Soft extends modelViewSet(Project, {
+      serializerClass: ProjectSerializer,
+      softDelete: 'deleted_at',
+      statuses: { destroy: 200 },
+      strictParams: true,
+    }) {}
+    const { send, api } = await serveViews({ articles: ArticleViewSet, soft: Soft })
+    const { id } = (await send('POST', '/articles', { article: { name: 'New' } })).json.article
+    expect((await send('DELETE', `/articles/${id}?fields=name`)).json).toEqual({ article: { name: 'New' } })
+    expect((await send('DELETE', '/soft/2?fields=title')).json.errors).toHaveProperty('fields')
+    expect((await send('DELETE', '/soft/2?fields=id')).json).toEqual({ id: 2 })
+    const { parameters = [] } = operationOf(api.getSchema(), '/articles/{id}', 'delete')
+    expect(parameters.map(({ name }) => name)).toContain('fields')
   })
 })
 

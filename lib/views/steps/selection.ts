@@ -9,7 +9,7 @@ import { isRelatedCount } from '../../serializers/count-field.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
-import { actionNamed } from '../actions.js'
+import { showsObjects } from '../actions.js'
 import { type GenericView, serializerClassOf } from '../generic-view.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import { requireUser } from '../request/require-user.js'
@@ -36,9 +36,8 @@ export function selectionOf(view: GenericView): Selection | undefined {
 }
 
 /** True for an action as it comes with the package: code of the application's sees whole objects. */
-function selects({ plan: { action, resource } }: GenericView): boolean {
-  const { shows = 'nothing' } = actionNamed(action) ?? {}
-  return (shows === 'object' || shows === 'list') && !resource.overrides.has(action)
+function selects({ plan: { action, resource, viewClass } }: GenericView): boolean {
+  return showsObjects(action, viewClass.statuses) && !resource.overrides.has(action)
 }
 
 /** What clients have asked of a serializer, by the texts of the parameters: an application has a few, and a hostile client any number. */
