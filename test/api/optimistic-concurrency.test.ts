@@ -423,6 +423,16 @@ describe('whatever stands between request and row', () => {
         },
     ],
     [
+      'a lookup by such a column, of a queryset with a join',
+      () =>
+        class extends Documents {
+          static override lookupField = 'n'
+          override getQueryset() {
+            return super.getQueryset().leftJoinRelated('owner').select('documents.*')
+          }
+        },
+    ],
+    [
       'overridden hooks',
       () =>
         class extends Documents {

@@ -109,7 +109,8 @@ async function holdFound(view: GenericView, wanted: WantedRows): Promise<HeldRow
   const rows = await holdKeys(view, wanted)
   if (rows.length === 0) return NONE
   if (areMore(rows, wanted)) throw severalRows(model)
-  return { objects: await settle(view, wanted, readAll(query)), count: rows.length, texts: rows[0] }
+  const texts = wanted.terms?.length ? rows[0] : undefined
+  return { objects: await settle(view, wanted, readAll(query)), count: rows.length, texts }
 }
 
 /** True where several rows have one key. */
