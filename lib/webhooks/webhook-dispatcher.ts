@@ -59,7 +59,10 @@ export interface WebhookDispatcherOptions {
    * sends none itself.
    */
   readonly enqueue?: Enqueue
-  /** Takes errors of the database and of the application's code, after which work goes on. @default a warning of the process */
+  /**
+   * Takes errors of the database and of the application's code, after which work goes on: in an outage the same one once.
+   * @default a warning of the process
+   */
   readonly onError?: (error: unknown) => unknown
 }
 
@@ -172,6 +175,8 @@ class Running {
   /** Another process reads. */
   readonly #leaving = new Alarm()
   readonly #loops: Promise<void>[] = []
+  /** What work has failed by that has not been done since. */
+  readonly #failing = new Map<string, string>()
   #unhear: (() => void) | undefined
   #isEnding = false
 
@@ -205,7 +210,7 @@ class Running {
       perEndpoint,
       posting: { ...endpoints.receivers, timeoutSeconds, ...(resolve && { resolve }) },
       ended: () => this.#sending.ring(),
-      onError: report,
+      onError: (error) => this.#tell('send', error),
     })
   }
 
@@ -234,7 +239,7 @@ class Running {
   async #readOn(): Promise<void> {
     let lost = 0
     while (!this.#isEnding) {
-      const reading = await this.fanOut.readOnce().catch((error: unknown) => this.#failed(error))
+      const reading = await this.#tried('read', () => this.fanOut.readOnce())
       if (reading?.isNew) this.#sending.ring()
       lost = reading?.isLost ? lost + 1 : 0
       if (lost > 0) await this.#leaving.wait(Math.random() * Math.min(LEAVE.longest, LEAVE.first * 2 ** lost))
@@ -246,7 +251,7 @@ class Running {
   async #sendOn(): Promise<void> {
     let pause = POLL.first
     while (!this.#isEnding) {
-      const hasSent = await this.sender.sendDue().catch((error: unknown) => this.#failed(error))
+      const hasSent = await this.#tried('send', () => this.sender.sendDue())
       pause = hasSent ? POLL.first : Math.min(pause * 2, POLL.longest)
       if (!hasSent) await this.#sending.wait(hasSent === undefined ? AFTER_ERROR : pause)
     }
@@ -258,23 +263,36 @@ class Running {
     let mendAt = 0
     let sweepAt = performance.now() + SWEEP.first
     while (!this.#isEnding) {
-      const found = await this.fanOut.settleOnce().catch((error: unknown) => this.#failed(error))
+      const found = await this.#tried('settle', () => this.fanOut.settleOnce())
       if (found !== undefined && performance.now() >= mendAt) {
         mendAt = performance.now() + MEND.usual
-        await promoteAll(knex).catch((error: unknown) => this.#report(error))
+        await this.#tried('promote', () => promoteAll(knex))
       }
       if (performance.now() >= sweepAt) {
         sweepAt = performance.now() + SWEEP.usual
-        await sweepDeliveries(knex, retentionDays).catch((error: unknown) => this.#report(error))
+        await this.#tried('sweep', () => sweepDeliveries(knex, retentionDays))
       }
       if (found && found.settled > 0) this.#sending.ring()
       else if (!this.#isEnding) await this.#mending.wait(found?.isEnd ? MEND.usual : MEND.postponed)
     }
   }
 
-  #failed(error: unknown): undefined {
-    this.#report(error)
-    return undefined
+  /** What comes of work; undefined where it fails. In an outage it does so by the same error again and again, which is told once. */
+  async #tried<Result>(work: string, attempt: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      const result = await attempt()
+      this.#failing.delete(work)
+      return result
+    } catch (error) {
+      this.#tell(work, error)
+      return undefined
+    }
+  }
+
+  #tell(work: string, error: unknown): void {
+    const line = errorLine(error)
+    if (this.#failing.get(work) !== line) this.#report(error)
+    this.#failing.set(work, line)
   }
 
   #report(error: unknown): void {

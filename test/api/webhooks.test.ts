@@ -359,6 +359,33 @@ describe('deliveries', () => {
     await stopped
   })
 
+  it('that cannot be made are told of once, and again where they could be made in between', async () => {
+    const rename = (from: string, to: string) => database.knex.raw('alter table ?? rename to ??', [from, to])
+    const [table, away] = ['koa_viewsets_webhook_deliveries', 'deliveries_away']
+    const errors: unknown[] = []
+    let failed = 0
+    const count = () => failed++
+    database.knex.on('query-error', count)
+    onTestFinished(() => void database.knex.removeListener('query-error', count))
+    await dispatch({ onError: (error) => errors.push(error) })
+    for (const told of [1, 2]) {
+      const receiver = await receiveWebhooks()
+      const { id } = await subscribe(receiver.url)
+      await post()
+      await vi.waitFor(async () => expect((await listed(id, '?state=delivered')).length).toBe(1), PATIENT)
+      await database.knex('koa_viewsets_webhook_endpoints').delete()
+      await rename(table, away)
+      failed = 0
+      // each change has the dispatcher look again
+      await vi.waitFor(async () => {
+        await post()
+        expect(failed).toBeGreaterThan(2)
+      }, PATIENT)
+      await rename(away, table)
+      expect(errors.map(String)).toEqual(Array(told).fill(expect.stringContaining('does not exist')))
+    }
+  })
+
   it('are handed to a queue of jobs in the transaction that makes them', async () => {
     const receiver = await receiveWebhooks(() => 500)
     await subscribe(receiver.url)
