@@ -2,7 +2,8 @@
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
-import { writeDateTimeOf } from './date-time-text.js'
+import { writeDateTimeOf, writeOther } from './date-time-text.js'
+import { writeDuration } from './duration-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { readItems, readJson } from './json-text.js'
 import { type ClosedOptions, checkNotEmpty, optionError } from './options.js'
@@ -42,9 +43,9 @@ class ChoiceSet {
     return value as Choice
   }
 
-  /** The choice that a stored value is: a driver makes texts of large and decimal numbers, such as `7.00`, and a Date of a day. */
+  /** The choice that a stored value is: a driver makes texts of large and decimal numbers, such as `7.00`. */
   show(given: unknown): unknown {
-    const value = given instanceof Date ? writeDateTimeOf(given) : given
+    const value = asChosen(given)
     if (this.#values.has(value)) return value
     const named = this.#byText.get(String(value))
     if (named !== undefined) return named
@@ -66,6 +67,13 @@ class ChoiceSet {
   fromText(text: string): Choice {
     return this.#byText.get(text) ?? text
   }
+}
+
+/** What a driver reads as a Date, a number or an object: a day or a point in time, one of infinity, an interval. */
+function asChosen(given: unknown): unknown {
+  if (given instanceof Date) return writeDateTimeOf(given)
+  const isInterval = typeof (given as { toPostgres?: unknown } | null)?.toPostgres === 'function'
+  return isInterval ? writeDuration(given as object) : writeOther(given)
 }
 
 /** True for a value that is stored as it is given, and is not null. */

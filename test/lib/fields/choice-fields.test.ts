@@ -1,4 +1,5 @@
 import { Model } from 'objection'
+import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { BooleanField } from '../../../lib/fields/boolean-field.js'
 import { ChoiceField, MultipleChoiceField } from '../../../lib/fields/choice-fields.js'
@@ -29,6 +30,16 @@ describe('ChoiceField', () => {
     ['a"\n', '"a\\"\\n" is not a valid choice.'],
   ])('[B16] refuses %j', async (value, message) => {
     expect(await refusal(field, value)).toEqual([message])
+  })
+
+  test('shows intervals and infinities as they are chosen, which a driver reads as objects and numbers', () => {
+    const readInterval = pg.types.getTypeParser(1186, 'text') as unknown as (text: string) => unknown
+    const period = new ChoiceField({ choices: ['P1M', 'PT24H', 'infinity'] })
+    expect(shown(period, readInterval('1 mon'))).toBe('P1M')
+    expect(shown(period, readInterval('24:00:00'))).toBe('PT24H')
+    expect(shown(period, readInterval('2 days'))).toBe('P2D')
+    expect(shown(new ChoiceField({ choices: ['2026-03-28', 'infinity'] }), Number.POSITIVE_INFINITY)).toBe('infinity')
+    expect(shown(new MultipleChoiceField({ choices: ['P1M'] }), [readInterval('1 mon')])).toEqual(['P1M'])
   })
 
   test('shows days and points in time as they are chosen, which a driver reads as a Date', () => {
