@@ -2,6 +2,7 @@
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
+import { readArrayText } from './array-field.js'
 import { writeDateTimeOf, writeOther } from './date-time-text.js'
 import { writeDuration } from './duration-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
@@ -157,7 +158,9 @@ export class MultipleChoiceField<
   }
 
   override toRepresentation(value: unknown): unknown {
-    return Array.isArray(value) ? value.map((item) => this.#choices.show(item)) : value
+    // pg has no parser of its own for lists of an enum or of a domain
+    const items: unknown = typeof value === 'string' ? readArrayText(value) : value
+    return Array.isArray(items) ? items.map((item) => this.#choices.show(item)) : value
   }
 
   override get takesEmptyText(): boolean {

@@ -6,6 +6,7 @@ import {
   DurationField,
   FieldFilter,
   FloatField,
+  MultipleChoiceField,
   OrderingFilter,
   ReadOnlyField,
   SerializerField,
@@ -310,6 +311,27 @@ it('shows items of domains as items of their types', async () => {
   }
   const again = await client.send('POST', '/rows', shown)
   expect([again.status, again.json]).toEqual([201, { id: id + 1, ...shown }])
+})
+
+it('shows choices of a list of an enum, of a domain or of an extension as a list', async () => {
+  await database.knex.raw(
+    `create type mark as enum ('sad', 'a,b'); create domain word as text;
+     create table chosen_values (id int generated always as identity primary key, marks mark[], words word[], names citext[])`,
+  )
+  const Chosen = tableOf('chosen_values')
+  const several = (...choices: string[]) => new MultipleChoiceField({ choices })
+  const declared = { marks: several('sad', 'a,b'), words: several('x', 'null'), names: several('X', 'y z') }
+  const serializer = serializerOf(Chosen, ['id'], declared)
+  const client = await serveViews({
+    rows: viewOf(Chosen, serializer),
+    instances: viewOf(Chosen, throughInstances(serializer)),
+  })
+  const given = { marks: ['a,b', 'sad'], words: ['null', 'x'], names: ['y z'] }
+  expect((await client.send('POST', '/rows', given)).json).toEqual({ id: 1, ...given })
+  for (const road of ['/rows', '/instances']) {
+    expect((await client.get(road)).json).toEqual([{ id: 1, ...given }])
+    expect((await client.send('PUT', `${road}/1`, given)).json).toEqual({ id: 1, ...given })
+  }
 })
 
 it('[B15 E22] shows a value in one form: at the end of a path, and by fields that say nothing of it', async () => {
