@@ -21,6 +21,8 @@ const STAMP =
 const FAR =
   /^(\d{4}|[1-9]\d{4,6})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:[T ]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?)(?:Z|\+00(?::00)?)?)?( BC)?$/
 const TRAILING_ZEROS = /0+$/
+/** The time of day and the zone behind a day. */
+const HOURS = /[T ]\d\d:\S*/
 const LATER_PARTS = /:\d\d\.\d+Z$/
 const ZERO_PARTS = /(?::00){1,2}$/
 
@@ -118,10 +120,10 @@ export function writeDateTimeOf(date: Date): string {
   return text.length === 24 && text.endsWith('.000Z') ? writeDateTime(`${text.slice(0, 19)}Z`) : writeDateTime(text)
 }
 
-/** The day of a Date: the text the database sent with it, else its day in local time, as pg reads a `date`. */
+/** The day of a Date: that of the text the database sent with it, in UTC, else its day in local time, as pg reads a `date`. */
 export function writeDateOf(date: Date): string {
   const text = databaseText(date)
-  if (text !== undefined) return text
+  if (text !== undefined) return HOURS.test(text) ? writeDateTime(text).replace(HOURS, '') : text
   const year = date.getFullYear()
   return `${writeYear(year)}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}${writeEra(year)}`
 }
