@@ -2,38 +2,20 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { within } from '../kernel/within.js'
-import { clientOf, connectionOptionsOf, type PgConnection, type Queryable } from './pg-types.js'
+import { clientOf, openBeside, type PgConnection, type Queryable } from './pg-types.js'
 
 /** Delays before reconnecting, after the first failure and at most, in milliseconds. */
 const RETRY_MILLISECONDS = { first: 1_000, longest: 30_000 }
 /** Interval of checks that a silent connection is alive, in milliseconds. */
 const HEARTBEAT_MILLISECONDS = 30_000
-/** Timeout of such a check, and of opening and closing a connection, in milliseconds. */
+/** Timeout of such a check, and of closing a connection, in milliseconds. */
 const ANSWER_MILLISECONDS = 5_000
 
 /** The part of pg's connection that is used here. */
-interface Connection {
-  /** What PostgreSQL, or who stands in front of it, has called itself when the connection began. */
-  readonly processID: number | null
-  readonly connection?: PgConnection['connection']
+interface Connection extends Omit<PgConnection, 'query' | 'on'> {
   query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>
   on(event: 'notification' | 'end', listener: () => void): void
   removeListener(event: 'notification' | 'end', listener: () => void): void
-}
-
-interface ConnectionSettings {
-  /** 0: pg waits for ever. */
-  readonly connectionTimeoutMillis?: number
-}
-
-/** The part of knex that opens connections beside its pool. */
-interface Client {
-  readonly connectionSettings?: ConnectionSettings
-  /** The application's function that returns connection settings. */
-  connectionConfigProvider?(): ConnectionSettings | Promise<ConnectionSettings>
-  readonly version?: string
-  acquireRawConnection(): Promise<Connection>
-  destroyRawConnection(connection: Connection): Promise<void>
 }
 
 export interface ChannelOptions {
@@ -107,12 +89,13 @@ export class NotificationChannel {
   }
 
   async #connect(): Promise<void> {
-    const connection = await this.#open()
+    const connection = (await openBeside(clientOf(this.#knex))) as Connection
     this.#connection = connection
     try {
       connection.on('notification', this.#options.notified)
       connection.on('end', this.#onEnd)
       const { rows } = await within(ANSWER_MILLISECONDS, connection.query('select pg_backend_pid() as pid'))
+      // what PostgreSQL, or who stands in front of it, has called itself when the connection began
       if (rows[0]?.['pid'] !== connection.processID) {
         throw new ConfigurationError(
           `${this.#options.name}: a pooler answers in place of PostgreSQL, and notifications get lost on connections that are shared; give a knex that connects to PostgreSQL itself`,
@@ -128,21 +111,6 @@ export class NotificationChannel {
     this.#schedule(HEARTBEAT_MILLISECONDS, () => this.#beat(connection))
   }
 
-  /** A connection, unless a server takes it and says nothing: pg gives its socket up then. */
-  async #open(): Promise<Connection> {
-    const client = this.#knex.client as Client
-    const provided = await within(ANSWER_MILLISECONDS, Promise.resolve(client.connectionConfigProvider?.()))
-    const given: ConnectionSettings = provided ?? connectionOptionsOf(clientOf(this.#knex)) ?? {}
-    // knex hides the password from those who copy
-    const settings = Object.getOwnPropertyDescriptors(given)
-    const value = given.connectionTimeoutMillis || ANSWER_MILLISECONDS
-    const connectionTimeoutMillis = { value, enumerable: true }
-    const connectionSettings = Object.defineProperties({}, { ...settings, connectionTimeoutMillis })
-    // what knex would ask and set behind the login is needed for nothing, and has no end of its own
-    const connecting = { connectionSettings, version: client.version ?? '0', searchPath: undefined }
-    return Object.assign(Object.create(client) as Client, connecting).acquireRawConnection()
-  }
-
   async #disconnect(): Promise<void> {
     const connection = this.#connection
     if (!connection) return
@@ -152,9 +120,11 @@ export class NotificationChannel {
     connection.removeListener('end', this.#onEnd)
     connection.removeListener('notification', this.#options.notified)
     // a server that has gone silent holds up neither us nor the process
-    await within(ANSWER_MILLISECONDS, (this.#knex.client as Client).destroyRawConnection(connection)).catch(() => {
-      connection.connection?.stream?.destroy()
-    })
+    await within(ANSWER_MILLISECONDS, clientOf(this.#knex).destroyRawConnection(connection as PgConnection)).catch(
+      () => {
+        connection.connection?.stream?.destroy()
+      },
+    )
   }
 
   async #beat(connection: Connection): Promise<void> {

@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import { getOrInsert } from '../kernel/maps.js'
+import { within } from '../kernel/within.js'
 
 /** @internal What a query runs on: a pool or a transaction. */
 export type Queryable = Knex | Knex.Transaction
@@ -62,6 +63,9 @@ export interface KnexClient {
   readonly pool?: KnexPool | Readonly<Record<string, never>> | undefined
   readonly driver?: { readonly types: TypeParsers; readonly Client?: new (settings: unknown) => PgConnection }
   readonly connectionSettings?: ConnectionOptions
+  /** The application's function that returns connection settings. */
+  connectionConfigProvider?(): ConnectionOptions | Promise<ConnectionOptions>
+  readonly version?: string
   acquireConnection(): Promise<PgConnection>
   releaseConnection(connection: PgConnection): Promise<void>
   /** Opens one beside the pool. */
@@ -156,14 +160,33 @@ export function connectionOptionsOf(client: KnexClient): ConnectionOptions | und
   return nativePoolOf(client)?.options ?? client.connectionSettings
 }
 
-/** Opens a connection beside the pool, for `client.destroyRawConnection()` to close. */
+/** The longest that a connection of our own is opened where the application sets nothing, in milliseconds. */
+const OPENING_MILLISECONDS = 5_000
+
+/**
+ * Opens a connection beside the pool, for `client.destroyRawConnection()` to close. Where a server takes it and says nothing, pg
+ * gives its socket up.
+ */
 export async function openBeside(client: KnexClient): Promise<PgConnection> {
   const native = nativePoolOf(client)
-  if (!native) return client.acquireRawConnection()
-  const connection = new native.Client(native.options)
-  hear(connection)
-  await connection.connect()
-  return connection
+  if (native) {
+    const connection = new native.Client(inTime(native.options))
+    hear(connection)
+    await connection.connect()
+    return connection
+  }
+  const provided = await within(OPENING_MILLISECONDS, Promise.resolve(client.connectionConfigProvider?.()))
+  const connectionSettings = inTime(provided ?? client.connectionSettings ?? {})
+  // what knex would ask and set behind the login is needed for nothing, and has no end of its own
+  const connecting = { connectionSettings, version: client.version ?? '0', searchPath: undefined }
+  return Object.assign(Object.create(client) as KnexClient, connecting).acquireRawConnection()
+}
+
+function inTime(given: ConnectionOptions): ConnectionOptions {
+  const value = given.connectionTimeoutMillis || OPENING_MILLISECONDS
+  // knex hides the password from those who copy
+  const settings = Object.getOwnPropertyDescriptors(given)
+  return Object.defineProperties({}, { ...settings, connectionTimeoutMillis: { value, enumerable: true } })
 }
 
 /** A column of an answer, as pg describes it. */

@@ -1,9 +1,10 @@
 /** `/livez` and `/readyz` on a real database that is there, full, silent, away, or another. */
 import type { EventEmitter } from 'node:events'
+import { Socket } from 'node:net'
 import knex, { type Knex } from 'knex'
 import { Model } from 'objection'
 import pg from 'pg'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { APIRouter, ModelSerializer, ModelViewSet } from '../../lib/index.js'
 import { errors, type HealthOptions, health } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
@@ -227,6 +228,27 @@ describe('the question to the database', () => {
       await expect.poll(() => probe()).toEqual(OK)
     },
   )
+
+  it('[I26] waits no longer for a connection beside a full pool that a silent network has not opened', async () => {
+    let opened = 0
+    const stream = () => {
+      const socket = new Socket()
+      if (++opened === 3) socket.connect = () => socket
+      return socket
+    }
+    const pool = poolOf({ ...own(), stream })
+    const api = booksOf(pool)
+    await api.prepare()
+    const { probe } = await probed({ api })
+    const held = [await pool.transaction(), await pool.transaction()]
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    for (const answer of [UNAVAILABLE, OK]) {
+      await vi.waitFor(async () => expect(await probe()).toEqual(answer))
+      vi.advanceTimersByTime(5_000)
+    }
+    for (const trx of held) await trx.rollback()
+  })
 
   it('finds another database, and goes on where single tables are missing', async () => {
     const other = await createDatabase({ schema: LIBRARY })
