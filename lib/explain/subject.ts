@@ -12,7 +12,9 @@ import { isBuiltIn, overridden } from '../views/built-in.js'
 import type { DescribedWebhook } from '../views/described-webhook.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { GenericAPIView, isGeneric } from '../views/generic-api-view.js'
+import { askDeleted } from '../views/request/ask-deleted.js'
 import { resourceOf } from '../views/resource.js'
+import { readQueryLists } from '../views/steps/query-lists.js'
 
 export interface ExplainOptions {
   readonly endpoint: Endpoint
@@ -37,7 +39,7 @@ export interface ExplainedView<View extends APIView = APIView> {
 const SAMPLES: Readonly<Record<string, unknown>> = { uuid: '00000000-0000-4000-8000-000000000000' }
 const NUMBERS = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8'])
 
-/** @throws ApiError the caller is not who he says he is, or asks for a version that there is not */
+/** @throws ApiError the caller is not who he says he is, or asks for what there is not, or he may not */
 export async function openSubject({ endpoint, operation, asked }: ExplainOptions): Promise<ExplainedView> {
   const { method, view: viewClass, route } = operation
   const ctx = asked
@@ -48,6 +50,8 @@ export async function openSubject({ endpoint, operation, asked }: ExplainOptions
     const { versioning, authentication } = view.policies
     if (versioning) determineVersion(ctx, versioning)
     if (authentication.length > 0) await authenticate(ctx, authentication)
+    readQueryLists(view)
+    if (view instanceof GenericAPIView && view.plan.resource.asks) await askDeleted(view)
   }
   return { view, isAsked: asked !== undefined, notes: [] }
 }

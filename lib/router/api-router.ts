@@ -312,7 +312,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * @returns nothing for a request whose path or method is not the API's
    * @throws {Error} no route has the name
    * @throws {ConfigurationError} as `prepare()` does
-   * @throws {ApiError} the request that is given is not authenticated, or of no version
+   * @throws {ApiError} the request that is given is not authenticated, of no version, or asks for what it may not
    * @example console.log(formatExplanations(await api.explain('book-list')))
    */
   async explain(asked?: string | { readonly ctx: Context }): Promise<readonly Explanation[]> {

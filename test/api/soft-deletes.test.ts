@@ -308,6 +308,27 @@ describe('deleted objects', () => {
     expect((await send('DELETE', '/projects/3/purge', undefined, { ...admin, 'if-match': now })).status).toBe(412)
   })
 
+  it('are explained as the request asks for them, and to nobody who may not see them', async () => {
+    const { api } = await serveViews()
+    const told: unknown[] = []
+    const client = await serveApp(async (ctx) => {
+      ctx.state['user'] = { id: ctx.get('x-user') }
+      const statements = await api.explain({ ctx }).then(
+        (all) => all.flatMap((one) => one.statements.map(({ sql }) => sql)),
+        (error: unknown) => error,
+      )
+      told.push(statements)
+      ctx.body = {}
+    })
+    for (const path of ['/projects', '/projects/1', '/projects/facets?facets=name']) {
+      const only = `${path}${path.includes('?') ? '&' : '?'}deleted=only`
+      await client.get(only, admin)
+      expect(told.pop()).toEqual([expect.stringMatching(/"deleted_at" is not null/)])
+      await client.get(only, { 'x-user': 'ann' })
+      expect(told.pop()).toMatchObject({ status: 403 })
+    }
+  })
+
   it('are described and explained', async () => {
     const { api } = await serveViews()
     const document = api.getSchema({ title: 't', version: '1' })
