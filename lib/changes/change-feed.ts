@@ -4,6 +4,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { getOrInsert } from '../kernel/maps.js'
+import { errorLine } from '../kernel/quote.js'
+import { RepeatedErrors } from '../kernel/repeated-errors.js'
 import { configOf } from '../models/describe-model.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { scopeOf } from '../postgres/scoped-knex.js'
@@ -36,6 +38,7 @@ export class ChangeFeed {
   readonly knex: Knex
   readonly #takers = new Set<TakeChanges>()
   readonly #signal: ChangeSignal
+  readonly #errors = new RepeatedErrors(warn)
   #position: Promise<ChangePosition> | undefined
   #isRunning = false
 
@@ -69,7 +72,7 @@ export class ChangeFeed {
   async #run(): Promise<void> {
     this.#isRunning = true
     while (this.#takers.size > 0) {
-      const isEnd = await this.#readNew().catch(() => undefined)
+      const isEnd = await this.#errors.tried('read', () => this.#readNew())
       if (isEnd === undefined) await this.#signal.sleep(PACE.failed)
       else if (isEnd) await this.#signal.wait()
       if (this.#takers.size > 0) await delay(PACE.usual, undefined, { ref: false })
@@ -87,4 +90,11 @@ export class ChangeFeed {
     this.#position = Promise.resolve(found.position)
     return isLast(from, found.position)
   }
+}
+
+/** Nobody's request fails: streams stay open, and tell of what they have missed once it can be read. */
+function warn(error: unknown): void {
+  process.emitWarning(`What has changed cannot be read, and is tried again: "${errorLine(error)}"`, {
+    code: 'KOA_VIEWSETS_CHANGES',
+  })
 }

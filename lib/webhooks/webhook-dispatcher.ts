@@ -8,6 +8,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { Questions } from '../kernel/questions.js'
 import { errorLine } from '../kernel/quote.js'
+import { RepeatedErrors } from '../kernel/repeated-errors.js'
 import { within } from '../kernel/within.js'
 import { isOneDatabase } from '../postgres/one-database.js'
 import { isBuiltIn } from '../views/built-in.js'
@@ -175,8 +176,7 @@ class Running {
   /** Another process reads. */
   readonly #leaving = new Alarm()
   readonly #loops: Promise<void>[] = []
-  /** What work has failed by that has not been done since. */
-  readonly #failing = new Map<string, string>()
+  readonly #errors = new RepeatedErrors((error) => this.#report(error))
   #unhear: (() => void) | undefined
   #isEnding = false
 
@@ -210,7 +210,7 @@ class Running {
       perEndpoint,
       posting: { ...endpoints.receivers, timeoutSeconds, ...(resolve && { resolve }) },
       ended: () => this.#sending.ring(),
-      onError: (error) => this.#tell('send', error),
+      onError: (error) => this.#errors.tell('send', error),
     })
   }
 
@@ -239,7 +239,7 @@ class Running {
   async #readOn(): Promise<void> {
     let lost = 0
     while (!this.#isEnding) {
-      const reading = await this.#tried('read', () => this.fanOut.readOnce())
+      const reading = await this.#errors.tried('read', () => this.fanOut.readOnce())
       if (reading?.isNew) this.#sending.ring()
       lost = reading?.isLost ? lost + 1 : 0
       if (lost > 0) await this.#leaving.wait(Math.random() * Math.min(LEAVE.longest, LEAVE.first * 2 ** lost))
@@ -251,7 +251,7 @@ class Running {
   async #sendOn(): Promise<void> {
     let pause = POLL.first
     while (!this.#isEnding) {
-      const hasSent = await this.#tried('send', () => this.sender.sendDue())
+      const hasSent = await this.#errors.tried('send', () => this.sender.sendDue())
       pause = hasSent ? POLL.first : Math.min(pause * 2, POLL.longest)
       if (!hasSent) await this.#sending.wait(hasSent === undefined ? AFTER_ERROR : pause)
     }
@@ -263,36 +263,18 @@ class Running {
     let mendAt = 0
     let sweepAt = performance.now() + SWEEP.first
     while (!this.#isEnding) {
-      const found = await this.#tried('settle', () => this.fanOut.settleOnce())
+      const found = await this.#errors.tried('settle', () => this.fanOut.settleOnce())
       if (found !== undefined && performance.now() >= mendAt) {
         mendAt = performance.now() + MEND.usual
-        await this.#tried('promote', () => promoteAll(knex))
+        await this.#errors.tried('promote', () => promoteAll(knex))
       }
       if (performance.now() >= sweepAt) {
         sweepAt = performance.now() + SWEEP.usual
-        await this.#tried('sweep', () => sweepDeliveries(knex, retentionDays))
+        await this.#errors.tried('sweep', () => sweepDeliveries(knex, retentionDays))
       }
       if (found && found.settled > 0) this.#sending.ring()
       else if (!this.#isEnding) await this.#mending.wait(found?.isEnd ? MEND.usual : MEND.postponed)
     }
-  }
-
-  /** What comes of work; undefined where it fails. In an outage it does so by the same error again and again, which is told once. */
-  async #tried<Result>(work: string, attempt: () => Promise<Result>): Promise<Result | undefined> {
-    try {
-      const result = await attempt()
-      this.#failing.delete(work)
-      return result
-    } catch (error) {
-      this.#tell(work, error)
-      return undefined
-    }
-  }
-
-  #tell(work: string, error: unknown): void {
-    const line = errorLine(error)
-    if (this.#failing.get(work) !== line) this.#report(error)
-    this.#failing.set(work, line)
   }
 
   #report(error: unknown): void {

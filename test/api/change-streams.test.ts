@@ -333,6 +333,26 @@ describe('a stream', () => {
     expect(ids(await books.hear(2))).toEqual([72, 70])
   })
 
+  it('goes on once what has changed can be read again, and the process is told meanwhile', async () => {
+    const warnings: Error[] = []
+    const warned = (warning: Error & { code?: string }) => {
+      if (warning.code === 'KOA_VIEWSETS_CHANGES') warnings.push(warning)
+    }
+    process.on('warning', warned)
+    onTestFinished(() => void process.off('warning', warned))
+    const books = await openEvents(client.port, '/books/changes')
+    await database.knex.raw('alter table koa_viewsets_changes rename to koa_viewsets_away')
+    await database.knex.raw("select pg_notify('koa_viewsets_changes', '')")
+    await vi.waitFor(() => expect(warnings).toHaveLength(1), { timeout: 8_000, interval: 20 })
+    expect(warnings[0]?.message).toMatch(
+      /^What has changed cannot be read, and is tried again: ".*koa_viewsets_changes/,
+    )
+    await database.knex.raw('alter table koa_viewsets_away rename to koa_viewsets_changes')
+    const { json } = await post('again')
+    expect(ids(await books.hear(1))).toEqual([json.id])
+    expect(warnings).toHaveLength(1)
+  })
+
   it('goes on where the client was, and tells of each change once', async () => {
     const first = await openEvents(client.port, '/books/changes')
     await post('a')
