@@ -83,7 +83,7 @@ const CONTEXT = {
  */
 export function scopedKnex(base: Knex, settings: LocalSettings): Knex {
   const own = base as Knex & { readonly context: Context }
-  checkClient(own.context.client)
+  checkScopable(own)
   const scope: Scoped = { [SCOPE]: { base, settings } }
   const client = Object.assign(Object.create(own.context.client) as Client, CLIENT, scope)
   const context = Object.assign(Object.create(own.context) as Context, CONTEXT, { client })
@@ -95,8 +95,12 @@ export function scopedKnex(base: Knex, settings: LocalSettings): Knex {
   return Object.assign(Object.setPrototypeOf(scoped, own) as Knex, scope, { context, $$objection: undefined })
 }
 
-/** Guard: the members that are replaced must be those that knex calls. */
-function checkClient(client: Client): void {
+/**
+ * Guard: the members that are replaced must be those that knex calls.
+ * @throws {ConfigurationError} the knex sends statements in another way, and would leave the settings out
+ */
+export function checkScopable(knex: Knex): void {
+  const { client } = (knex as Knex & { readonly context: Context }).context
   const { driverName } = client
   if (driverName === 'pg' && typeof client._query === 'function') return
   throw new ConfigurationError(

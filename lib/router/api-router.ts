@@ -27,6 +27,7 @@ import {
   checkEndpoints,
   checkPaths,
   checkRegistrationNames,
+  checkScopes,
   checkVersionParameter,
   defaultBasename,
 } from './check-registration.js'
@@ -385,6 +386,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     })
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
+    checkScopes(table.endpoints)
     checkDownloads(table.endpoints)
     for (const use of this.#uses) await inTurns(use(table.endpoints, this.#tools))
     this.#refuseMountedTools()

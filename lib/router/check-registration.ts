@@ -1,13 +1,17 @@
 /** Mistakes in registrations: the prefix and basename of one, and paths and names that two of them share. */
 
+import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { singularize } from '../kernel/naming.js'
 import { parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { quote } from '../kernel/quote.js'
+import { checkScopable } from '../postgres/scoped-knex.js'
 import { URLPathVersioning } from '../versioning/versioning-classes.js'
 import { actionsOf, classesOf } from '../views/action-options.js'
+import { isBuiltIn } from '../views/built-in.js'
 import type { Endpoint } from '../views/endpoint.js'
 import { isGeneric } from '../views/generic-api-view.js'
+import { hasModel } from '../views/generic-view-class.js'
 import { policiesOf } from '../views/policies.js'
 import { collectionOf, parentsOf } from './endpoints-of.js'
 import { lookupSegment, type Registration, type ViewSetClass } from './registration.js'
@@ -86,6 +90,15 @@ export function checkEndpoints(endpoints: readonly Endpoint[]): void {
       if (taken.name.get(name) !== endpoint) claim(taken.name, name, endpoint, `have the route name "${name}"; ${fix}`)
       claim(taken.operationId, operationId, endpoint, `are called "${operationId}" in the OpenAPI document; ${fix}`)
     }
+  }
+}
+
+/** @throws {ConfigurationError} statements that are to run as a role, or with settings, go to a knex that would leave these out */
+export function checkScopes(endpoints: readonly Endpoint[]): void {
+  for (const { view, route } of endpoints.flatMap(({ operations }) => [...operations.values()])) {
+    if (!route.database || !isGeneric(view) || !hasModel(view) || !isBuiltIn(view.prototype, 'getKnex')) continue
+    const knex = view.modelClass().knex() as Knex | undefined
+    if (knex) checkScopable(knex)
   }
 }
 
