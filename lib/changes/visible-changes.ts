@@ -381,7 +381,7 @@ export class VisibleChanges {
  * group: so of groups it is asked whether there is one.
  */
 function ofRow(query: AnyQueryBuilder): AnyQueryBuilder {
-  if (!query.has('groupBy')) return query
+  if (!query.has(/^groupBy/)) return query
   return query
     .clearSelect()
     .clear(/^orderBy/)

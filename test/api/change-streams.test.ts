@@ -804,6 +804,7 @@ describe('a stream', () => {
     ['by another name', (query) => query.alias('p').where('p.id', '>', 0)],
     ['beside others', (query) => query.leftJoin('authors as a', 'a.id', 'app.posts.id').select('app.posts.*')],
     ['in groups', (query) => query.groupBy('app.posts.id').select('app.posts.*')],
+    ['in groups of SQL', (query) => query.groupByRaw('app.posts.id').select('app.posts.*')],
   ])('is of a model that names its schema, %s', async (_, chosen) => {
     await database.knex.raw('truncate app.posts restart identity')
     class Posts extends ChangeStreamMixin(
