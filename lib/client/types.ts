@@ -37,7 +37,6 @@ import type {
   MethodOf,
   PageWith,
   Patch,
-  Shown,
   ShownPart,
   StaticOf,
   Taken,
@@ -117,9 +116,15 @@ export interface Methods<View> {
     data: Enclosed<View, Kept<Patch<View>>>,
     options?: WriteOptions & Showing<View, F, E>,
   ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
-  destroy(key: Key<View>, options?: WriteOptions): Promise<Result<Destroyed<View>>>
+  destroy<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
+    key: Key<View>,
+    options?: WriteOptions & Showing<View, F, E>,
+  ): Promise<Result<Destroyed<View, Part<View, F, E>>>>
   /** Takes back a soft delete. */
-  restoreDeleted(key: Key<View>, options?: WriteOptions): Promise<Result<Enclosed<View, Shown<View>>>>
+  restoreDeleted<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
+    key: Key<View>,
+    options?: WriteOptions & Showing<View, F, E>,
+  ): Promise<Result<Enclosed<View, Part<View, F, E>>>>
   /** Deletes the row of an object that is deleted softly. */
   purgeDeleted(key: Key<View>, options?: WriteOptions): Promise<Result<undefined>>
   /** All or none of them. */

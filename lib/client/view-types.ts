@@ -246,9 +246,9 @@ type EnclosedPage<View, Page> = [Around<View, 'list'>] extends [never]
         : { [N in MetaOf<View>]: Omit<Page, 'results'> })
     : { [N in Around<View, 'list'>]: Page }
 
-/** What a DELETE answers. */
-export type Destroyed<View> =
-  StaticOf<View, 'statuses', Statuses> extends { readonly destroy: 200 } ? Enclosed<View, Shown<View>> : undefined
+/** What a DELETE answers, which may show the object. */
+export type Destroyed<View, Part> =
+  StaticOf<View, 'statuses', Statuses> extends { readonly destroy: 200 } ? Enclosed<View, Part> : undefined
 
 /** The parameter that asks for deleted objects, where some may see them. */
 export type DeletedQuery<View> =

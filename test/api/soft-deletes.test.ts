@@ -419,7 +419,7 @@ describe('the typed client', () => {
     const { projects } = client as { projects: any }
     await projects.destroy(2)
     expect((await projects.list({ deleted: 'only' })).data.results.length).toBe(1)
-    expect((await projects.restoreDeleted(2)).data.id).toBe(2)
+    expect((await projects.restoreDeleted(2, { query: { fields: ['id'] } })).data).toEqual({ id: 2 })
     await projects.destroy(3)
     expect((await projects.purgeDeleted(3)).ok).toBe(true)
     expect((await projects.list({ deleted: 'true' })).data.count).toBe(2)

@@ -2,6 +2,7 @@
 import {
   APIRouter,
   CursorPagination,
+  IsAdminUser,
   modelSerializer,
   modelViewSet,
   NestedSerializer,
@@ -69,6 +70,10 @@ class Feed extends BookViewSet {
   static override paginationClass = CursorPagination
   static override expandable = { author: NameSerializer }
 }
+class Deleting extends BookViewSet {
+  static override statuses = { destroy: 200 } as const
+  static override softDelete = { column: 'deleted_at', permissionClasses: [IsAdminUser] }
+}
 class Bare extends BookViewSet {
   static override expandable = {}
 }
@@ -77,6 +82,7 @@ const router = new APIRouter()
   .register('books', BookViewSet)
   .register('feed', Feed, 'feed')
   .register('bare', Bare, 'bare')
+  .register('deleting', Deleting, 'deleting')
 
 type AuthorShown = { id: number; name: string }
 type CountryShown = { name: string }
@@ -136,6 +142,12 @@ export async function use(): Promise<void> {
   if (made.ok) is<Equal<typeof made.data, { id: number; author: AuthorShown | null }>>()
   const changed = await api.books.partialUpdate(1, title, { query: { expand: ['reviews'] } })
   if (changed.ok) is<Equal<typeof changed.data.reviews, { stars: number }[]>>()
+  const deleted = await api.deleting.destroy(1, { query: { expand: ['author'], fields: ['id'] } })
+  if (deleted.ok) is<Equal<typeof deleted.data, { id: number; author: AuthorShown | null }>>()
+  const restored = await api.deleting.restoreDeleted(1, { query: { fields: ['id'] } })
+  if (restored.ok) is<Equal<typeof restored.data, { id: number }>>()
+  const gone = await api.books.destroy(1)
+  if (gone.ok) is<Equal<typeof gone.data, undefined>>()
 
   // @ts-expect-error no such name
   await api.books.retrieve(1, { expand: ['autor'] })
