@@ -115,6 +115,7 @@ const TOKENS: ReadonlyMap<string, (text: string) => string> = new Map([
   ['z', () => '+0000'],
 ])
 const DAY = 86_400_000
+const DAY_ALONE = /^\d{4}-\d\d-\d\d$/
 
 /** Text to be written as it is, and tokens. */
 type DateTimeFormat = readonly (string | ((text: string) => string))[]
@@ -156,7 +157,7 @@ export interface DateTimeFieldOptions extends FieldOptions {
 
 /**
  * A point in time. Takes strict ISO 8601 (without an offset it is UTC) or a Date; stores and shows it in UTC with all
- * its microseconds: `2026-03-28T15:30:00.1234Z`.
+ * its microseconds: `2026-03-28T15:30:00.1234Z`. A day is shown as its beginning.
  * @throws ConfigurationError when formatStr has a token that is not known
  */
 export class DateTimeField<const Options extends DateTimeFieldOptions = {}> extends ClosedField<
@@ -199,7 +200,8 @@ export class DateTimeField<const Options extends DateTimeFieldOptions = {}> exte
   }
 
   #formatted(text: string): string {
-    return this.#format === undefined ? text : formatDateTime(text, this.#format)
+    const point = DAY_ALONE.test(text) ? `${text}T00:00:00Z` : text
+    return this.#format === undefined ? point : formatDateTime(point, this.#format)
   }
 }
 

@@ -18,6 +18,7 @@ const MICROSECONDS = 6
 const FRACTION = /\.(\d+)/
 const NOT_ZERO = /[1-9]/
 const TIME_OF_DAY = /\d[T ]\d\d:/
+const MIDNIGHT = /[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00(?::?00)?)?$/
 
 function refuse(message: string): never {
   throw new ValidationError(message)
@@ -87,7 +88,10 @@ function bytes({ maxLength = Number.POSITIVE_INFINITY }: Column): Check {
 const INEXACT = 'Ensure that this number has no more digits than are stored.'
 const double = unless((text) => !NOT_ZERO.test(text) || isExactDouble(text), INEXACT)
 const single = unless((text) => !Number.isFinite(Number(text)) || isExactSingle(Number(text)), INEXACT)
-const day = unless((text) => !TIME_OF_DAY.test(text), 'Use the format YYYY-MM-DD.')
+const day = unless(
+  (text) => !TIME_OF_DAY.test(text) || MIDNIGHT.test(text),
+  'Ensure that there is nothing smaller than one day.',
+)
 /** One byte, of which those beyond ASCII are no characters. */
 const oneByte = unless((text) => /^[\u0001-\u007f]?$/.test(text), 'Ensure this field has no more than 1 byte.')
 /** PostgreSQL counts below zero from the greatest on, and takes other bases. */
