@@ -3,6 +3,7 @@
 import { type SerializerContext, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
 import { ReadOnlyField } from '../fields/own-value-fields.js'
+import { StringField } from '../fields/string-field.js'
 import { ownerAt } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
@@ -11,7 +12,10 @@ import { traitsOf } from '../models/model-traits.js'
 const NUMBERS = new Set(['int2', 'int4', 'oid', 'float4', 'float8'])
 const POINTS_IN_TIME = new Set(['date', 'timestamp', 'timestamptz'])
 
-/** The field that writes what a field shows: itself, or that of the column, where it says nothing of the column's values. */
+/**
+ * The field that writes what a field shows: itself, or that of the column, where it says nothing of the column's values, or no
+ * more than that they are texts.
+ */
 export function showingFieldOf(
   field: SerializerField,
   model: ModelDescription | undefined,
@@ -20,8 +24,16 @@ export function showingFieldOf(
   const owner = isSilent(field) && model ? ownerAt(model, path) : undefined
   const column = owner?.columns.get(path.at(-1) as string)
   if (!owner || !column) return field
-  const own = fieldForColumn(column, {})
+  const own = ownField(field, column)
+  if (own === field) return field
   return traitsOf(owner.model).plainRows ? own : new ShownByCode(field, own, column)
+}
+
+/** The field of a column; one that shows texts where these are asked for. */
+function ownField(field: SerializerField, column: Column): SerializerField {
+  if (field.constructor !== StringField) return fieldForColumn(column, {})
+  const own = fieldForColumn({ ...column, schema: {} }, {})
+  return own.schema().type === 'string' && own.constructor !== StringField ? own : field
 }
 
 /** Of a model whose code reads rows: what that has made of a value is shown as it is. */
@@ -51,8 +63,9 @@ function isAsRead(value: unknown, { type }: Column): boolean {
   return NUMBERS.has(type) || (POINTS_IN_TIME.has(type) && !Number.isFinite(value))
 }
 
+/** True for a field that says nothing of a column's values but, maybe, that they are texts. */
 function isSilent(field: SerializerField): boolean {
   const { prototype } = SerializerField
-  if (field.constructor === ReadOnlyField) return true
+  if (field.constructor === ReadOnlyField || field.constructor === StringField) return true
   return field.schema === prototype.schema && field.toRepresentation === prototype.toRepresentation
 }

@@ -403,6 +403,36 @@ it('[B15 E22] shows a value in one form: at the end of a path, and by fields tha
   }
 })
 
+it('shows by a StringField the text that the column has, and a number as a text', async () => {
+  await database.knex.raw(
+    `create table text_values (id int primary key, span interval, bytes bytea, place point, period tstzrange, day date, count int, label text);
+     insert into text_values values (1, '1 day 02:00', '\\x00ff', '(1,2)', '[2024-01-01,)', 'infinity', 7, 'x')`,
+  )
+  const Value = tableOf('text_values')
+  class Hooked extends Value {
+    override $afterFind() {
+      Object.assign(this, { noted: true })
+    }
+  }
+  const json = { span: 'P1DT2H', bytes: '\\x00ff', place: '(1,2)', period: '[2024-01-01T00:00:00Z,)', day: 'infinity' }
+  const shown = { id: 1, ...json, count: '7', label: 'x' }
+  const declared = Object.fromEntries(
+    Object.keys(shown).flatMap((name) => (name === 'id' ? [] : [[name, new StringField({ allowNull: true })]])),
+  )
+  const serializer = serializerOf(Value, ['id'], declared)
+  const client = await serveViews({
+    rows: viewOf(Value, serializer),
+    instances: viewOf(Value, throughInstances(serializer)),
+    hooked: viewOf(Hooked, serializerOf(Hooked, ['id'], declared)),
+  })
+  for (const road of ['/rows', '/instances', '/hooked']) {
+    expect((await client.get(road)).json).toEqual([shown])
+    expect((await client.send('PUT', `${road}/1`, shown)).json).toEqual(shown)
+  }
+  const { id: _, ...made } = (await client.send('POST', '/rows', { ...shown, id: 2 })).json
+  expect(made).toEqual({ ...json, count: '7', label: 'x' })
+})
+
 it('shows what code of the model has made of a value as it is, by fields that say nothing of it', async () => {
   await database.knex.raw(
     "create table made_values (id int primary key, price numeric(6,2), count int, day date); insert into made_values values (1, 12.5, 3, 'infinity')",
@@ -441,7 +471,7 @@ describe('[B5] a field that the serializer declares', () => {
     ],
     ['timestamptz(3)', dates, '2024-01-01T10:00:00.1234Z', '2024-01-01T10:00:00.123Z', /3 decimal places/],
     ['timestamp(0)', dates, '2024-01-01T10:00:00.6Z', '2024-01-01T10:00:00Z', /0 decimal places/],
-    ['date', dates, '2024-01-01T10:00:00Z', null, /YYYY-MM-DD/],
+    ['date', dates, '2024-01-01T10:00:00Z', '2024-01-01T00:00:00Z', /smaller than one day/],
     ['time(0)', () => new TimeField(loose), '10:00:00.6', '10:00:00', /0 decimal places/],
     ['interval(0)', () => new DurationField(loose), 'PT0.6S', 'PT1S', /0 decimal places/],
     ['interval day to hour', () => new DurationField(loose), 'P1DT2H3M', 'P1DT2H', /smaller than one hour/],
