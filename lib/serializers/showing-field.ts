@@ -11,6 +11,17 @@ import { traitsOf } from '../models/model-traits.js'
 /** Types of which pg makes numbers. */
 const NUMBERS = new Set(['int2', 'int4', 'oid', 'float4', 'float8'])
 const POINTS_IN_TIME = new Set(['date', 'timestamp', 'timestamptz'])
+/** Types of which pg makes no texts, or those that are shown. */
+const OTHER_THAN_TEXTS = new Set([
+  ...NUMBERS,
+  ...POINTS_IN_TIME,
+  'bool',
+  'interval',
+  'bytea',
+  'point',
+  'circle',
+  'uuid',
+])
 
 /**
  * The field that writes what a field shows: itself, or that of the column, where it says nothing of the column's values, or no
@@ -58,7 +69,7 @@ class ShownByCode extends SerializerField {
 /** False for a value of a kind that pg makes of no value of the column. */
 function isAsRead(value: unknown, { type }: Column): boolean {
   if (typeof value === 'boolean') return type === 'bool'
-  if (typeof value === 'string') return !(NUMBERS.has(type) || type === 'bool')
+  if (typeof value === 'string') return !OTHER_THAN_TEXTS.has(type)
   if (typeof value !== 'number') return true
   return NUMBERS.has(type) || (POINTS_IN_TIME.has(type) && !Number.isFinite(value))
 }

@@ -435,21 +435,24 @@ it('shows by a StringField the text that the column has, and a number as a text'
 
 it('shows what code of the model has made of a value as it is, by fields that say nothing of it', async () => {
   await database.knex.raw(
-    "create table made_values (id int primary key, price numeric(6,2), count int, day date); insert into made_values values (1, 12.5, 3, 'infinity')",
+    `create table made_values (id int primary key, price numeric(6,2), count int, day date, at timestamptz, span interval, token uuid);
+     insert into made_values values (1, 12.5, 3, 'infinity', now(), '1 hour', gen_random_uuid())`,
   )
+  const texts = { at: '2024-01-02 03:04', span: '2 hours', token: 'User-1' }
   class Made extends Model {
     static override tableName = 'made_values'
     declare price: unknown
     declare count: unknown
     override $parseDatabaseJson(json: Record<string, unknown>) {
-      return { ...json, price: Number(json['price']), count: `${Number(json['count'])} pieces` }
+      return { ...json, ...texts, price: Number(json['price']), count: `${Number(json['count'])} pieces` }
     }
   }
   for (const make of [() => new ReadOnlyField(), () => new SerializerField({ readOnly: true })]) {
-    const declared = { price: make(), count: make(), day: make() }
+    const names = ['price', 'count', 'day', ...Object.keys(texts)]
+    const declared = Object.fromEntries(names.map((name) => [name, make()]))
     const client = await serveViews({ made: viewOf(Made, serializerOf(Made, [], declared)) })
     const answer = await fetch(`http://127.0.0.1:${client.port}/made/1`)
-    expect(await answer.json()).toEqual({ price: 12.5, count: '3 pieces', day: 'infinity' })
+    expect(await answer.json()).toEqual({ price: 12.5, count: '3 pieces', day: 'infinity', ...texts })
   }
 })
 
