@@ -1,6 +1,7 @@
 /**
  * Refuses values that a column would store as others: PostgreSQL rounds and cuts them without a word (promise B5), or writes
- * out what a short text stands for. Asked of what clients send, whatever field has read it.
+ * out what a short text stands for. What it would read by the time zone of the session is said to be of UTC (promise B15). Asked
+ * of what clients send, whatever field has read it.
  */
 
 import { type ErrorMessages, MOST_MESSAGES, ValidationError } from '../kernel/errors.js'
@@ -145,17 +146,33 @@ const CHECKS: Readonly<Record<string, (column: Column) => Check | undefined>> = 
   ...Object.fromEntries(['point', 'circle', 'line', 'lseg', 'box', 'path', 'polygon'].map((type) => [type, shape])),
 }
 
-/** A check of what a field has read for the column; undefined where there is nothing to refuse. @throws ValidationError from it */
-export function exactCheck(column: Column): ((value: unknown) => void) | undefined {
+const NO_ZONE = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?$/
+
+/** A day, or a point in time without an offset, as one of UTC. */
+function inUtc(text: string): string {
+  const match = NO_ZONE.exec(text)
+  if (match === null) return text
+  return match[1] === undefined ? `${text}T00:00:00Z` : `${text}Z`
+}
+
+/** Makes of a value what a column stores as that. @throws ValidationError it would store another one */
+export type ExactForm = (value: unknown) => unknown
+
+/** The exact form of what a field has read for the column; undefined where that is any value's own. */
+export function exactForm(column: Column): ExactForm | undefined {
   if (column.sqlType === undefined) return undefined
-  if (column.type === 'array') return itemsCheck(exactCheck(elementOf(column)))
+  if (column.type === 'array') return itemsForm(exactForm(elementOf(column)))
   const make = CHECKS[column.type] ?? (hasFieldOfItsOwn(column) ? undefined : other)
   const check = make?.(column)
   return (
     check &&
     ((value) => {
-      if (typeof value === 'string') check(value)
-      else if (typeof value === 'number') check(plainText(value))
+      if (typeof value === 'string') {
+        check(value)
+        return column.type === 'timestamptz' ? inUtc(value) : value
+      }
+      if (typeof value === 'number') check(plainText(value))
+      return value
     })
   )
 }
@@ -165,17 +182,17 @@ function plainText(value: number): string {
   return decimal ? writeDecimal(decimal) : String(value)
 }
 
-function itemsCheck(check: ((item: unknown) => void) | undefined): ((value: unknown) => void) | undefined {
+function itemsForm(form: ExactForm | undefined): ExactForm | undefined {
   return (
-    check &&
-    function checkItems(value): void {
-      if (!Array.isArray(value)) return
+    form &&
+    function formItems(value): unknown {
+      if (!Array.isArray(value)) return value
       const errors: ErrorMessages = {}
       let told = 0
       for (const [position, item] of value.entries()) {
         try {
-          if (Array.isArray(item)) checkItems(item)
-          else check(item)
+          const exact = Array.isArray(item) ? formItems(item) : form(item)
+          if (exact !== item) value[position] = exact
         } catch (error) {
           if (!(error instanceof ValidationError)) throw error
           errors[position] = error.messages
@@ -183,6 +200,7 @@ function itemsCheck(check: ((item: unknown) => void) | undefined): ((value: unkn
         }
       }
       if (told > 0) throw new ValidationError(errors)
+      return value
     }
   )
 }

@@ -1,6 +1,7 @@
 /** The types that serializer modules share: a serializer, its class, and the plan compiled from it. */
 import type { CompositeKey } from '../fields/composite-key.js'
 import type { SerializerContext, SerializerField, Validator } from '../fields/field.js'
+import type { ExactForm } from '../fields/stored-exactly.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import type { Column, ForeignKeyReference, ModelDescription, RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
@@ -169,8 +170,8 @@ export interface BoundField {
   readonly writer: SerializerField
   /** True when it writes values as they are. */
   readonly passesThrough: boolean
-  /** Refuses what the column would store as another value. @throws ValidationError from it */
-  readonly checkExact: ((value: unknown) => void) | undefined
+  /** Makes of a value what the column stores as that. @throws ValidationError it would store another one */
+  readonly exactForm: ExactForm | undefined
   /** The serializer's method that computes the value (SerializerMethodField). */
   readonly method: string | undefined
   /** The serializer's method that validates the value: `validateTitle` for `title`. */

@@ -10,7 +10,7 @@ import { JSONField } from '../fields/json-field.js'
 import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
 import { HiddenField, ReadOnlyField } from '../fields/own-value-fields.js'
 import { RelatedField } from '../fields/related-field.js'
-import { exactCheck } from '../fields/stored-exactly.js'
+import { exactForm } from '../fields/stored-exactly.js'
 import { StringField } from '../fields/string-field.js'
 import { type ExternalIds, externalKey } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -305,7 +305,7 @@ function bind(
     mayLeadNowhere: relation !== undefined && leadsNowhere(relation, model),
     writer,
     passesThrough: writer.toRepresentation === SerializerField.prototype.toRepresentation,
-    checkExact: exact ? exactCheck(exact) : undefined,
+    exactForm: exact ? exactForm(exact) : undefined,
     method: isMethod ? methodOf(serializer, name, field) : undefined,
     hook: hookOf(serializer, name),
   }

@@ -175,9 +175,9 @@ async function keepLater(bound: BoundField, item: Item, value: PromiseLike<unkno
 }
 
 /** @throws ValidationError the column would store another value, and no code behind the field may make one of it that fits */
-function keep({ name, field, hook, checkExact }: BoundField, item: Item, value: unknown): void {
-  if (hook === undefined && field.options.validators === undefined) checkExact?.(value)
-  item.value[name] = value
+function keep({ name, field, hook, exactForm }: BoundField, item: Item, value: unknown): void {
+  const isLast = hook === undefined && field.options.validators === undefined
+  item.value[name] = isLast && exactForm ? exactForm(value) : value
 }
 
 /** What the object shows already is not refused; where the field has a value for it, hooks get that. */
@@ -210,7 +210,7 @@ function runHooks(serializer: AnySerializer, item: Item): Promise<void> | undefi
 
 async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<void> {
   const hooks = serializer as unknown as Record<string, (value: unknown) => unknown>
-  for (const { name, field, hook, input, checkExact } of serializer.plan.writable) {
+  for (const { name, field, hook, input, exactForm } of serializer.plan.writable) {
     if (!Object.hasOwn(item.value, name) || item.errors?.[name]) continue
     const given = isGiven(item, name) ? item.value[name] : undefined
     try {
@@ -223,7 +223,7 @@ async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<voi
       const kept = hook === undefined ? undefined : hooks[hook]?.(item.value[name])
       const value = isPromise(kept) ? await kept : kept
       if (value !== undefined) item.value[name] = value
-      if (item.value[name] === given) checkExact?.(given)
+      if (exactForm && item.value[name] === given && !item.unchanged?.has(name)) item.value[name] = exactForm(given)
       if (item.unchanged?.has(name)) keepUnchanged(item, name, item.value[name])
     } catch (error) {
       const isRefused = !(item.unchanged?.has(name) || changesNothing(item.value[name]))

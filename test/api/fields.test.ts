@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import knex, { type Knex } from 'knex'
 import Koa from 'koa'
-import { APIRouter, FieldFilter, ModelSerializer, ModelViewSet } from 'koa-viewsets'
+import { APIRouter, ArrayField, DateField, FieldFilter, ModelSerializer, ModelViewSet, StringField } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { anyCharacter } from '../support/any-character.js'
@@ -42,6 +42,17 @@ class KindSerializer extends ModelSerializer<Kind> {
   static override fields = '__all__'
 }
 
+/** Points in time without an offset. */
+class DaySerializer extends ModelSerializer<Kind> {
+  static override model = Kind
+  static override fields: string[] = []
+  static override declaredFields = {
+    at: new DateField(),
+    times: new ArrayField({ child: new DateField() }),
+    minute: new StringField({ source: 'at', readOnly: true }),
+  }
+}
+
 let database: TestDatabase
 const servers: TestServer[] = []
 const pools: Knex[] = []
@@ -68,7 +79,11 @@ async function open(timezone: string): Promise<TestServer> {
     static override filtersetFields = ['slot', 'slots', 'clock', 'away']
     static override serializerClass = Object.assign(class extends KindSerializer {}, { model: Bound })
   }
-  const api = new APIRouter({ prefix: '/api' }).register('kinds', Kinds)
+  class Days extends ModelViewSet<Kind> {
+    static override model = Bound
+    static override serializerClass = Object.assign(class extends DaySerializer {}, { model: Bound })
+  }
+  const api = new APIRouter({ prefix: '/api' }).register('kinds', Kinds).register('days', Days, 'days')
   await api.prepare()
   const server = await serve(new Koa().use(api.routes()))
   servers.push(server)
@@ -578,6 +593,21 @@ describe('[B15] dates and times', () => {
       expect((await send('GET', `/${made['id']}`, undefined, other)).text).toBe(read.text)
       expect(put.text).toBe(read.text)
       expect((await send('POST', '', stored, other)).json).toMatchObject(stored)
+    },
+  )
+
+  it.each(['UTC', 'Asia/Kolkata', 'America/New_York', 'Europe/Berlin'])(
+    'are days of UTC where a field says no more, with the database in %s',
+    async (zone) => {
+      const other = await open(zone)
+      const body = { at: '2026-03-28', times: ['2026-03-29'] }
+      const { status, json } = await other.send({
+        method: 'POST',
+        path: '/api/days',
+        body: JSON.stringify(body),
+        headers: { 'Content-Type': 'application/json' },
+      })
+      expect([status, json]).toEqual([201, { ...body, minute: '2026-03-28T00:00:00Z' }])
     },
   )
 
