@@ -9,7 +9,7 @@ import type { Column } from '../models/model-description.js'
 import { readDecimal, writeDecimal } from './decimal-field.js'
 import { isExactDouble, isExactSingle } from './exact-float.js'
 import { elementOf, hasFieldOfItsOwn } from './field-for-column.js'
-import { checkLength, counted } from './string-field.js'
+import { checkLength, countCharacters, counted } from './string-field.js'
 
 /** @throws ValidationError the column would store another value */
 type Check = (text: string) => void
@@ -74,9 +74,17 @@ function interval(column: Column): Check {
   }
 }
 
-/** Spaces beyond the length are cut off. */
+/**
+ * Spaces beyond the length are cut off. Of any other text PostgreSQL says itself that it is too long, once code of the
+ * application has made of it what is stored, such as the hash of a password.
+ */
 function characters({ maxLength }: Column): Check | undefined {
-  return maxLength === undefined ? undefined : (text) => checkLength(text, undefined, maxLength)
+  if (maxLength === undefined) return undefined
+  return (text) => {
+    let end = text.length
+    while (text[end - 1] === ' ') end--
+    if (end < text.length && countCharacters(text.slice(0, end)) <= maxLength) checkLength(text, undefined, maxLength)
+  }
 }
 
 /** The type `name` is cut by bytes. */

@@ -30,7 +30,7 @@ export function counted(count: number, noun: string): string {
 }
 
 /** Characters as PostgreSQL counts them: code points. */
-function countCharacters(text: string): number {
+export function countCharacters(text: string): number {
   let count = text.length
   for (let index = 0; index < text.length; index++) {
     if ((text.codePointAt(index) ?? 0) > 0xffff) {

@@ -505,4 +505,24 @@ describe('[B5] a field that the serializer declares', () => {
     // what code of the application makes of it is its own
     expect((await client.send('POST', '/hooked', { v: refused })).json).toEqual({ id: 2, v: taken })
   })
+
+  it('leaves texts that are too long to code that makes hashes of them, and to PostgreSQL', async () => {
+    await database.knex.raw(
+      'drop table if exists declared; create table declared (id int generated always as identity primary key, v char(4))',
+    )
+    class Hashing extends tableOf('declared') {
+      declare v: string
+      override $beforeInsert() {
+        this.v = `#${this.v.length}`
+      }
+    }
+    const serializer = (model: typeof Model) => serializerOf(model, ['id'], { v: new StringField() })
+    const client = await serveViews({
+      hashing: viewOf(Hashing, serializer(Hashing)),
+      plain: viewOf(tableOf('declared'), serializer(tableOf('declared'))),
+    })
+    const v = 'a passphrase'
+    expect((await client.send('POST', '/hashing', { v })).json).toEqual({ id: 1, v: '#12 ' })
+    expect((await client.send('POST', '/plain', { v })).status).toBe(400)
+  })
 })
