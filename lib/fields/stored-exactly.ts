@@ -195,12 +195,16 @@ function itemsForm(form: ExactForm | undefined): ExactForm | undefined {
     form &&
     function formItems(value): unknown {
       if (!Array.isArray(value)) return value
+      const given: readonly unknown[] = value
+      let items: unknown[] | undefined
       const errors: ErrorMessages = {}
       let told = 0
-      for (const [position, item] of value.entries()) {
+      for (const [position, item] of given.entries()) {
         try {
           const exact = Array.isArray(item) ? formItems(item) : form(item)
-          if (exact !== item) value[position] = exact
+          if (exact === item) continue
+          items ??= [...given]
+          items[position] = exact
         } catch (error) {
           if (!(error instanceof ValidationError)) throw error
           errors[position] = error.messages
@@ -208,7 +212,7 @@ function itemsForm(form: ExactForm | undefined): ExactForm | undefined {
         }
       }
       if (told > 0) throw new ValidationError(errors)
-      return value
+      return items ?? value
     }
   )
 }

@@ -7,21 +7,7 @@ import { StringField } from '../fields/string-field.js'
 import { ownerAt } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-
-/** Types of which pg makes numbers. */
-const NUMBERS = new Set(['int2', 'int4', 'oid', 'float4', 'float8'])
-const POINTS_IN_TIME = new Set(['date', 'timestamp', 'timestamptz'])
-/** Types of which pg makes no texts, or those that are shown. */
-const OTHER_THAN_TEXTS = new Set([
-  ...NUMBERS,
-  ...POINTS_IN_TIME,
-  'bool',
-  'interval',
-  'bytea',
-  'point',
-  'circle',
-  'uuid',
-])
+import { parsedType } from '../models/parsed-types.js'
 
 /**
  * The field that writes what a field shows: itself, or that of the column, where it says nothing of the column's values, or no
@@ -66,12 +52,13 @@ class ShownByCode extends SerializerField {
   }
 }
 
-/** False for a value of a kind that pg makes of no value of the column. */
+/** False for a value of a kind that pg makes of no value of the column, or that is not shown as it. */
 function isAsRead(value: unknown, { type }: Column): boolean {
-  if (typeof value === 'boolean') return type === 'bool'
-  if (typeof value === 'string') return !OTHER_THAN_TEXTS.has(type)
+  const parsed = parsedType(type)
+  if (typeof value === 'boolean') return parsed === 'boolean'
+  if (typeof value === 'string') return type !== 'uuid' && (parsed.includes('string') || type.startsWith('json'))
   if (typeof value !== 'number') return true
-  return NUMBERS.has(type) || (POINTS_IN_TIME.has(type) && !Number.isFinite(value))
+  return parsed === 'number' || (parsed === 'Date' && !Number.isFinite(value))
 }
 
 /** True for a field that says nothing of a column's values but, maybe, that they are texts. */

@@ -3,6 +3,7 @@
 import { propertyProblem } from '../../models/build-model.js'
 import type { CatalogueColumn } from '../../models/catalogue.js'
 import { type FoundRelation, findRelations } from '../../models/foreign-key-relations.js'
+import { parsedType } from '../../models/parsed-types.js'
 import { Names } from '../../models/relation-names.js'
 import { type SchemaTable, shortestKey } from '../../models/schema-tables.js'
 import { type EnumType, EnumTypes } from './enum-types.js'
@@ -130,26 +131,6 @@ function foreignTypes(table: SchemaTable, properties: readonly ModelProperty[]):
     )
 }
 
-/** The types of values by PostgreSQL's names. All others are strings, as PostgreSQL writes them. */
-const TYPES: Readonly<Record<string, string>> = {
-  int2: 'number',
-  int4: 'number',
-  int8: 'number | string',
-  float4: 'number',
-  float8: 'number',
-  bool: 'boolean',
-  date: 'Date',
-  timestamp: 'Date',
-  timestamptz: 'Date',
-  interval: 'Interval',
-  bytea: 'Buffer',
-  json: 'unknown',
-  jsonb: 'unknown',
-  // pg makes objects of these, which are shown as strings
-  point: 'unknown',
-  circle: 'unknown',
-}
-
 /** Types that are strings to pg, too, and nothing else. */
 const TEXTS = new Set(
   [
@@ -172,11 +153,11 @@ function columnType(column: CatalogueColumn, enums: EnumTypes): string {
 
 function typeOf(type: string, column: CatalogueColumn, enums: EnumTypes): string {
   if (type === 'enum') return enums.nameOf(column)
-  return Object.hasOwn(TYPES, type) ? (TYPES[type] as string) : 'string'
+  return parsedType(type)
 }
 
 /** True for a type of which we know nothing, but that PostgreSQL writes it as a string. */
 function isForeignType({ type, element }: CatalogueColumn): boolean {
   const name = element ?? type
-  return !TEXTS.has(name) && (!Object.hasOwn(TYPES, name) || name === 'point' || name === 'circle')
+  return !TEXTS.has(name) && (parsedType(name) === 'string' || name === 'oid' || name === 'point' || name === 'circle')
 }
