@@ -262,10 +262,15 @@ export class Resource {
     return decided(this, 'queryObstacle', obstacle)
   }
 
+  /** Code of the application's filters lists. */
+  get filtersByCode(): boolean {
+    const isOwn = this.overrides.has('filterQueryset') || !this.filters.every(isDescribed)
+    return decided(this, 'filtersByCode', isOwn)
+  }
+
   /** The model and the filter backends say all there is to know of a list's SQL. */
   get describesLists(): boolean {
-    const describes = this.isWholeTable && !this.overrides.has('filterQueryset') && this.filters.every(isDescribed)
-    return decided(this, 'describesLists', describes)
+    return this.isWholeTable && !this.filtersByCode
   }
 
   /** Code of the application's looks at each object before it is shown or changed. */

@@ -8,10 +8,9 @@ import { isShaped } from '../../queryset/count-rows.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import type { RuleSet } from '../../rules/rule-set.js'
 import { type ActionRoute, planOf } from '../action-plan.js'
-import { checkQueryset } from '../checks/check-queryset.js'
-import { filteredBy, type GenericView } from '../generic-view.js'
+import type { GenericView } from '../generic-view.js'
 import type { RelatedViewClass } from '../generic-view-class.js'
-import { askedQuery } from '../steps/visible-query.js'
+import { listQuery } from '../steps/visible-query.js'
 
 const LIST = { get: 'list' }
 
@@ -32,9 +31,7 @@ export function relatedListQuery(view: GenericView, { knex, trx }: GenericView):
   Object.assign(view, { knex, trx })
   const scope = view.scope()
   if (!scope && resource.isWholeTable && resource.isQuiet && !resource.overrides.has('filterQueryset')) return undefined
-  const declared = askedQuery(view, scope)
-  checkQueryset(view, declared)
-  const query = groupConditions(filteredBy(view.viewClass.name, view.filterQueryset(declared)))
+  const query = groupConditions(listQuery(view, { scope }))
   refuseHooks(viewClass.name, query)
   if (isShaped(query)) return query.clear(/^eager/)
   // conditions may be on columns that its own list does not select

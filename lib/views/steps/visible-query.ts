@@ -20,11 +20,12 @@ import { filteredBy, type GenericView } from '../generic-view.js'
  * @throws NotFound paths name objects by what it computes
  */
 export function visibleQuery(view: GenericView, query: AnyQueryBuilder = querysetOf(view)): AnyQueryBuilder {
-  const visible = view.plan.resource.isWholeTable ? query : groupConditions(query)
+  const { resource } = view.plan
+  const visible = resource.isWholeTable ? query : groupConditions(query)
   checkQueryset(view, visible)
   refuseComputedLookup(view, visible)
   // an application's own queryset may have lost it
-  const scope = view.plan.resource.overrides.has('getQueryset') ? view.scope() : undefined
+  const scope = resource.overrides.has('getQueryset') ? view.scope() : undefined
   if (scope) addWhere(visible, scope)
   return visible
 }
@@ -74,7 +75,7 @@ export function listQuery(
   const filtered = asks ? filteredBy(view.viewClass.name, view.filterQueryset(objects)) : objects
   const query = resource.overrides.has('filterQueryset') ? groupConditions(filtered) : filtered
   // an application's own queryset or filter may have lost it
-  if (scope) addWhere(query, scope)
+  if (scope && (resource.overrides.has('getQueryset') || resource.filtersByCode)) addWhere(query, scope)
   checkQueryset(view, query)
   return query
 }
@@ -84,7 +85,7 @@ export function listQuery(
  * masked changes no answer.
  * @throws {ConfigurationError} it is one that pages cannot narrow, or does not name what it selects
  */
-export function askedQuery(view: GenericView, scope: Where | undefined): AnyQueryBuilder {
+function askedQuery(view: GenericView, scope: Where | undefined): AnyQueryBuilder {
   const { resource } = view.plan
   const objects = querysetOf(view)
   if (resource.isWholeTable) return objects
