@@ -69,10 +69,15 @@ function digits(count: number): string {
   return `regexp_replace(trim(to_char(to_char(??::text::numeric, ${form})::numeric, ${form})), '([.]0+|0+)e', 'e')`
 }
 
+/** The number that such a form is read as, NULL where rounding up has made it larger than any. */
+function readFloat(form: string): string {
+  return `(case when abs(${form}::numeric) <= '${LARGEST}'::numeric then ${form}::float8 end)`
+}
+
 /** PostgreSQL takes a digit more where a shorter number lies just between two values, and is read as this one. */
 const LARGE_FLOAT =
   '(select case when abs(text::float8) >= 1e21 then text else text::numeric::text end from ' +
-  '(select case value when short::float8 then short when long::float8 then long else whole end as text from ' +
+  `(select case value when ${readFloat('short')} then short when ${readFloat('long')} then long else whole end as text from ` +
   `(select ??::text as whole, ??::text::float8 as value, ${digits(15)} as short, ${digits(16)} as long) as n) as s)`
 /** As JavaScript spells them, so that all answers, and their tags, are the same; `to_json` writes NaN and the infinities as strings. */
 const FLOAT =

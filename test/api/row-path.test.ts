@@ -51,7 +51,7 @@ const SCHEMA = `
     select case when n % 7 > 0 then n % 20 + 1 end, n - 200, n::bigint * 1000003 % 2147483647, 9007199254740980 + n,
       case n % 9 when 0 then 'NaN'::real when 1 then 'Infinity' when 2 then '-Infinity' when 3 then '-0' when 4 then 16777216 else n / 7.0 end,
       case n % 4 when 0 then 10 ^ (n % 40 - 20) when 1 then -0 when 2 then random() * 10 ^ (n % 60 - 30)
-        else ('{537059850409267170000,1e23,-33450841795301752,9.999999999999999e22,1e22,9007199254740993,4.35e20}'::float8[])[n % 7 + 1] end,
+        else ('{537059850409267170000,1e23,-33450841795301752,9.999999999999999e22,1e22,9007199254740993,4.35e20,1.7976931348623157e308,-1.797693134862315e308}'::float8[])[n % 9 + 1] end,
       n / 13.0, ('0.' || repeat('1', n % 30 + 1))::numeric, n % 2 = 0,
       (array['plain', 'quo"te', E'line\\nbreak', E'tab\\t', '\\back', 'Grüße', '😀 emoji', E'\\u0001 control', '', 'a/b<c>&'])[n % 10 + 1],
       'code ' || n, 'p' || n % 10, 'Folded', (array['glad', 'sad "quoted"'])[n % 2 + 1]::mood, 'brief', md5(n::text)::uuid,
