@@ -1,8 +1,13 @@
 /**
  * P15: applications by chance, over three tables one below the other: who sees what, said in every shape of queryset and by
  * rules of rows and fields; who may do what, by permissions made of others; nested routes, method fields, filters, `?fields=`. Each is asked by several
- * callers for every action, and answers and leaves stored what a model of the rules says, which asks no database.
+ * callers for every action, and answers and leaves stored what a model of the rules says, which asks no database. What view
+ * sets say besides, of names, marks, pages and envelopes, is drawn apart; then lists are tables and pages in sum, too, writes
+ * are sent twice by their keys, and what was recorded is what has changed.
  */
+import { configure } from 'koa-viewsets'
+import { ensureChangesTable } from 'koa-viewsets/changes'
+import { ensureIdempotencyTable } from 'koa-viewsets/idempotency'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Client, expectRules, serving } from '../support/client.js'
@@ -15,17 +20,25 @@ import {
   type Resource,
   randomApplication,
   routerOf,
+  withStatics,
 } from './support/application.js'
-import { type Estate, readEstate, SCHEMA } from './support/estate.js'
+import { CODES_AND_MARKS, type Estate, readEstate, SCHEMA } from './support/estate.js'
 import { asCaller, bindModels } from './support/estate-views.js'
-import { type Answer, expectedAnswers, type Question, textOf } from './support/expected.js'
-import { headersOf, pathOf, plant, randomQuestion } from './support/questions.js'
+import { type Answer, expectedAnswers, type Question, textOf, welcome } from './support/expected.js'
+import { askedBeside, headersOf, plant, randomQuestion } from './support/questions.js'
 import { Random } from './support/random.js'
+import { misrecorded, takeRecorded } from './support/recorded-changes.js'
 import { report, seed, size } from './support/size.js'
+import type { Statics } from './support/statics.js'
+import { expectSameAgain, expectSameTable, wholeList } from './support/told-again.js'
 import { any, atom } from './support/visibility.js'
+import { Wire } from './support/wire.js'
 
 const APPLICATIONS = size(2, 600)
+const WITH_STATICS = size(6, 600)
 const QUESTIONS = size(30, 100)
+/** Between the two streams of chance. */
+const BESIDE = 2 ** 20
 /** More say nothing new. */
 const MOST_FAILURES = 30
 
@@ -33,8 +46,11 @@ let database: TestDatabase
 let observer: pg.Client
 
 beforeAll(async () => {
-  database = await createDatabase({ schema: SCHEMA })
+  configure({ secretKey: 'a secret of more than sixteen characters' })
+  database = await createDatabase({ schema: `${SCHEMA}${CODES_AND_MARKS}` })
   bindModels(database.knex)
+  await ensureIdempotencyTable(database.knex)
+  await ensureChangesTable(database.knex)
   observer = new pg.Client(database.direct)
   await observer.connect()
 })
@@ -43,14 +59,22 @@ afterAll(async () => {
   await database?.drop()
 })
 
-async function ask(client: Client, question: Question): Promise<TestResponse> {
-  const { method, body, match } = question
+/** The answer, as the model of the rules knows it. */
+async function ask(client: Client, question: Question, wire: Wire): Promise<TestResponse> {
+  const { method, match, action, key } = question
   const headers = headersOf(question)
-  if (match === 'right') {
-    const seen = await client.get(pathOf({ ...question, action: 'retrieve', query: {} }), headers)
+  if (match === 'right' && OF_LIVE.has(action)) {
+    const seen = await client.get(wire.objectPath, headers)
     if (seen.headers.etag?.startsWith('"')) headers['If-Match'] = seen.headers.etag
   }
-  return client.send(method, pathOf(question), body, headers)
+  const response = await client.send(method, wire.path, wire.body, headers)
+  if (key !== undefined) await expectSameAgain(client, wire, { question, headers, first: response })
+  const json = method === 'HEAD' ? undefined : wire.read(response.status, response.json)
+  if (action !== 'list' || method === 'HEAD' || response.status !== 200) return { ...response, json }
+  const { statics } = question.route.chain.at(-1) as Resource
+  if (statics) await expectSameTable(client, wire, { headers, json: response.json })
+  const isWalked = statics?.pages === 'cursors' && !Array.isArray(json)
+  return { ...response, json: isWalked ? await wholeList(client, { first: json as never, wire, headers }) : json }
 }
 
 /** What is wrong with the answer, in words, and what is to be stored after it. */
@@ -73,18 +97,24 @@ interface Asking {
   readonly questions: number
   /** Holds the answers to the application's document, too: making it takes longer than all the questions. */
   readonly isDescribed?: boolean
+  /** Its view sets say more than whose rows they show. */
+  readonly hasStatics?: boolean
   /** What is served in place of the application that the model knows: a planted fault. */
   readonly served?: (application: Application) => Application
 }
 
+const OF_LIVE: ReadonlySet<string> = new Set(['update', 'partialUpdate', 'destroy', 'bump'])
 const seen = new Map<number, number>()
 
 /** Asks an application by chance, and returns what was wrong, in words. */
-async function findProblems({ seed: start, questions, isDescribed = false, served = (same) => same }: Asking) {
+async function findProblems({ seed: start, questions, isDescribed = false, hasStatics = false, served }: Asking) {
   const random = new Random(start)
-  const application = randomApplication(random)
+  const beside = new Random(start + BESIDE)
+  const plain = randomApplication(random)
+  const application = hasStatics ? withStatics(beside, plain) : plain
+  await observer.query('alter sequence codes restart')
   await plant(random, observer)
-  const api = routerOf(served(application))
+  const api = routerOf(served?.(application) ?? application)
   await api.prepare()
   const routes = api.routes()
   const client = await serving(asCaller, isDescribed ? routes : undescribed(routes))
@@ -94,17 +124,23 @@ async function findProblems({ seed: start, questions, isDescribed = false, serve
   }
   let estate = await readEstate(observer)
   for (let asked = 0; asked < questions; asked++) {
-    const question = randomQuestion(random, application, estate)
-    const { user, method, body, action } = question
+    const now = estate
+    const draw = () => askedBeside(beside, randomQuestion(random, application, now), now)
+    const question = hasStatics && asked % 4 !== 0 ? welcome(draw, now) : draw()
+    const { user, method, action } = question
+    const wire = new Wire(application, question, estate)
     const by = user ? `person ${user.id}${user.isStaff ? ' of the staff' : ''}` : 'nobody'
-    const title = `${method} ${pathOf(question)} ${JSON.stringify(body) ?? ''} (${action}, by ${by})`
+    const title = `${method} ${wire.path} ${JSON.stringify(wire.body) ?? ''} (${action}, by ${by})`
     const before = estate
-    const problem = await ask(client, question).then(
+    const problem = await ask(client, question, wire).then(
       async (response) => {
         seen.set(response.status, (seen.get(response.status) ?? 0) + 1)
         estate = await readEstate(observer)
         const judged = judge(question, response, expectedAnswers(question, before), before, estate)
-        if (judged.problem !== undefined || textOf(estate) === textOf(judged.after)) return judged.problem
+        const recorded = await takeRecorded(observer)
+        if (judged.problem !== undefined) return judged.problem
+        const written = { question, before, after: judged.after }
+        if (textOf(estate) === textOf(judged.after)) return misrecorded(application, written, recorded)
         return `it answered ${response.status}, and stored ${textOf(estate)}, expected ${textOf(judged.after)}`
       },
       (error: unknown) => String(error),
@@ -117,14 +153,19 @@ async function findProblems({ seed: start, questions, isDescribed = false, serve
   return problems.length > 0 ? told.join('\n') : undefined
 }
 
-it(`P15 ${APPLICATIONS} applications by chance do as a model of the rules says`, { timeout: 7_200_000 }, async () => {
+it.each([
+  [APPLICATIONS, 'applications by chance do as a model of the rules says', false],
+  [WITH_STATICS, 'applications of other names, marks, pages and envelopes do as it says', true],
+] as const)(`P15 %i %s`, { timeout: 7_200_000 }, async (applications, what, hasStatics) => {
+  seen.clear()
   const failures: string[] = []
-  for (let index = 0; index < APPLICATIONS && failures.length < MOST_FAILURES; index++) {
-    const problems = await findProblems({ seed: seed + index, questions: QUESTIONS, isDescribed: index % 8 === 0 })
+  for (let index = 0; index < applications && failures.length < MOST_FAILURES; index++) {
+    const isDescribed = index % 8 === 0
+    const problems = await findProblems({ seed: seed + index, questions: QUESTIONS, isDescribed, hasStatics })
     if (problems !== undefined) failures.push(problems)
   }
   const statuses = [...seen].sort(([one], [other]) => one - other).map(([status, count]) => `${status}:${count}`)
-  report('P15 applications', { seed, applications: APPLICATIONS, statuses: statuses.join(' ') })
+  report(`P15 ${what}`, { seed, applications, statuses: statuses.join(' ') })
   expect(failures).toEqual([])
 })
 
@@ -135,17 +176,33 @@ const each = (change: (resource: Resource) => Partial<Resource>) => (application
 
 /** With the seed of an application that shows it. */
 it.each<[string, (application: Application) => Application, from?: number]>([
-  ['shows what is archived to all', each(({ condition }) => ({ condition: any(condition, atom('archived')) }))],
+  ['shows what is archived to all', each(({ condition }) => ({ condition: any(condition, atom('archived')) })), 2],
   ['asks for no permission', each(() => ({ rules: [] }))],
   ['asks folders for no permission', each(({ level, rules }) => ({ rules: level === 'folders' ? [] : rules }))],
-  ['lets who reads a row write it', each(() => ({ writes: {} })), 6],
+  ['lets who reads a row write it', each(() => ({ writes: {} })), 10],
   ['keeps no field from anybody', each(() => ({ secret: 'none' }))],
-  ['lets a written row leave', each(() => ({ mayLeave: true })), 13],
-  ['computes a field of columns only', each(({ method }) => ({ method: method === 'none' ? 'none' : 'columns' }))],
+  ['lets a written row leave', each(() => ({ mayLeave: true })), 25],
+  ['computes a field of columns only', each(({ method }) => ({ method: method === 'none' ? 'none' : 'columns' })), 3],
 ])('P15 finds an application that %s', async (_fault, served, from = 1) => {
   let found: string | undefined
   for (let start = from; start <= from + 20 && found === undefined; start++) {
     found = await findProblems({ seed: start, questions: 20, served })
+  }
+  expect(found).toMatch(/^TRUST_SEED=\d+\n {2}folders: /)
+})
+
+const eachSays = (change: Partial<Statics>) =>
+  each(({ statics }) => ({ statics: { ...(statics as Statics), ...change } }))
+
+it.each<[string, (application: Application) => Application, from?: number]>([
+  ['deletes what it is to mark', eachSays({ deletes: 'removes' })],
+  ['records no change', eachSays({ records: false })],
+  ['names objects by their keys', eachSays({ lookup: 'id' })],
+  ['does twice what has a key', eachSays({ isIdempotent: false })],
+])('P15 finds one of such names and marks that %s', async (_fault, served, from = 1) => {
+  let found: string | undefined
+  for (let start = from; start <= from + 20 && found === undefined; start++) {
+    found = await findProblems({ seed: start, questions: 20, served, hasStatics: true })
   }
   expect(found).toMatch(/^TRUST_SEED=\d+\n {2}folders: /)
 })

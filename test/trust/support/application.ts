@@ -8,18 +8,19 @@ import {
   ModelSerializer,
   NestedRouter,
   NestedSerializer,
-  PageNumberPagination,
   PrimaryKeyRelatedField,
   type SerializerContext,
   SerializerMethodField,
+  StringField,
 } from 'koa-viewsets'
 import { type ModelRule, type RuleCaller, rule } from 'koa-viewsets/rules'
 import { type Model, raw } from 'objection'
 import { LEVELS, type Level } from './estate.js'
-import { Label, MODELS, Person, rowRules, viewOf, type Writes } from './estate-views.js'
+import { Label, MODELS, type Models, ownModels, Person, rowRules, viewOf, type Writes } from './estate-views.js'
 import type { Random } from './random.js'
 import { LEAF_NAMES, nameOf, policyOf, type Rule } from './rules.js'
 import { caller, RULE, SHAPES, type Shape } from './shapes.js'
+import { baseModel, PAGES, randomStatics, type Statics, viewStatics } from './statics.js'
 import { ATOM_NAMES, all, any, atom, type Condition, describe, not, toSql } from './visibility.js'
 
 /** How the objects of a level are served. */
@@ -45,6 +46,8 @@ export interface Resource {
   readonly secret: 'none' | 'n' | 'title'
   /** Of the labels callers may choose the first two, but for the staff. */
   readonly narrowsLabels: boolean
+  /** What view sets say besides. */
+  readonly statics?: Statics
 }
 
 /** Where objects of a resource are found: their path's objects, one below the other. */
@@ -57,9 +60,9 @@ export interface Route {
 export interface Application {
   readonly resources: readonly Resource[]
   readonly routes: readonly Route[]
+  /** @default those that all applications have in common */
+  readonly models?: Models
 }
-
-export const PAGE_SIZE = 3
 
 export function randomApplication(random: Random): Application {
   const [folders, papers, remarks] = LEVELS.map((level) => randomResource(random, level)) as [
@@ -76,6 +79,22 @@ export function randomApplication(random: Random): Application {
       { chain: [folders, papers, remarks], path: '/folders/{0}/papers/{1}/remarks' },
     ],
   }
+}
+
+/** The application with statics by chance. */
+export function withStatics(random: Random, application: Application): Application {
+  const withThem = (resource: Resource): Resource => {
+    const statics = randomStatics(random, resource)
+    // what is refused says little of them
+    const isOpen = random.chance(0.5)
+    return { ...resource, statics, ...(isOpen && { rules: [], condition: any(resource.condition, atom('open')) }) }
+  }
+  const changed = new Map(application.resources.map((resource) => [resource, withThem(resource)]))
+  const changedOf = (resource: Resource) => changed.get(resource) as Resource
+  const resources = application.resources.map(changedOf)
+  const routes = application.routes.map(({ chain, path }) => ({ chain: chain.map(changedOf), path }))
+  const baseOf = (level: Level) => baseModel(resources.find((resource) => resource.level === level)?.statics?.ids)
+  return { resources, routes, models: ownModels(baseOf) }
 }
 
 function randomResource(random: Random, level: Level): Resource {
@@ -151,9 +170,9 @@ export function byline({ title, owner }: Pick<Shown, 'title' | 'owner'>, by: num
 }
 
 /** The router of an application. */
-export function routerOf({ resources, routes }: Application): APIRouter {
-  const api = new APIRouter({ rules: resources.flatMap(rulesOf) })
-  const views = new Map(resources.map((resource) => [resource.level, viewOfResource(resource)]))
+export function routerOf({ resources, routes, models = MODELS }: Application): APIRouter {
+  const api = new APIRouter({ rules: resources.flatMap((resource) => rulesOf(resource, models)) })
+  const views = new Map(resources.map((resource) => [resource.level, viewOfResource(resource, models)]))
   const [folders, papers, remarks] = LEVELS.map((level) => views.get(level)) as [never, never, never]
   api.register('folders', folders, 'folders')
   api.register('papers', papers, 'papers')
@@ -168,18 +187,19 @@ export function routerOf({ resources, routes }: Application): APIRouter {
 /** What is shown of a title that the caller may not read. */
 export const MASK = 'a title'
 
-function rulesOf(resource: Resource): readonly ModelRule[] {
+function rulesOf(resource: Resource, models: Models): readonly ModelRule[] {
   const { level, shape, secret } = resource
   const read = ({ user }: RuleCaller) => (user as { is_staff: boolean } | undefined)?.is_staff === true
   const fields = { n: { n: { read } }, title: { title: { read, mask: MASK } }, none: undefined }[secret]
   if (!fields && !shape.isRule) return []
   const said = shape.isRule ? rowRules(resource, resource.writes) : {}
-  return [rule(MODELS[level], { ...said, ...(fields && { fields }) })]
+  return [rule(models[level], { ...said, ...(fields && { fields }) })]
 }
 
-function viewOfResource(resource: Resource) {
-  const { level, shape, condition, filter, rules, method, narrowsLabels, ordering } = resource
+function viewOfResource(resource: Resource, models: Models) {
+  const { level, shape, condition, filter, rules, method, narrowsLabels, ordering, statics } = resource
   const declared = {
+    ...(statics && { code: new StringField({ required: false }) }),
     // unknown of a row that a write has taken out of the queryset
     ...(shape.column && { [shape.column]: new IntegerField({ readOnly: true, allowNull: true }) }),
     ...(method === 'relation' && { owner: new NestedSerializer(PersonSerializer, { readOnly: true }) }),
@@ -208,15 +228,18 @@ function viewOfResource(resource: Resource) {
     mayLeave: resource.mayLeave,
     declared,
     methods,
+    models,
+    records: statics?.records ?? false,
     statics: {
       permissionClasses: rules.map(policyOf),
       filterBackends: [FieldFilter, ...(filter ? [filterOf(level, filter)] : [])],
       filtersetFields: ['n', 'title'],
-      paginationClass: resource.isPaginated ? new PageNumberPagination({ pageSize: PAGE_SIZE }) : null,
+      paginationClass: resource.isPaginated ? PAGES[statics?.pages ?? 'numbers'] : null,
       ordering,
       useNativeJson: resource.isNative,
       atomic: resource.isAtomic,
       concurrency: resource.hasConcurrency ? 'touched' : null,
+      ...(statics && viewStatics(statics)),
     },
   })
 }

@@ -10,6 +10,7 @@ import {
   NestedViewSetMixin,
   PrimaryKeyRelatedField,
 } from 'koa-viewsets'
+import { ChangesMixin } from 'koa-viewsets/changes'
 import type { RuleCaller } from 'koa-viewsets/rules'
 import { Model, type TransactionOrKnex } from 'objection'
 import { LEVELS, type Level, parentOf } from './estate.js'
@@ -35,10 +36,13 @@ const GRANTS = Object.fromEntries(
   ]),
 ) as unknown as Record<Level, ModelClass>
 
-const relationsOf = (level: Level) => ({
+/** The models of all levels. */
+export type Models = Readonly<Record<Level, ModelClass>>
+
+const relationsOf = (level: Level, models: Models) => ({
   parent: {
     relation: Model.BelongsToOneRelation,
-    modelClass: MODELS[parentOf(level)],
+    modelClass: models[parentOf(level)],
     join: { from: `${level}.parent_id`, to: `${parentOf(level)}.id` },
   },
   grants: {
@@ -64,16 +68,29 @@ const relationsOf = (level: Level) => ({
   }),
 })
 
+/** A model for each level, of a base that may give its objects other ids. */
+function makeModels(baseOf: (level: Level) => ModelClass): Models {
+  const models: Models = Object.fromEntries(
+    LEVELS.map((level) => [
+      level,
+      class extends baseOf(level) {
+        static override tableName = level
+        static override relationMappings = () => relationsOf(level, models)
+      },
+    ]),
+  ) as unknown as Models
+  return models
+}
+
 /** The plain model of a level. */
-export const MODELS: Record<Level, ModelClass> = Object.fromEntries(
-  LEVELS.map((level) => [
-    level,
-    class extends Model {
-      static override tableName = level
-      static override relationMappings = () => relationsOf(level)
-    },
-  ]),
-) as unknown as Record<Level, ModelClass>
+export const MODELS = makeModels(() => Model)
+
+/** Models of an application alone, of which its view sets may say what holds for all others of the process. */
+export function ownModels(baseOf: (level: Level) => ModelClass): Models {
+  const models = makeModels(baseOf)
+  for (const model of Object.values(models)) model.knex(MODELS.folders.knex())
+  return models
+}
 
 /** Binds all models to a database. */
 export function bindModels(knex: Knex): void {
@@ -103,6 +120,10 @@ export interface ViewOptions extends Place {
   readonly hooks?: boolean
   /** A planted fault: the action writes what it has read without holding it. */
   readonly careless?: boolean
+  /** @default MODELS */
+  readonly models?: Models
+  /** Each change is recorded. */
+  readonly records?: boolean
 }
 
 /** A serializer of a level's rows. */
@@ -124,8 +145,8 @@ function serializerOf(model: ModelClass, { level, declared, methods }: ViewOptio
 }
 
 /** The model of a shape, with the column that the shape adds. */
-function modelOf({ level, shape, condition }: ViewOptions): ModelClass {
-  const plain = MODELS[level]
+function modelOf({ level, shape, condition, models = MODELS }: ViewOptions): ModelClass {
+  const plain = models[level]
   const { column } = shape
   if (column === undefined) return shape.model?.(plain, { level, condition }) ?? plain
   return class extends plain {
@@ -148,6 +169,7 @@ export function rowRules({ condition }: Place, writes: Writes = {}) {
 }
 
 class Base extends NestedViewSetMixin(BulkModelViewSet) {}
+class RecordingBase extends ChangesMixin(Base) {}
 
 /** A view set with all routes and an action of its own, `bump`, that reads an object to write it. */
 export function viewOf(options: ViewOptions): ViewSetClass {
@@ -155,7 +177,8 @@ export function viewOf(options: ViewOptions): ViewSetClass {
   const place = { level, condition }
   const rowModel = modelOf(options)
   const serializer = serializerOf(rowModel, options)
-  class View extends Base {
+  const base: typeof Base = options.records ? RecordingBase : Base
+  class View extends base {
     static override model = rowModel
     static override serializerClass = serializer
     static override parentLookupField = 'parent_id'
@@ -195,7 +218,7 @@ function hookedView(base: ViewSetClass, options: ViewOptions): ViewSetClass {
 }
 
 /** A query by which the application itself writes an object. */
-function ownWrite({ shape, level }: ViewOptions, object: Model, trx: TransactionOrKnex | undefined) {
+function ownWrite({ shape, level, models = MODELS }: ViewOptions, object: Model, trx: TransactionOrKnex | undefined) {
   if (!shape.touchesWrites) return object.$query(trx)
-  return MODELS[level].query(trx).findById((object as Model & { id: number }).id)
+  return models[level].query(trx).findById((object as Model & { id: number }).id)
 }

@@ -16,6 +16,10 @@ export interface Row {
   readonly archived: boolean
   readonly n: number | null
   readonly title: string
+  /** Where rows have one: another name that tells them apart. */
+  readonly code?: string
+  /** Where rows are marked as deleted, and stay. */
+  readonly isDeleted?: boolean
 }
 
 export interface Person {
@@ -70,14 +74,24 @@ export const SCHEMA = `
     primary key (row_id, label_id)
   );`
 
+/** A code for each row, and a mark of those that are deleted. */
+export const CODES_AND_MARKS = `
+  create sequence codes;
+  ${LEVELS.map((level) => `alter table ${level} add code text not null unique default 'c' || nextval('codes'), add deleted_at timestamptz;`).join('')}`
+
 const rowsSql = (level: Level): string => `
-  '${level}', coalesce((select json_agg(json_build_object('id', id, 'parent_id', parent_id, 'owner_id', owner_id,
-    'open', open, 'archived', archived, 'n', n, 'title', title) order by id) from ${level}), '[]'),
+  '${level}', coalesce((select json_agg(to_jsonb(${level}) - 'touched' order by id) from ${level}), '[]'),
   '${level}_grants', coalesce((select json_agg(row_id || ' ' || person_id) from ${level}_grants), '[]')`
 
 const READ = `select json_build_object(${LEVELS.map(rowsSql).join(',')},
   'people', coalesce((select json_agg(json_build_object('id', id, 'name', name, 'active', active)) from people), '[]'),
   'labels', coalesce((select json_agg(row_id || ' ' || label_id) from papers_labels), '[]')) as estate`
+
+type Stored = Row & { readonly deleted_at?: string | null }
+
+function rowOf({ deleted_at, ...row }: Stored): Row {
+  return deleted_at === undefined ? row : { ...row, isDeleted: deleted_at !== null }
+}
 
 /** What is in the tables now. */
 export async function readEstate(client: pg.Client | pg.Pool): Promise<Estate> {
@@ -88,7 +102,7 @@ export async function readEstate(client: pg.Client | pg.Pool): Promise<Estate> {
     Object.fromEntries(LEVELS.map((level) => [level, make(level)])) as Record<Level, Part>
   return {
     people: byId(estate['people'] as readonly Person[]),
-    rows: ofLevels((level) => byId(estate[level] as readonly Row[])),
+    rows: ofLevels((level) => byId((estate[level] as readonly Stored[]).map(rowOf))),
     grants: ofLevels((level) => new Set(estate[`${level}_grants`] as readonly string[])),
     labels: new Set(estate['labels'] as readonly string[]),
   }

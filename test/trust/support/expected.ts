@@ -1,9 +1,10 @@
 /** What an application answers, and what it leaves stored: a model of the rules, in memory, that asks no database. */
 
-import { byline, MASK, PAGE_SIZE, type Resource, type Route } from './application.js'
+import { byline, MASK, type Resource, type Route } from './application.js'
 import { type Estate, LEVELS, type Level, parentOf, type Row } from './estate.js'
 import type { Writes } from './estate-views.js'
 import { type Asked, admits, admitsObject, guardsObjects, type User } from './rules.js'
+import { PAGE_SIZE } from './statics.js'
 import { type Condition, holds } from './visibility.js'
 
 /** A request, as far as the rules know it. */
@@ -20,6 +21,8 @@ export interface Question {
   readonly ruled: ReadonlyMap<Level, Condition>
   /** Where `If-Match` names the version that its sender has just read, or one that never was. */
   readonly match?: 'right' | 'wrong' | undefined
+  /** Of the request, which is sent twice by it. */
+  readonly key?: string
 }
 
 export type Action =
@@ -34,6 +37,8 @@ export type Action =
   | 'bulkDestroy'
   | 'bump'
   | 'metadata'
+  | 'restoreDeleted'
+  | 'purgeDeleted'
 
 /** One way in which the request may be answered. */
 export interface Answer {
@@ -47,7 +52,16 @@ export interface Answer {
 type Item = Readonly<Record<string, unknown>>
 
 const TAKING: ReadonlySet<Action> = new Set(['create', 'update', 'partialUpdate', 'bulkCreate', 'bulkUpdate'])
-const DETAIL: ReadonlySet<Action> = new Set(['retrieve', 'update', 'partialUpdate', 'destroy', 'bump'])
+const DETAIL: ReadonlySet<Action> = new Set([
+  'retrieve',
+  'update',
+  'partialUpdate',
+  'destroy',
+  'bump',
+  'restoreDeleted',
+  'purgeDeleted',
+])
+const OF_MARKED: ReadonlySet<Action> = new Set(['restoreDeleted', 'purgeDeleted'])
 
 /** Which answers are right. Where two rules refuse, and none says which of them is asked first, either may. */
 export function expectedAnswers(question: Question, estate: Estate): readonly Answer[] {
@@ -56,6 +70,7 @@ export function expectedAnswers(question: Question, estate: Estate): readonly An
   if (!own.rules.every((rule) => admits(rule, asked))) return [refusal(question.user)]
   if (question.action === 'metadata') return metadataAnswers(question, own, estate)
   const parents = parentRefusals(question, estate)
+  if (asksForMarked(question, own) && !question.user?.isStaff) return [refusal(question.user), ...parents]
   if (parents.length > 0) {
     // a page that is not there is told as such
     const before = question.query['page'] === undefined ? [] : parents.map(({ status }) => ({ status }))
@@ -66,6 +81,16 @@ export function expectedAnswers(question: Question, estate: Estate): readonly An
   if (!row || !isSeen(question, own, row, estate)) return [notFound]
   if (!own.rules.every((rule) => admitsObject(rule, asked, row))) return [refusal(question.user)]
   return objectAnswers(question, own, row, estate)
+}
+
+const MOST_TRIES = 20
+
+/** A question that is not refused, if a few tries have one. */
+export function welcome(draw: () => Question, estate: Estate): Question {
+  for (let tries = 1; ; tries++) {
+    const question = draw()
+    if (tries === MOST_TRIES || expectedAnswers(question, estate).some(({ status }) => status < 400)) return question
+  }
 }
 
 const NOT_FOUND = JSON.stringify({ detail: 'Not found', status: 404 })
@@ -79,9 +104,23 @@ const denied: Answer = { status: 403 }
 
 const refusal = (user: User | null): Answer => ({ status: user ? 403 : 401 })
 
+/** Whether it is about rows that are marked as deleted, which the staff alone may ask about. */
+function asksForMarked({ action, query }: Question, { statics }: Resource): boolean {
+  if (OF_MARKED.has(action)) return true
+  return statics?.deletes === 'marks and tells' && (query['deleted'] === 'true' || query['deleted'] === 'only')
+}
+
+/** Whether the request is about rows like this, of those that are marked as deleted and those that are not. */
+function isAbout(question: Question, own: Resource, { isDeleted = false }: Row): boolean {
+  if (!asksForMarked(question, own)) return !isDeleted
+  return question.query['deleted'] === 'true' || isDeleted
+}
+
 /** Whether the caller sees the row, below the object that the path has before it. */
-function isSeen(question: Question, { shape, condition, level }: Resource, row: Row, estate: Estate): boolean {
+function isSeen(question: Question, own: Resource, row: Row, estate: Estate): boolean {
+  const { shape, condition, level } = own
   const { ids, action, route } = question
+  if (!isAbout(question, own, row)) return false
   const before = DETAIL.has(action) ? ids.at(-2) : ids.at(-1)
   if (route.chain.length > 1 && row.parent_id !== before) return false
   return holdsFor(question, level, shape.sees(condition), row, estate)
@@ -101,7 +140,8 @@ function parentRefusals(question: Question, estate: Estate): Answer[] {
     if (!rules.every((rule) => admits(rule, asked))) refusals.push(refusal(user))
     const row = estate.rows[level].get(ids[index] as number)
     const isBelow = index === 0 || row?.parent_id === ids[index - 1]
-    if (!row || !isBelow || !holdsFor(question, level, shape.sees(condition), row, estate)) refusals.push(notFound)
+    if (!row || row.isDeleted || !isBelow || !holdsFor(question, level, shape.sees(condition), row, estate))
+      refusals.push(notFound)
     else if (!rules.every((rule) => admitsObject(rule, asked, row))) refusals.push(refusal(user))
     // who may only read an object writes nothing below it
     else if (!rules.every((rule) => !guardsObjects(rule) || admitsObject(rule, writing, row))) {
@@ -195,6 +235,14 @@ function problemOf(question: Question, item: Item, estate: Estate): boolean {
   if (item['n'] !== undefined && item['n'] !== null && typeof item['n'] !== 'number') return true
   if (item['owner_id'] === 999) return true
   if (route.chain.length === 1 && item['parent_id'] === 999) return true
+  if (item['code'] !== undefined) {
+    const others = [...estate.rows[level].values()].filter((row) => row.id !== id)
+    if (others.some(({ code }) => code === item['code'])) return true
+  }
+  if (route.chain.length === 1 && typeof item['parent_id'] === 'number') {
+    const isKept = estate.rows[level].get(id as number)?.parent_id === item['parent_id']
+    if (!isKept && estate.rows[parentOf(level)].get(item['parent_id'])?.isDeleted) return true
+  }
   const above = ruled.get(parentOf(level))
   if (route.chain.length === 1 && above && typeof item['parent_id'] === 'number') {
     const isKept = estate.rows[level].get(id as number)?.parent_id === item['parent_id']
@@ -213,12 +261,15 @@ function listAnswer(question: Question, own: Resource, estate: Estate): Answer {
     .filter((row) => isSeen(question, own, row, estate))
     .filter((row) => !own.filter || holdsFor(question, own.level, own.filter, row, estate))
     .filter((row) => isAbove(question, own, row))
-    .sort(orderOf(own.ordering.filter((term) => term !== keeps(question, own))))
+    .sort(orderOf(orderingOf(question, own)))
   const shown = (rows: readonly Row[]) => rows.map((row) => represent(question, own, row, estate))
   if (!own.isPaginated) return { status: 200, check: equals(shown(seen)) }
+  if (own.statics?.pages === 'cursors') {
+    return { status: 200, check: equals({ next: null, previous: null, results: shown(seen) }) }
+  }
   const page = Number(query['page'] ?? 1)
   const pages = Math.max(1, Math.ceil(seen.length / PAGE_SIZE))
-  if (page > pages) return { status: 404 }
+  if (page > pages && own.statics?.pages !== 'limits') return { status: 404 }
   const results = shown(seen.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE))
   const check = (json: unknown) => {
     const { next, previous, ...rest } = json as Record<string, unknown>
@@ -233,6 +284,13 @@ function listAnswer(question: Question, own: Resource, estate: Estate): Answer {
 function isAbove(question: Question, own: Resource, { n }: Row): boolean {
   const asked = question.query['n__gte']
   return asked === undefined || keeps(question, own) === 'n' || (n !== null && n >= Number(asked))
+}
+
+/** The order of a list, as far as the caller may read it. */
+function orderingOf(question: Question, own: Resource): readonly string[] {
+  const usual =
+    own.ordering.length === 0 && own.isPaginated && own.statics?.pages === 'cursors' ? ['-id'] : own.ordering
+  return usual.filter((term) => term !== keeps(question, own))
 }
 
 function orderOf(ordering: readonly string[]) {
@@ -251,9 +309,11 @@ function represent(question: Question, own: Resource, row: Row, estate: Estate):
   const { user, query, action } = question
   const kept = keeps(question, own)
   const { level, method, shape } = own
+  const { isDeleted: _, code, ...columns } = row
   const owner = row.owner_id === null ? undefined : estate.people.get(row.owner_id)
   const shown: Record<string, unknown> = {
-    ...row,
+    ...columns,
+    ...(own.statics && { code }),
     ...(level === 'papers' && { labels: labelsOf(row.id, estate) }),
     ...(shape.column && { [shape.column]: grantsOf(level, row.id, estate) }),
     ...(method === 'relation' && { owner: owner ? { id: owner.id, name: owner.name } : null }),
@@ -275,13 +335,24 @@ function objectAnswers(question: Question, own: Resource, row: Row, estate: Esta
   const { action, body, match } = question
   const { level } = own
   if (action === 'retrieve') return [{ status: 200, check: equals(represent(question, own, row, estate)) }]
-  const use = action === 'destroy' ? 'delete' : 'update'
+  const use = action === 'destroy' || action === 'purgeDeleted' ? 'delete' : 'update'
   const failed: Answer[] = [
     ...(mayWrite(question, own, use, row, estate) ? [] : [denied]),
     ...(match === 'wrong' ? [{ status: 412 }] : []),
   ]
-  if (action === 'destroy') {
+  if (action === 'purgeDeleted') {
     return failed.length > 0 ? failed : [{ status: 204, after: () => withoutRow(estate, level, row.id) }]
+  }
+  if (action === 'destroy') {
+    if (failed.length > 0) return failed
+    const after = () => withoutObject(estate, own, row.id)
+    if (own.statics?.destroys !== 200) return [{ status: 204, after }]
+    return [{ status: 200, check: equals(represent(question, own, row, estate)), after }]
+  }
+  if (action === 'restoreDeleted') {
+    if (failed.length > 0) return failed
+    const after = withRow(estate, level, { ...row, isDeleted: false })
+    return [{ status: 200, check: equals(represent(question, own, row, estate)), after: () => after }]
   }
   if (action === 'bump') {
     if (failed.length > 0) return failed
@@ -329,7 +400,7 @@ function bulkAnswers(question: Question, own: Resource, estate: Estate): readonl
   ]
   if (denials.length > 0) return denials
   if (action === 'bulkDestroy') {
-    const after = keys.reduce((left, key) => withoutRow(left, level, key), estate)
+    const after = keys.reduce((left, key) => withoutObject(left, own, key), estate)
     return [{ status: 200, check: equals({ deleted: keys }), after: () => after }]
   }
   const refusals = refusalsOf(question, own, estate)
@@ -346,12 +417,24 @@ function createAnswer(question: Question, own: Resource, estate: Estate): Answer
   const { level } = own
   const items = (Array.isArray(question.body) ? question.body : [question.body]) as readonly Item[]
   const isList = question.action === 'bulkCreate'
+  const status = isList ? 201 : (own.statics?.creates ?? 201)
   const idsIn = (json: unknown) =>
     (isList ? (json as Item[]) : [json as Item]).map((item) => item?.['id'] as number | undefined)
-  const make = (ids: readonly (number | undefined)[]) =>
+  // a code that nobody sends is one of the database's
+  const make = (ids: readonly (number | undefined)[], stored?: Estate) =>
     items.reduce((left, item, index) => {
       const id = ids[index] as number
-      const row: Row = { id, parent_id: null, owner_id: null, open: false, archived: false, n: null, title: '' }
+      const code = stored ? stored.rows[level].get(id)?.code : (ANYTHING as unknown as string)
+      const row: Row = {
+        id,
+        parent_id: null,
+        owner_id: null,
+        open: false,
+        archived: false,
+        n: null,
+        title: '',
+        ...(code !== undefined && { code, isDeleted: false }),
+      }
       return changed(question, own, row, item, withRow(left, level, row))
     }, estate)
   // whatever the numbers will be
@@ -362,7 +445,11 @@ function createAnswer(question: Question, own: Resource, estate: Estate): Answer
   if (made.some((row) => isUnread(question, own, row, meant))) {
     const isNew = (id: number) => !estate.rows[level].has(id)
     const check = (json: unknown) => (json === undefined ? undefined : 'a body that its reader may not read')
-    return { status: 201, check, after: (_, stored) => make([...stored.rows[level].keys()].filter(isNew)) }
+    return {
+      status: status === 200 ? 204 : status,
+      check,
+      after: (_, stored) => make([...stored.rows[level].keys()].filter(isNew), stored),
+    }
   }
   const check = (json: unknown) => {
     const ids = idsIn(json)
@@ -373,7 +460,7 @@ function createAnswer(question: Question, own: Resource, estate: Estate): Answer
     const shown = ids.map((id) => representWritten(question, own, after.rows[level].get(id as number) as Row, after))
     return equals(isList ? shown : shown[0])(json)
   }
-  return { status: 201, check, after: (json) => make(idsIn(json)) }
+  return { status, check, after: (json, stored) => make(idsIn(json), stored) }
 }
 
 /** The estate once the item's values are in the row. */
@@ -382,7 +469,7 @@ function changed(question: Question, own: Resource, row: Row, item: Item, estate
   const { route, ids, action } = question
   const has = (name: string) => item[name] !== undefined
   const values = Object.fromEntries(
-    ['owner_id', 'open', 'archived', 'n', 'title'].filter(has).map((name) => [name, item[name]]),
+    ['owner_id', 'open', 'archived', 'n', 'title', 'code'].filter(has).map((name) => [name, item[name]]),
   )
   const before = DETAIL.has(action) ? ids.at(-2) : ids.at(-1)
   const parent =
@@ -400,6 +487,13 @@ function changed(question: Question, own: Resource, row: Row, item: Item, estate
 
 function withRow(estate: Estate, level: Level, row: Row): Estate {
   return { ...estate, rows: { ...estate.rows, [level]: new Map(estate.rows[level]).set(row.id, row) } }
+}
+
+/** Without the object: its row is marked, or goes. */
+function withoutObject(estate: Estate, { level, statics }: Resource, id: number): Estate {
+  const row = estate.rows[level].get(id)
+  if (statics === undefined || statics.deletes === 'removes' || !row) return withoutRow(estate, level, id)
+  return withRow(estate, level, { ...row, isDeleted: true })
 }
 
 /** Without the row, and all that goes with it. */

@@ -55,8 +55,11 @@ const ACTIONS: Readonly<Record<Action, string>> = {
   bulkDestroy: 'DELETE',
   bump: 'POST',
   metadata: 'OPTIONS',
+  restoreDeleted: 'POST',
+  purgeDeleted: 'DELETE',
 }
-const NAMES = Object.keys(ACTIONS) as Action[]
+const OF_MARKED: readonly Action[] = ['restoreDeleted', 'purgeDeleted']
+const NAMES = (Object.keys(ACTIONS) as Action[]).filter((name) => !OF_MARKED.includes(name))
 /** Those that take away what others could be asked about come less often. */
 const OFTEN: readonly Action[] = [
   ...NAMES,
@@ -160,19 +163,72 @@ function randomBody(random: Random, own: Resource, action: Action, estate: Estat
   }
 }
 
+/** The question with what statics let it ask besides, drawn apart from it. */
+export function askedBeside(random: Random, question: Question, estate: Estate): Question {
+  const own = question.route.chain.at(-1) as Resource
+  const { statics, level } = own
+  if (!statics) return question
+  const isMarked = statics.deletes === 'marks and tells' && random.chance(0.2)
+  const asked = isMarked ? ofMarked(random, question, estate) : question
+  const isRead = asked.action === 'list' || asked.action === 'retrieve'
+  const deleted = statics.deletes !== 'removes' && isRead && random.chance(0.25)
+  const writes = !isRead && asked.action !== 'metadata'
+  const codes = [...estate.rows[level].values()].map(({ code }) => code)
+  const coded = (item: unknown) => {
+    const code = random.pick([undefined, `w${random.below(100_000)}`, `w${random.below(100_000)}`, random.pick(codes)])
+    const isNamed = asked.action === 'bulkUpdate' && statics.lookup === 'code'
+    return typeof item === 'object' && code !== undefined && !isNamed ? { ...item, code } : item
+  }
+  const { body } = asked
+  return {
+    ...asked,
+    body: Array.isArray(body) ? body.map((item) => (random.chance(0.4) ? coded(item) : item)) : body && coded(body),
+    query: { ...asked.query, ...(deleted && { deleted: random.pick(['true', 'only', 'false']) }) },
+    ...(writes && statics.isIdempotent && random.chance(0.5) && { key: `key ${random.below(1e9)}` }),
+  }
+}
+
+/** About an object that is marked as deleted, if there is one. */
+function ofMarked(random: Random, question: Question, estate: Estate): Question {
+  const { route, ids, match } = question
+  const own = route.chain.at(-1) as Resource
+  const marked = [...estate.rows[own.level].values()].filter(({ isDeleted }) => isDeleted === true)
+  const id = random.pick(marked.length > 0 ? marked : [...estate.rows[own.level].values()])?.id ?? 999
+  const action = random.pick(OF_MARKED)
+  return {
+    ...question,
+    action,
+    method: ACTIONS[action],
+    ids: [...ids.slice(0, route.chain.length - 1), id],
+    user: random.chance(0.7) ? (CALLERS.at(-1) as User) : question.user,
+    body: undefined,
+    query: {},
+    match,
+  }
+}
+
 /** The path of a question, with its query. */
-export function pathOf({ route, ids, action, query }: Question): string {
+export function pathOf(
+  { route, ids, action, query }: Question,
+  nameOf = (_resource: Resource, id: number) => String(id),
+): string {
+  const names = ids.map((id, index) => encodeURIComponent(nameOf(route.chain[index] as Resource, id)))
   const isObject = ids.length === route.chain.length
-  const path = route.path.replace(/\{(\d)\}/g, (_, index: string) => String(ids[Number(index)]))
-  const end = action.startsWith('bulk') ? '/bulk' : action === 'bump' ? '/bump' : ''
+  const path = route.path.replace(/\{(\d)\}/g, (_, index: string) => String(names[Number(index)]))
   const asked = new URLSearchParams(query).toString()
-  return `${path}${isObject ? `/${ids.at(-1)}` : ''}${end}${asked && `?${asked}`}`
+  return `${path}${isObject ? `/${names.at(-1)}` : ''}${endOf(action)}${asked && `?${asked}`}`
+}
+
+function endOf(action: Action): string {
+  if (action.startsWith('bulk')) return '/bulk'
+  return { bump: '/bump', restoreDeleted: '/restore', purgeDeleted: '/purge' }[action as string] ?? ''
 }
 
 /** The headers of a question. */
-export function headersOf({ user, match }: Question): Record<string, string> {
+export function headersOf({ user, match, key }: Question): Record<string, string> {
   return {
     ...(user && { 'X-User': `${user.id}${user.isStaff ? ' staff' : ''}` }),
+    ...(key !== undefined && { 'Idempotency-Key': `"${key}"` }),
     ...(match === 'wrong' && { 'If-Match': '"0000000000000000-0000000000000000"' }),
   }
 }

@@ -1,0 +1,165 @@
+/** What statics make of requests and answers: other names of objects, other pages, and what stands around objects; the model of the rules knows keys and rows. */
+import type { Application, Resource } from './application.js'
+import { type Estate, type Level, parentOf } from './estate.js'
+import { MODELS, type Models } from './estate-views.js'
+import type { Action, Question } from './expected.js'
+import { pathOf } from './questions.js'
+import { ENVELOPES, PAGE_SIZE } from './statics.js'
+
+type Item = Readonly<Record<string, unknown>>
+
+/** Models that `IDMixin` has made have these. */
+interface Named {
+  encodeId?(key: number): string
+  decodeId?(text: string): number | string | undefined
+}
+
+const OF_LISTS: ReadonlySet<Action> = new Set(['list', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'])
+const BARE: ReadonlySet<Action> = new Set(['bump', 'metadata'])
+
+/** Says questions as clients ask them, and answers as the model of the rules knows them. */
+export class Wire {
+  readonly #models: Models
+  readonly #own: Resource
+  readonly #question: Question
+  readonly #estate: Estate
+
+  constructor({ models = MODELS }: Application, question: Question, estate: Estate) {
+    this.#models = models
+    this.#question = question
+    this.#own = question.route.chain.at(-1) as Resource
+    this.#estate = estate
+  }
+
+  get path(): string {
+    const { page, ...rest } = this.#question.query
+    const { statics, isPaginated } = this.#own
+    const pages = isPaginated ? statics?.pages : undefined
+    const offset = { offset: String((Number(page) - 1) * PAGE_SIZE) }
+    const asked = page === undefined || pages === 'cursors' ? {} : pages === 'limits' ? offset : { page }
+    return pathOf({ ...this.#question, query: { ...rest, ...asked } }, (resource, id) => this.#nameOf(resource, id))
+  }
+
+  /** Where the object is read. */
+  get objectPath(): string {
+    return pathOf({ ...this.#question, action: 'retrieve', query: {} }, (resource, id) => this.#nameOf(resource, id))
+  }
+
+  get body(): unknown {
+    const { body, action } = this.#question
+    if (body === undefined || !this.#own.statics) return body
+    const inside = Array.isArray(body) ? body.map((item) => this.#itemOf(item)) : this.#itemOf(body)
+    const name = this.#envelope[OF_LISTS.has(action) ? 'list' : 'object']
+    return name === undefined ? inside : { [name]: inside }
+  }
+
+  /** What was answered. @throws Error it has another form than the statics say */
+  read(status: number, json: unknown): unknown {
+    const { statics } = this.#own
+    const { action } = this.#question
+    if (!statics || json === undefined || BARE.has(action)) return json
+    if (status >= 400) return this.#problemOf(json)
+    if (action === 'list') return this.#listOf(json)
+    if (action === 'bulkDestroy') {
+      return { deleted: (json as { deleted: unknown[] }).deleted.map((name) => this.#idOf(name)) }
+    }
+    const inside = this.#inside(json, OF_LISTS.has(action) ? 'list' : 'object')
+    return Array.isArray(inside) ? inside.map((item) => this.#objectOf(item)) : this.#objectOf(inside)
+  }
+
+  /** The objects of a list, as they are answered. */
+  objectsOf(json: unknown): readonly Item[] {
+    if (!this.#own.isPaginated) return this.#inside(json, 'list') as readonly Item[]
+    return (json as Record<string, readonly Item[]>)[this.#envelope.list ?? 'results'] ?? []
+  }
+
+  get #envelope(): { readonly object?: string; readonly list?: string; readonly meta?: string } {
+    return ENVELOPES[this.#own.statics?.envelope ?? 'none']
+  }
+
+  #inside(json: unknown, kind: 'object' | 'list'): unknown {
+    const name = this.#envelope[kind]
+    if (name === undefined) return json
+    const names = Object.keys(json as object)
+    if (names.length !== 1 || names[0] !== name) throw new Error(`no "${name}" around ${JSON.stringify(json)}`)
+    return (json as Item)[name]
+  }
+
+  #listOf(json: unknown): unknown {
+    if (!this.#own.isPaginated) {
+      return (this.#inside(json, 'list') as readonly unknown[]).map((item) => this.#objectOf(item))
+    }
+    const { list = 'results', meta } = this.#envelope
+    const { [list]: results, ...beside } = json as Record<string, unknown>
+    const rest = meta === undefined ? beside : (beside[meta] as Item)
+    if (!Array.isArray(results) || (meta !== undefined && Object.keys(beside).length !== 1)) {
+      throw new Error(`another page: ${JSON.stringify(json)}`)
+    }
+    return { ...rest, results: results.map((item) => this.#objectOf(item)) }
+  }
+
+  #nameOf(resource: Resource, id: number): string {
+    if (resource.statics?.lookup === 'code') return this.#estate.rows[resource.level].get(id)?.code ?? 'none'
+    return String(this.#keyOf(resource.level, id))
+  }
+
+  #keyOf(level: Level, id: unknown): unknown {
+    const { encodeId } = this.#models[level] as Named
+    return typeof id === 'number' && encodeId ? encodeId.call(this.#models[level], id) : id
+  }
+
+  /** The key behind what clients see of it. @throws Error it is another form of it */
+  #decoded(level: Level, shown: unknown): unknown {
+    const { decodeId } = this.#models[level] as Named
+    if (shown === null || shown === undefined) return shown
+    const id = decodeId && typeof shown === 'string' ? decodeId.call(this.#models[level], shown) : shown
+    if (typeof id !== 'number' || (decodeId && id === shown))
+      throw new Error(`${JSON.stringify(shown)} is no key of ${level}`)
+    return id
+  }
+
+  /** The object that an item, or a message, names as paths do. */
+  #idOf(name: unknown): unknown {
+    const { level, statics } = this.#own
+    if (statics?.lookup !== 'code') return this.#decoded(level, name)
+    return [...this.#estate.rows[level].values()].find(({ code }) => code === name)?.id ?? 999
+  }
+
+  #itemOf(item: unknown): unknown {
+    const { level, statics } = this.#own
+    if (typeof item === 'number') {
+      return statics?.lookup === 'code' ? this.#nameOf(this.#own, item) : this.#keyOf(level, item)
+    }
+    const { id, ...rest } = item as Item
+    return {
+      ...(id !== undefined && { [statics?.lookup ?? 'id']: this.#itemOf(id) }),
+      ...rest,
+      ...('parent_id' in rest && { parent_id: this.#keyOf(parentOf(level), rest['parent_id']) }),
+    }
+  }
+
+  #objectOf(object: unknown): unknown {
+    const { level } = this.#own
+    const { id, parent_id, ...rest } = object as Item
+    return {
+      ...('id' in (object as Item) && { id: this.#decoded(level, id) }),
+      ...('parent_id' in (object as Item) && { parent_id: this.#decoded(parentOf(level), parent_id) }),
+      ...rest,
+    }
+  }
+
+  /** Messages about objects that items name: by keys, in place of what clients call them. */
+  #problemOf(json: unknown): unknown {
+    const name = this.#own.statics?.lookup ?? 'id'
+    const { errors, ...rest } = json as { errors?: Record<string, unknown> }
+    if (!errors || !this.#question.action.startsWith('bulk')) return json
+    const told = Object.entries(errors).map(([position, messages]) => {
+      const [message] = ((messages as Item)[name] ?? []) as readonly string[]
+      const [, key] = /^Invalid pk "(.+)" - /.exec(message ?? '') ?? []
+      if (message === undefined || key === undefined) return [position, messages]
+      const isNumber = typeof this.#itemOf(999) === 'number'
+      return [position, { id: [message.replace(`"${key}"`, `"${String(this.#idOf(isNumber ? Number(key) : key))}"`)] }]
+    })
+    return { ...rest, errors: Object.fromEntries(told) }
+  }
+}
