@@ -119,7 +119,7 @@ class Recording {
   }
 
   #setting(value: unknown): unknown {
-    const read = typeof value === 'object' && value !== null ? this.#read.get(value) : undefined
+    const read = this.#read.get(value as object)
     if (!read) return value
     if (read.path === 'user') throw new NotSaid('has the user in the place of a value')
     read.isPassed = true

@@ -35,8 +35,8 @@ const PAGE = 200
 
 /** Result of a reading. */
 export interface Reading {
-  /** False where there may be more. */
-  readonly isEnd: boolean
+  /** There is no more. */
+  readonly isEnd?: boolean
   /** Something may be due. */
   readonly isNew: boolean
   /** Another process has read the same before. */
@@ -79,13 +79,13 @@ export class FanOut {
     // owners are asked for nothing that another process has told meanwhile
     if (this.#known !== undefined && changes.length > 0 && (await this.#progress()) !== text) {
       this.#known = undefined
-      return { isEnd: false, isNew: true }
+      return { isNew: true }
     }
     const told = changes.filter(({ model }) => resourcesOf(telling, model).length > 0)
     const endpoints = told.length > 0 ? await this.#activeEndpoints() : []
     const deliveries = await new NewDeliveries(telling).of(told, endpoints)
     this.#known = undefined
-    if (!(await this.#write(text, next, deliveries))) return { isEnd: false, isNew: true, isLost: true }
+    if (!(await this.#write(text, next, deliveries))) return { isNew: true, isLost: true }
     this.#known = next
     return { isEnd: isLast(from, position), isNew: changes.length > 0 }
   }

@@ -115,7 +115,7 @@ export class WebhookDispatcher {
   constructor(options: WebhookDispatcherOptions) {
     checkKinds('new WebhookDispatcher()', options, { kinds: KINDS })
     for (const [name, most] of Object.entries(MOST)) {
-      if (Number(options[name as keyof typeof MOST] ?? 0) > most) {
+      if (Number(options[name as keyof typeof MOST]) > most) {
         throw new ConfigurationError(`new WebhookDispatcher(): ${name} is more than ${most}`)
       }
     }

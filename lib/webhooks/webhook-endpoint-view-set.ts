@@ -236,7 +236,6 @@ Object.defineProperty(WebhookEndpointViewSet, 'serializerClass', {
   get(this: typeof WebhookEndpointViewSet) {
     return this.model === WebhookEndpoint ? WebhookEndpointSerializer : serializerOf(this.model)
   },
-  configurable: true,
 })
 
 interface AskedDeliveries {

@@ -692,6 +692,30 @@ describe('a field that may not be set', () => {
     expect(await send('PUT', '/filled/1', { name: 'Ada' })).toMatchObject({ status: 400 })
   })
 
+  it('is 403 where a form sends what is no value of it', async () => {
+    const employees = viewOf(Employee, serializerOf(Employee, ['id', 'salary']), { authenticationClasses: [Staff] })
+    const { port } = await serveRouter(routerOf({ employees }, { rules: RULES }))
+    const response = await fetch(`http://127.0.0.1:${port}/employees/1`, {
+      method: 'PATCH',
+      headers: AS.ada,
+      body: new URLSearchParams({ salary: 'much' }),
+    })
+    expect([response.status, await response.json()]).toMatchObject([403, { detail: 'You may not set: salary' }])
+  })
+
+  it('may be set where one rule of a key and its relation lets all, and the other the caller', async () => {
+    const ofOneself = ({ user }: { user: { id?: unknown } | undefined }) => ({ id: user?.id })
+    const fields = { department: { read: ofOneself, write: true }, department_id: { read: true, write: ofOneself } }
+    const employees = viewOf(Employee, serializerOf(Employee, ['id', 'department_id']), {
+      authenticationClasses: [Staff],
+    })
+    const { send } = await serveRouter(routerOf({ employees }, { rules: [rule(Employee, { fields })] }))
+    const statuses = [1, 2].map(
+      async (id) => (await send('PATCH', `/employees/${id}`, { department_id: 2 }, AS.ada)).status,
+    )
+    expect(await Promise.all(statuses)).toEqual([200, 403])
+  })
+
   it('may be set where a condition holds of the row', async () => {
     expect(await send('PATCH', '/employees/1', { email: 'new@x.org' })).toMatchObject({
       status: 200,

@@ -1061,6 +1061,30 @@ describe('a queryset that is narrowed', () => {
     }
   })
 
+  it('holds of no nested object that rules let be written and hide', async () => {
+    class Authors extends AuthorViewSet {
+      override getQueryset() {
+        return super.getQueryset().where('tenant_id', 1)
+      }
+    }
+    class Books extends TenantViewSet {
+      static override model = Book
+      static override related: FilterRelations = { author: Authors }
+      static override serializerClass = serializerOf(Book, ['id', 'author'], {
+        author: new NestedSerializer(serializerOf(Author, ['id', 'tenant_id'])),
+      })
+    }
+    const rules = [rule(Author, { read: ofTenant, create: true, update: true, delete: true })]
+    const hiding = await serve({ ...VIEWS, NestedBookViewSet: Books as never }, rules)
+    try {
+      const { status } = await hiding.send('PATCH', '/nested/1', { author: { id: 1, tenant_id: 2 } }, AS(1))
+      expect(status).toBe(200)
+      expect(await stored('select tenant_id from authors where id = 1')).toEqual([{ tenant_id: 2 }])
+    } finally {
+      await hiding.close()
+    }
+  })
+
   it('may be left where it says so', async () => {
     const loose = await serve({ ...VIEWS, BookViewSet: Loose })
     try {

@@ -1,12 +1,15 @@
 /** Webhooks where something is wrong with one owner, one resource or one change: nobody else waits, and nothing is lost. */
 import { randomBytes } from 'node:crypto'
 import type Koa from 'koa'
+import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ChangesMixin, ensureChangesTable, recordChange } from '../../lib/changes/index.js'
 import {
   APIRouter,
+  type APIRouterOptions,
   BasePermission,
   BulkModelViewSet,
+  ModelSerializer,
   ModelViewSet,
   type SerializerClass,
   ServiceUnavailable,
@@ -21,7 +24,7 @@ import {
   WebhookEndpoint,
   WebhookEndpointViewSet,
 } from '../../lib/webhooks/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp, serving } from '../support/client.js'
 import { Author, AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
 import { receiveWebhooks } from '../support/webhook-receiver.js'
 
@@ -415,6 +418,64 @@ describe('endpoints', () => {
     await quick.receive(22)
     expect(hanging.received).toHaveLength(19)
     await dispatcher.stop({ seconds: 0.1 })
+  })
+
+  it('have no more attempts at once than there are places, however soon each ends', async () => {
+    let running = 0
+    let most = 0
+    const one = await receiveWebhooks((_, response) => {
+      most = Math.max(most, ++running)
+      setTimeout(() => {
+        running--
+        response.writeHead(204).end()
+      }, 20)
+      return undefined
+    })
+    for (let index = 0; index < 6; index++) await subscribe(one.url)
+    await dispatch({ concurrency: 2 })
+    for (let index = 0; index < 4; index++) await post()
+    await one.receive(24)
+    expect(most).toBeLessThanOrEqual(2)
+  })
+
+  it('of tenants are told what is in the schema of each', async () => {
+    await database.knex.raw(`create table memos (id int primary key, text text);
+      create schema tenant_1; create table tenant_1.memos (like memos including all);
+      create schema tenant_2; create table tenant_2.memos (like memos including all)`)
+    onTestFinished(() => database.knex.raw('drop schema tenant_1, tenant_2 cascade; drop table memos'))
+    class Memo extends Model {
+      static override tableName = 'memos'
+    }
+    Memo.knex(database.knex)
+    class MemoSerializer extends ModelSerializer<Memo> {
+      static override model = Memo
+      static override fields = '__all__' as const
+    }
+    class Memos extends ChangesMixin(ModelViewSet<Memo>) {
+      static override model = Memo
+      static override serializerClass: SerializerClass = MemoSerializer
+    }
+    class MemoHooks extends HookViewSet {
+      static override events = ['memo.*']
+    }
+    const databaseSettings: APIRouterOptions['databaseSettings'] = ({ state }) => ({
+      search_path: `tenant_${Number(state['user'].id)}`,
+    })
+    const memos = new APIRouter({ databaseSettings }).register('memos', Memos)
+    const hooks = new APIRouter().register('memo-hooks', MemoHooks, 'memo-hook')
+    await Promise.all([memos.prepare(), hooks.prepare()])
+    const { send } = await serveApp(asUser, memos.routes(), hooks.routes())
+    const tenants = await Promise.all(['1', '2'].map(async (user) => ({ user, ...(await receiveWebhooks()) })))
+    for (const { user, url } of tenants) {
+      await send('POST', '/memo-hooks', { url, events: ['memo.*'] }, { 'X-User': user })
+    }
+    await dispatch({ api: memos, endpoints: MemoHooks })
+    for (const { user } of tenants) await send('POST', '/memos', { id: 1, text: `of ${user}` }, { 'X-User': user })
+    for (const { user } of tenants) await send('PATCH', '/memos/1', { text: `by ${user}` }, { 'X-User': user })
+    for (const { user, receive, received } of tenants) {
+      await receive(2)
+      expect(received.map(({ body }) => body.data.after.text)).toEqual([`of ${user}`, `by ${user}`])
+    }
   })
 
   it('that are deleted end what is told them, for jobs, too', async () => {

@@ -91,6 +91,12 @@ COMMIT;
     expect(policyOf(({ user }) => ({ tenant__in: user?.teams }))).toContain('jsonb_path_query')
   })
 
+  it('has values without a type, which PostgreSQL finds as where they are bound', () => {
+    expect(policyOf({ tenant: 5n })).toBe(`"books"."tenant" = '5'`)
+    expect(policyOf({ title: true })).toBe(`"books"."title" = 'true'`)
+    expect(policyOf({ tenant__in: [1, 2n] })).toContain(`'{"1","2"}'`)
+  })
+
   it('has bytes as bytes', () => {
     const printed = (read: Condition) => printPolicies(new RuleSet([rule(Review, { read })])).sql
     expect(printed({ seal: Buffer.from([0, 255]) })).toContain(`("reviews"."seal" = E'\\\\x00ff')`)
