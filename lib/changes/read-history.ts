@@ -13,7 +13,7 @@ import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { selectsWholeRows } from '../queryset/shown-rows.js'
-import { visibleRowsIn } from '../queryset/visible-rows.js'
+import { seenRelated, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
 import { findOwnReadable } from '../serializers/limited-fields.js'
@@ -138,7 +138,7 @@ function shownNames(
   const { model } = description ?? view.plan.resource.model
   const shown = readable.flatMap((bound): [string, ShownNames[string]][] => {
     const { access, relation, name, field } = bound
-    const isLimited = relation && visible?.related(leading(model, relation)) !== undefined
+    const isLimited = relation && seenRelated(visible, { owner: model, relation }) !== undefined
     const own = chosen?.byName.get(name)
     if (access?.mask !== undefined || isLimited || !mayRead(bound) || (chosen && !own?.readable)) return []
     if (!(field instanceof NestedSerializer)) return [[name, relation ? 'keys' : true]]
@@ -157,10 +157,6 @@ function nestedPlan(field: SerializerField): SerializerPlan {
 /** What the view chooses to show this caller; undefined where it shows all callers the same. */
 function chosenPlan(view: GenericView): SerializerPlan | undefined {
   return isBuiltIn(view, 'getSerializerClass') ? undefined : serializerPlan(serializerClassOf(view))
-}
-
-function leading(owner: ModelClass, { name, model }: { readonly name: string; readonly model: ModelClass }) {
-  return { owner, relation: name, model }
 }
 
 /** An image of an object, of which only these fields are shown. */

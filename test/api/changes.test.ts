@@ -1512,6 +1512,21 @@ describe('a history', () => {
     expect(after).not.toHaveProperty('total')
   })
 
+  it('shows no keys of links of which a rule of their table may hide some', async () => {
+    class Link extends Model {
+      static override tableName = 'books_genres'
+      static override idColumn = ['book_id', 'genre_id']
+    }
+    Link.knex(database.knex)
+    const rules = [rule(Link, { read: ({ user }) => user?.id === 1 || { genre_id__ne: 2 }, create: true })]
+    const { send } = await serveBooks(Historic, { rules }, login)
+    await send('POST', '/books', { title: 'Emma', genres: [1, 2] }, { user: '1' })
+    const read = async (user: string) => (await send('GET', '/books/1/history', undefined, { user })).json[0].after
+    expect((await send('GET', '/books/1', undefined, { user: '2' })).json.genres).toEqual([1])
+    expect(await read('1')).toMatchObject({ genres: [1, 2] })
+    expect(await read('2')).not.toHaveProperty('genres')
+  })
+
   it('shows of what is nested what the caller may read of it, and records no masked field of it', async () => {
     class Nested extends Historic {
       static override changes: Changes = { fields: ['title', 'author', 'reviews'] }
