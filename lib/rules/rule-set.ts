@@ -8,7 +8,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { settled } from '../kernel/settled.js'
-import { describeModel } from '../models/describe-model.js'
+import { areReadTogether, describeModel } from '../models/describe-model.js'
 import { isModelQuery, type ModelClass, modelName } from '../models/objection.js'
 import type { Extent, FieldAccess, Mask, VisibleFields } from '../queryset/visible-fields.js'
 import type { FieldUse, RowCondition } from '../queryset/visible-rows.js'
@@ -179,6 +179,7 @@ export class RuleSet {
         `rules: ${names} ${without.length === 1 ? 'has' : 'have'} no rule, and the default is to deny; add rule(Model, { read: true }) for what all may see`,
       )
     }
+    this.#checkNames(models)
     const rules = new RequestRules(this, { user: undefined, ctx: NO_REQUEST })
     for (const model of this.models) {
       for (const action of ACTIONS) {
@@ -195,6 +196,17 @@ export class RuleSet {
       rules.checkFields()
     } catch (error) {
       if (error instanceof ConfigurationError) throw error
+    }
+  }
+
+  /** @throws {ConfigurationError} a table has a rule, and another name by which that is not found */
+  #checkNames(models: Iterable<ModelClass>): void {
+    for (const model of [...models, ...this.models]) {
+      const other = this.models.find((one) => one.tableName !== model.tableName && areOfOneTable(one, model))
+      if (!other) continue
+      throw new ConfigurationError(
+        `rules: ${modelName(model)} calls the table "${model.tableName}" and ${modelName(other)} calls it "${other.tableName}", and a rule holds for one name; give both models the same tableName`,
+      )
     }
   }
 
@@ -244,6 +256,12 @@ function checkField(model: ModelClass, field: string): void {
 
 function isList(rules: Rules): rules is readonly ModelRule[] {
   return Array.isArray(rules)
+}
+
+/** True for models of one table, which they may call by different names. */
+function areOfOneTable(model: ModelClass, other: ModelClass): boolean {
+  const { table } = describeModel(model)
+  return table !== undefined && table === describeModel(other).table && areReadTogether(model, other)
 }
 
 /** @internal The rules as they are for one caller. */

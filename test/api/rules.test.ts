@@ -36,7 +36,7 @@ import { AggregateMixin, count, max, mountView } from '../../lib/views/index.js'
 import { type Client, serving } from '../support/client.js'
 import { Author, Book, database, Genre, Review, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
-import { serializerOf } from '../support/views.js'
+import { serializerOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
 alter table authors add tenant_id int not null default 1;
@@ -1125,7 +1125,9 @@ describe('related objects of a whole table that another view set narrows', () =>
     await expect(prepare(BookViewSet, { strict: true })).rejects.toThrow(
       'all of it is reached by BookViewSet (BookSerializer.author_id)',
     )
-    await expect(prepare(BookViewSet, { strict: true, rules: [rule(Author, {})] })).resolves.toBeUndefined()
+    await expect(prepare(BookViewSet, { strict: true, rules: [rule(Author, { read: true })] })).resolves.toBeUndefined()
+    const ofFields = [rule(Author, { fields: { name: { write: false } } })]
+    await expect(prepare(BookViewSet, { strict: true, rules: ofFields })).rejects.toThrow('all of it is reached by')
     class Related extends BookViewSet {
       static override related: FilterRelations = { author: Authors }
     }
@@ -1223,6 +1225,18 @@ describe('mistakes in rules', () => {
       prepare([rule(Book, { read: any('reviews', readable) }), rule(Review, { read: any('book', readable) })]),
     ).rejects.toThrow('leads to itself by "readable"')
     await expect(prepare([rule(Book, {}), rule(Book, {})])).rejects.toThrow('rules: two are of Book; make them one')
+  })
+
+  it('are tables with a rule that another model calls by another name', async () => {
+    class Shelved extends Model {
+      static override tableName = 'public.books'
+    }
+    Shelved.knex(database.knex)
+    const api = new APIRouter({ rules: [rule(Book, { read: ofTenant })] })
+    api.register('shelved', viewOf(Shelved, serializerOf(Shelved, ['id'])), 'shelved')
+    await expect(api.prepare()).rejects.toThrow(
+      'rules: Shelved calls the table "public.books" and Book calls it "books", and a rule holds for one name; give both models the same tableName',
+    )
   })
 
   it('are models without a rule, where the default is to deny', async () => {

@@ -64,7 +64,10 @@ function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing):
       const isChosen = field instanceof RelatedField && writable && isModelClass(field.options.queryset)
       if (!(isNested && (readable || writable)) && !isChosen) continue
       const by = narrowing.get(relation.model.tableName)
-      const isSaid = rules?.ruleOf(relation.model) ?? relatedSource(view, model.model, relation.name)
+      const rule = rules?.ruleOf(relation.model)?.options
+      // of fields alone a rule says nothing of rows
+      const isSaid =
+        (rule && !Object.keys(rule).every((one) => one === 'fields')) || relatedSource(view, model.model, relation.name)
       if (by && !isSaid && !relation.narrowed) {
         found.push({ view, where: `${serializer.name}.${name}`, name: relation.name, model: relation.model, by })
       }
