@@ -1,6 +1,7 @@
 /** The roads of requests that write: how rows are inserted, held, changed and deleted. */
 
 import type { Model } from 'objection'
+import { reasonOf } from '../kernel/reasons.js'
 import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
@@ -213,14 +214,14 @@ export class WritingRoad extends RoadBook {
     const action = (actionNamed(name)?.runs ?? name) as WritingAction
     const { keepsQueryset } = plan
     const kept = keepsQueryset && !told.queryset ? 'what is written must be in the queryset (mayLeaveQueryset)' : null
-    const because = [resource.stored(action, serializerClass).because, kept].filter((one) => one !== null)
+    const readsAgain = reasonOf([resource.stored(action, serializerClass).because, kept])
     const version = concurrency === null || takesMany(name) ? undefined : concurrencyOf(viewClass).join(', ')
     const returned = [
       ...(version !== undefined && told.version ? [`its version (${version})`] : []),
       ...(keepsQueryset && told.queryset ? ['that it is in the queryset (mayLeaveQueryset)'] : []),
     ]
     return {
-      ...(because.length === 0 ? {} : { readsAgain: because.join('; ') }),
+      ...(readsAgain === null ? {} : { readsAgain }),
       ...(version === undefined || told.version ? {} : { version }),
       ...(returned.length === 0 ? {} : { returns: returned.join(', ') }),
     }

@@ -49,7 +49,7 @@ export async function findRows(
     return run(bound.statement, bound.values)
   }
   const query = lookup.query()
-  if (!scope && !access.canRead(query)) return null
+  if (!scope && access.obstacleOf(query) !== null) return null
   const { text, values } = compile(access, query, lookup, terms)
   return run(statementOf(text), values)
 }

@@ -1,6 +1,7 @@
 /** Inserts rows by kept statements and returns them in their written form, where nothing of the application is between. */
 
 import type { ObjectKey } from '../fields/object-key.js'
+import { reasonOf } from '../kernel/reasons.js'
 import { inTurns } from '../kernel/turns.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
@@ -22,14 +23,14 @@ import { compileInsert, compileInserts, compileListInsert, listColumns, type Row
  * object and returns it in its written form.
  */
 export function insertObstacle(serializer: SerializerClass): string | null {
-  const own = ownCode(serializer, 'insert')
-  if (own !== null) return own
-  const { name } = serializer
   const { model } = serializerPlan(serializer)
   const { lists = [] } = rowPlan(serializer) ?? {}
-  if (model && !traitsOf(model.model).plainInserts)
-    return `${modelName(model.model)} has hooks or formatting for its inserts`
-  return lists.length > 0 ? `${name} shows lists, or numbers, of related objects` : null
+  const isPlain = !model || traitsOf(model.model).plainInserts
+  return reasonOf([
+    ownCode(serializer, 'insert'),
+    isPlain ? null : `${modelName(model.model)} has hooks or formatting for its inserts`,
+    lists.length > 0 ? `${serializer.name} shows lists, or numbers, of related objects` : null,
+  ])
 }
 
 /** A row that was inserted. */

@@ -154,15 +154,14 @@ export class RowAccess implements CellScope {
     return standardExact.getTypeParser(oid, 'text')(text)
   }
 
-  /** True when the query can be read as rows: conditions and an order of ours, no hooks, no grouping. */
-  canRead(query: AnyQueryBuilder): boolean {
-    const joined = isWrapped(this.plan)
-    return (
-      query.knex() === (this.knex as unknown) &&
-      readsWholeRows(query) &&
-      hasPlainExecution(query) &&
-      // tables are joined by their models' names
-      !(joined && (query.has(/^orderBy/) || schemaOf(query) !== undefined))
-    )
+  /** Why the rows of a query cannot be read as they are, as a sentence; null where it has conditions and an order of ours, no more. */
+  obstacleOf(query: AnyQueryBuilder): string | null {
+    if (query.knex() !== (this.knex as unknown)) return 'its query is sent by another knex than the view has'
+    if (!readsWholeRows(query)) return 'its query has hooks, selects, a graph or groups of its own'
+    if (!hasPlainExecution(query)) return 'its query is executed in its own way'
+    // tables are joined by their models' names
+    if (!isWrapped(this.plan)) return null
+    if (query.has(/^orderBy/)) return 'its query has an order of its own, and related objects are joined to its rows'
+    return schemaOf(query) === undefined ? null : 'its query names a schema, and related objects are joined to its rows'
   }
 }

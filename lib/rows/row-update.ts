@@ -1,6 +1,7 @@
 /** Changes a row by a kept statement that returns it in its written form, where nothing looks at what it was. */
 
 import { CurrentUserDefault } from '../fields/own-value-fields.js'
+import { reasonOf } from '../kernel/reasons.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
@@ -21,24 +22,26 @@ import { writerOf } from './row-writer.js'
 import { compileUpdate, type RowConditions } from './write-sql.js'
 
 /**
- * Why what is stored is looked at before it is changed through a serializer, as a sentence for `explain()`; null where a
- * statement can change it unseen.
+ * Why what is stored is looked at before it is changed through a serializer, for `explain()`; null where a statement can
+ * change it unseen.
  */
 export function updateObstacle(serializer: SerializerClass): string | null {
-  const own = ownCode(serializer, 'update')
-  if (own !== null) return own
+  return reasonOf([ownCode(serializer, 'update'), ...codeAround(serializer)])
+}
+
+function* codeAround(serializer: SerializerClass): Generator<string | undefined> {
   const { name } = serializer
   const { model, hasHooks, writable } = serializerPlan(serializer)
   const computed = writable.find(({ field }) => isComputed(field.options.default))
-  if (hasHooks) return `${name} has validators`
+  if (hasHooks) yield `${name} has validators`
   // which is called for an object that is there, and once
-  if (computed) return `${name}.${computed.name}: code of the application computes its default`
-  if (!model) return `${name} has no model`
+  if (computed) yield `${name}.${computed.name}: code of the application computes its default`
+  if (!model) return
   const { tableName } = model.model
-  if (!traitsOf(model.model).plainInput) return `${modelName(model.model)} has a schema, or parsing, of its own`
+  if (!traitsOf(model.model).plainInput) yield `${modelName(model.model)} has a schema, or parsing, of its own`
   // a value that was shown is not written again, which they could tell
-  if (model.triggers.before.update) return `a trigger runs before each update of "${tableName}"`
-  return rowPlan(serializer)?.updateObstacle ?? null
+  if (model.triggers.before.update) yield `a trigger runs before each update of "${tableName}"`
+  yield rowPlan(serializer)?.updateObstacle
 }
 
 /** True for a default that code of the application makes. */

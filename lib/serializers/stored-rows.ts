@@ -3,6 +3,7 @@
  * that the database, or the application, does after each of them.
  */
 
+import { reasonOf } from '../kernel/reasons.js'
 import type { TakenWrites } from '../models/catalogue.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -40,7 +41,7 @@ export function storedRows(serializer: SerializerClass, writing: Writing): Store
   if (!model) return { because: null, deferred: [] }
   const tables = new Set<ModelDescription>()
   const nested = reasonsOfNested(plan, tables)
-  const [because = null] = [...reasonsOfOwn(serializer, model, writing), ...reasonsOfKeys(plan, writing), ...nested]
+  const because = reasonOf([...reasonsOfOwn(serializer, model, writing), ...reasonsOfKeys(plan, writing), ...nested])
   tables.add(model)
   return { because, deferred: [...tables].flatMap(deferredOf) }
 }

@@ -5,6 +5,7 @@
 
 import type { DatabaseScope } from '../http/database-role.js'
 import { decided, oncePer } from '../kernel/once-per.js'
+import { reasonOf } from '../kernel/reasons.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import { insertObstacle } from '../rows/inserter.js'
@@ -201,7 +202,7 @@ export class GenericPlan extends ActionPlan {
 
   /**
    * How the objects of an answer are read, as far as classes say. Of a request, the connection and the
-   * renderer have a say, too (`openRows()`), and its query (`RowAccess.canRead()`, by `listSource()` and `findRows()`).
+   * renderer have a say, too (`openRows()`), and its query (`RowAccess.obstacleOf()`, by `listSource()` and `findRows()`).
    * @param answer what is answered: what the action itself answers, or a stream of it
    */
   readings(answer: RowAnswer): AnswerReadings {
@@ -279,8 +280,11 @@ export class GenericPlan extends ActionPlan {
     const overridden = overrides.why([action]) ?? resource.ownHook(action) ?? overrides.why(INPUT)
     if (overridden !== null) return overridden
     if (!serializerClass) return `${name} has no serializerClass`
-    const stored = insertObstacle(serializerClass) ?? resource.stored(action, serializerClass).because
-    return stored ?? recordingClass(this.viewClass)?.statementObstacle(this) ?? null
+    return reasonOf([
+      insertObstacle(serializerClass),
+      resource.stored(action, serializerClass).because,
+      recordingClass(this.viewClass)?.statementObstacle(this),
+    ])
   }
 
   /** One query, the same for every request, says whether an object of the path, and those before it, are there. */

@@ -5,7 +5,9 @@ import { builtInMethods } from './built-in.js'
 /** Methods that choose objects, and decide who may have them. */
 export const CHOOSING = ['getQueryset', 'filterQueryset', 'getObject', 'checkObjectPermissions', 'getSerializerClass']
 
-const SHOWING = ['getSerializer', 'loadRelated'] as const
+/** Methods that show objects. */
+export const SHOWING = ['getSerializer', 'loadRelated'] as const
+/** Methods that choose what a body is read by. */
 export const INPUT = ['getInputSerializer', 'getSerializerClass'] as const
 
 export type InsertAction = 'create' | 'bulkCreate'

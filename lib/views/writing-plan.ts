@@ -3,6 +3,7 @@
  * looks at objects around it: decided of its class.
  */
 
+import { reasonOf } from '../kernel/reasons.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { RowWrite } from '../queryset/visible-rows.js'
@@ -16,14 +17,10 @@ import { actionNamed, takesMany } from './actions.js'
 import type { GenericView } from './generic-view.js'
 import type { GenericViewClass } from './generic-view-class.js'
 import { declaredInput } from './input-class.js'
-import { INPUT } from './overrides.js'
+import { INPUT, SHOWING } from './overrides.js'
 import { recordingClass } from './request/log-writes.js'
 import type { Resource } from './resource.js'
 
-/** Methods that are given what is saved, or decide on who is. */
-const SHOWING = ['loadRelated', 'getSerializer', ...INPUT]
-/** Methods that are given an object before, or decide on who is. */
-const LOOKING = ['getObject', 'getObjectToWrite', 'checkObjectPermissions']
 const DELETING: ReadonlySet<string> = new Set(['destroy', 'bulkDestroy', 'restoreDeleted', 'purgeDeleted'])
 
 /**
@@ -113,7 +110,7 @@ function whyAsked(resource: Resource, action: string): string | null {
 
 /** The code of the application that looks at an object before it is written, as a sentence; null where there is none. */
 function lookedAt({ overrides, objectObstacle }: Resource): string | null {
-  return overrides.why(LOOKING) ?? objectObstacle
+  return overrides.why(['getObjectToWrite']) ?? objectObstacle
 }
 
 /** Why what is related is loaded before an object is written, and once it is saved; null where nobody looks at it. */
@@ -122,7 +119,7 @@ function whyLoaded(resource: Resource, action: string): Readonly<Record<'before'
   const { writes } = actionNamed(action) ?? {}
   const always = (because: string) => ({ before: because, saved: because })
   if (!writes || overrides.hasPartOf(action)) return always(`${action}() is the application's own`)
-  const seen = resource.ownHook(action) ?? overrides.why(SHOWING)
+  const seen = resource.ownHook(action) ?? overrides.why([...SHOWING, ...INPUT])
   if (seen !== null) return always(seen)
   const looks = lookedAt(resource)
   const { plainUpdates, plainDeletes } = traitsOf(resource.model.model)
@@ -141,7 +138,7 @@ function whyLoaded(resource: Resource, action: string): Readonly<Record<'before'
   return { before, saved: other ?? writingCode(serializerClass, writes) }
 }
 
-/** Why the row of an object is held before it is changed or deleted, each reason once; null where one statement finds and writes it. */
+/** Why the row of an object is held before it is changed or deleted; null where one statement finds and writes it. */
 function writeObstacles(plan: GenericPlan, writing: Omit<WritingPlan, 'way' | 'because'>): string | null {
   const { action, resource, viewClass } = plan
   const { writes, runs = action } = actionNamed(action) ?? {}
@@ -149,7 +146,6 @@ function writeObstacles(plan: GenericPlan, writing: Omit<WritingPlan, 'way' | 'b
   const isVersioned = viewClass.concurrency !== null || viewClass.requireIfMatch
   const { before, holding } = writing
   const isNamed = holding.way === 'statement' || holding.way === 'condition'
-  const { hasHeirs, isIndirect, model } = resource.model
   const obstacles = [
     plan.limitsFields ? 'rules say which fields callers may set' : null,
     plan.recordsChanges ? (recordingClass(viewClass)?.statementObstacle(plan) ?? null) : null,
@@ -159,11 +155,9 @@ function writeObstacles(plan: GenericPlan, writing: Omit<WritingPlan, 'way' | 'b
     isNamed ? null : holding.because,
     lookedAt(resource),
     resource.ownHook(action),
-    hasHeirs || isIndirect ? `"${model.tableName}" has heirs, or rules` : null,
     ...(writes === 'delete' ? deleteObstacles(plan, writing) : updateObstacles(plan, writing)),
   ]
-  const found = new Set(obstacles.filter((one) => one !== null))
-  return found.size === 0 ? before.because : [...found].join('; ')
+  return reasonOf(obstacles) ?? before.because
 }
 
 type Obstacles = readonly (string | null)[]
@@ -173,11 +167,11 @@ function updateObstacles({ viewClass, resource }: GenericPlan, { changing }: Pic
   if (overridden !== null) return [overridden]
   const serializerClass = declaredInput(viewClass)
   if (!serializerClass) return [`${viewClass.name} has no serializerClass`]
-  return [changing.because, updateObstacle(serializerClass) ?? resource.stored('update', serializerClass).because]
+  return [changing.because, updateObstacle(serializerClass), resource.stored('update', serializerClass).because]
 }
 
 function deleteObstacles({ viewClass, resource }: GenericPlan, { deleting }: Pick<WritingPlan, 'deleting'>): Obstacles {
-  const { triggers, model } = resource.model
+  const { triggers, model, hasHeirs, isIndirect } = resource.model
   const taking = declaredInput(viewClass)
   return [
     viewClass.statuses.destroy === 200 ? 'it shows what it deletes' : null,
@@ -185,6 +179,7 @@ function deleteObstacles({ viewClass, resource }: GenericPlan, { deleting }: Pic
     taking && keepsUploads(serializerPlan(taking)) ? `${taking.name} keeps files` : null,
     // those of a statement run without a row as well, and one that keeps the row would have run twice
     triggers.before.delete || triggers.after.delete ? `triggers run with each delete of "${model.tableName}"` : null,
+    hasHeirs || isIndirect ? `"${model.tableName}" has heirs, or rules` : null,
     deleting.because,
   ]
 }

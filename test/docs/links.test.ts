@@ -1,5 +1,5 @@
 /** Every link of the book leads somewhere. */
-import { statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -8,6 +8,7 @@ import { addressesOf, anchorsOf, faultOf, linksOf } from '../support/links.js'
 import { readProjectFile } from '../support/program.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ROOT_FILES = readdirSync(ROOT)
 const OTHERS = ['CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'examples/cluster/README.md']
 
 const book = readBook()
@@ -60,6 +61,32 @@ describe('the page of settings', () => {
     )
     expect(settings.length).toBeGreaterThan(10)
     expect([new Set(named), new Set(set)]).toEqual([new Set(variables), new Set(settings)])
+  })
+})
+
+describe('CONTRIBUTING', () => {
+  const CODE = /`([^`\n]+)`/g
+  const FILE = /^[\w./-]+\.(?:ts|json|md)$/
+  const FUNCTION = /^#?[\w.]+\(\)$/
+  /** It tells to save that one. */
+  const TOLD = 'test/print.ts'
+
+  it('names files and functions that there are', () => {
+    const files = ['lib', 'plugins', 'test', 'examples', 'docs', '.config'].flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true }).map((name) => join(folder, String(name))),
+    )
+    const sources = files
+      .filter((name) => /^(?:lib|plugins|test).*\.ts$/.test(name))
+      .map((name) => readProjectFile(name))
+    const declared = new Set(sources.flatMap((text) => [...text.matchAll(/[#\w]+(?= ?[(<=])/g)].map(([name]) => name)))
+    const text = readProjectFile('CONTRIBUTING.md').replace(/^```.*?^```$/gms, '')
+    const named = [...text.matchAll(CODE)].map(([, code = '']) => code).filter((code) => code !== TOLD)
+    const missing = named.filter((code) => {
+      if (FILE.test(code)) return !files.some((name) => `/${name}`.endsWith(`/${code}`)) && !ROOT_FILES.includes(code)
+      return FUNCTION.test(code) && !declared.has(code.replace('()', '').split('.').at(-1) as string)
+    })
+    expect(named.length).toBeGreaterThan(200)
+    expect(missing).toEqual([])
   })
 })
 

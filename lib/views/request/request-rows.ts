@@ -1,4 +1,4 @@
-/** Decides which rows the caller of a request sees and may write: those of the view's own model by `ruledRows()`, of all others by `RequestRows`. */
+/** Decides which rows the caller of a request sees and may write: `ruledRows()` in the view's own queryset, `RequestRows` wherever else rows of a model are met. */
 
 import type { PathStart, Where } from '../../filters/field-path.js'
 import { describeModel } from '../../models/describe-model.js'

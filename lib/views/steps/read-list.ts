@@ -210,14 +210,15 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
   const query = listQuery(view, { asks, scope })
   const wanted = wantedOrder(listing, query)
   const order = canOrderBy(query, model, wanted) ? wanted : []
-  if (rows?.canRead(query)) {
+  const obstacle = rows?.obstacleOf(query) ?? null
+  if (rows && obstacle === null) {
     const varied = isVaried(asked)
     const own = varied ? undefined : queryKey(query, model.model, rows.knex)
     const key: ListKey | undefined = own && { expensive: false, ...own }
     const copy = (isMarked?: boolean) => copyOf(query, isMarked)
     return new RowList(rows, { description, order, key, varied, query: copy, bounds, once })
   }
-  if (rows) tell?.('its query has hooks, selects, a graph or groups of its own')
+  if (obstacle !== null) tell?.(obstacle)
   return new InstanceList({
     description,
     query,

@@ -239,7 +239,7 @@ it.each<[string, ViewSet, string, string?]>([
   [
     'holds one of whose values a field of the application writes some',
     showing(new ArrayField({ child: new Loud() })),
-    'transaction: Shows has fields that write their values in their own way',
+    'transaction: what it shows is written by code of fields',
   ],
   ['changes one that is not deleted', books({ softDelete: 'title' }), 'statement'],
   ['changes one of its queryset', Narrowed, 'statement'],
