@@ -23,8 +23,8 @@ class ChangeSerializer extends Serializer {
     made_at: new DateTimeField({ readOnly: true }),
     caller: new StringField({ readOnly: true, allowNull: true }),
     request_id: new StringField({ readOnly: true, allowNull: true }),
-    before: new JSONField({ readOnly: true, allowNull: true }),
-    after: new JSONField({ readOnly: true, allowNull: true }),
+    before: new JSONField({ readOnly: true }),
+    after: new JSONField({ readOnly: true }),
   }
 }
 

@@ -106,8 +106,8 @@ function conflictKey({ model, ownerProperties, relatedProperties }: JoinTable): 
 
 /** Links as a table of SQL; undefined where rows of the join table are objects of a class, or their types are not known. */
 function linkRows(through: JoinTable, relation: RelationDescription, links: readonly KeyLink[]) {
-  const owner = links[0] && modelOf(links[0].owner)
-  if (!through.isBare || !owner) return undefined
+  if (!through.isBare) return undefined
+  const owner = modelOf((links[0] as KeyLink).owner)
   const { ownerProperties, relatedProperties } = relation
   const columns = [...columnsOf(owner, ownerProperties), ...columnsOf(relation.model, relatedProperties)]
   if (columns.some((column) => column?.sqlType === undefined)) return undefined

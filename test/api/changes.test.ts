@@ -1765,6 +1765,22 @@ describe('the table', () => {
     expect(await knex('books').pluck('title')).toEqual(['Emma'])
   })
 
+  it('that can take no change at the moment is 503', async () => {
+    const { knex } = database
+    configure({ changesTable: 'busy_changes' })
+    onTestFinished(async () => {
+      configure({})
+      await knex.raw('drop table busy_changes; drop function be_busy')
+    })
+    await ensureChangesTable(knex)
+    await knex.raw(`create function be_busy() returns trigger language plpgsql as
+      $$ begin raise exception 'busy' using errcode = 'serialization_failure'; end $$;
+      create trigger busy before insert on busy_changes for each row execute function be_busy()`)
+    const { send } = await serveBooks(BookViewSet)
+    await knex('books').insert({ title: 'Emma' })
+    expect((await send('PATCH', '/books/1', { title: 'Persuasion' })).status).toBe(503)
+  })
+
   it.skipIf(runsAsRole())('gets its months of its owner: other logins begin without', async () => {
     const { knex } = database
     const role = `writer_${process.pid}`

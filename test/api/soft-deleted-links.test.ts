@@ -1,5 +1,5 @@
 /** What is read is sent back unchanged, and something of it is related to a deleted object. */
-import { AllowAny, JSONParser, NestedSerializer } from 'koa-viewsets'
+import { AllowAny, JSONParser, NestedSerializer, ValidationError } from 'koa-viewsets'
 import { JsonPatchParser } from 'koa-viewsets/patches'
 import { Model } from 'objection'
 import { expect, it } from 'vitest'
@@ -57,6 +57,20 @@ it('so is one whose nested author is as it was, its members in another order', a
   })
   const put = async (data: object) => (await send('PUT', '/books/7', { author: { data } })).status
   expect([await put({ b: 2, a: 1 }), await put({ a: 1 })]).toEqual([200, 400])
+})
+
+it('and code that checks authors has nothing to say of it', async () => {
+  class CheckedAuthorSerializer extends serializerOf(Author, ['name']) {
+    override validate(): never {
+      throw new ValidationError('No author.')
+    }
+  }
+  const { get, send } = await serveViews({
+    authors: viewOf(Author, serializerOf(Author, ['id']), { softDelete }),
+    books: viewOf(Book, serializerOf(Book, ['id'], { author: new NestedSerializer(CheckedAuthorSerializer) })),
+  })
+  const book = (await get('/books/7')).json
+  expect((await send('PUT', '/books/7', book)).status).toBe(200)
 })
 
 it('a PATCH of the title alone is taken, and a JSON patch of the whole', async () => {
