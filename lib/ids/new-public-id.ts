@@ -73,7 +73,7 @@ export class Uuid7 {
 /** Two bytes for the 12 bits behind the version, eight for the 62 behind the variant. */
 function randomBits(bytes: Uint8Array): bigint {
   const high = toNumber(bytes.subarray(0, 2)) & 0xfffn
-  const low = toNumber(bytes.subarray(2, 10)) & ((1n << LOW_BITS) - 1n)
+  const low = toNumber(bytes.subarray(2)) & ((1n << LOW_BITS) - 1n)
   return (high << LOW_BITS) | low
 }
 
