@@ -255,8 +255,10 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     if (queryset === undefined) throw withoutQueryset(this)
     const { knex } = context
     if (isModelClass(queryset)) return queryset.query(knex)
-    const query = queryset(context)
-    if (!isModelQuery(query)) throw notAQuery(this, query)
+    const made = queryset(context)
+    if (!isModelQuery(made)) throw notAQuery(this, made)
+    // the function may give one query to all requests
+    const query = made.clone()
     const own = query.knex() as Queryable | undefined
     return knex && !own?.isTransaction ? query.transacting(knex as never) : query
   }

@@ -132,7 +132,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericViewStatics 
     const { queryset, model, name } = this.viewClass
     const knex = this.trx ?? this.knex
     if (!(queryset || model)) throw new ConfigurationError(`${name}: set static model, or override getQueryset()`)
-    let query = (queryset ? queryset() : model?.query(knex)) as AnyQueryBuilder
+    // the function may give one query to all requests
+    let query = (queryset ? queryset().clone() : model?.query(knex)) as AnyQueryBuilder
     if (queryset && knex) query = query.transacting(knex as Knex.Transaction)
     const { deletedScope, plan, visibleRows } = this
     const ruled = plan?.rules && ruledRows(this)

@@ -77,6 +77,7 @@ export function filteredBy(name: string, query: AnyQueryBuilder): AnyQueryBuilde
 const RESULTS = {
   getObject: 'one object, or nothing',
   getSerializerContext: 'an object, at once',
+  getQueryset: 'a query, at once',
   filterQueryset: 'the query, at once',
   getSerializerClass: 'a serializer class, at once',
   getSerializer: 'a serializer, at once',

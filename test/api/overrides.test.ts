@@ -157,6 +157,7 @@ it.each([
   ['getSerializer', async () => new NoteSerializer(), 'a promise; return a serializer, at once'],
   ['getInputSerializer', () => undefined, 'undefined; return a serializer, at once'],
   ['getSerializerContext', async () => ({}), 'a promise; return an object, at once'],
+  ['getQueryset', async () => Note.query(), 'a promise; return a query, at once'],
 ])('a %s() that returns something else is told', async (name, returned, message) => {
   class Odd extends modelViewSet(Note, { serializerClass: NoteSerializer }) {}
   // what only a request can tell

@@ -311,3 +311,31 @@ describe('a queryset', () => {
     expect(seen).toEqual(['four', 'two'])
   })
 })
+
+describe('one query for all requests', () => {
+  const shared = () => Note.query().where('owner', 'me').orWhereNull('owner')
+
+  it.each<[string, () => Views]>([
+    [
+      'getQueryset()',
+      () => {
+        const query = shared()
+        return { getQueryset: () => query }
+      },
+    ],
+    [
+      'static queryset',
+      () => {
+        const query = shared()
+        return { queryset: () => query }
+      },
+    ],
+  ])('keeps what no request has asked for, as %s and of keys', async (_name, views) => {
+    const client = await served(views())
+    for (const id of [8, 9]) {
+      await expectHeld(client)
+      expect((await client.send('POST', '/lines', { id, text: 'x', note_id: 3 })).status).toBe(201)
+      expect((await client.send('POST', '/lines', { id: 10, text: 'x', note_id: 5 })).status).toBe(400)
+    }
+  })
+})

@@ -5,14 +5,14 @@ import { addWhere, type FilterSettings, isDescribed } from '../../filters/filter
 import { type Context, isSafeMethod } from '../../http/context.js'
 import { NotFound } from '../../kernel/errors.js'
 import { oncePer } from '../../kernel/once-per.js'
-import type { AnyQueryBuilder } from '../../models/objection.js'
+import { type AnyQueryBuilder, isModelQuery } from '../../models/objection.js'
 import { addApart, groupConditions } from '../../queryset/group-conditions.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { readFor } from '../../queryset/recipient.js'
 import { computedColumns, shownRows } from '../../queryset/shown-rows.js'
 import { leaveOutOfGraph, seenBy } from '../../queryset/visible-rows.js'
 import { checkQueryset } from '../checks/check-queryset.js'
-import { filteredBy, type GenericView } from '../generic-view.js'
+import { filteredBy, type GenericView, noResult } from '../generic-view.js'
 
 /**
  * The view's queryset, within its `scope()`: rules, the object before its own on the path, and what is not deleted.
@@ -47,12 +47,19 @@ export function addConditions(
   })
 }
 
-/** The view's queryset, which remembers for whom it reads, and who waits for it. */
+/**
+ * The view's queryset, which remembers for whom it reads, and who waits for it.
+ * @throws {ConfigurationError} an application's own method makes no query
+ */
 export function querysetOf(view: GenericView): AnyQueryBuilder {
-  const { visibleRows, ctx } = view
-  const query = view.getQueryset() as AnyQueryBuilder
+  const { visibleRows, ctx, plan } = view
+  const { resource } = plan
+  const made: unknown = view.getQueryset()
+  if (!isModelQuery(made)) throw noResult(view.viewClass.name, 'getQueryset', made)
+  // the application may keep the query that it gives, and give it to other requests
+  const query = resource.overrides.has('getQueryset') ? made.clone() : made
   // a graph is the application's
-  if (visibleRows && !view.plan.resource.isWholeTable) leaveOutOfGraph(query, visibleRows)
+  if (visibleRows && !resource.isWholeTable) leaveOutOfGraph(query, visibleRows)
   // what an action does that writes goes on
   return seenBy(readFor(query, isSafeMethod(ctx.method) ? ctx.req.socket : undefined), visibleRows)
 }
