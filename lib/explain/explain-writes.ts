@@ -55,15 +55,16 @@ export class WritingRoad extends RoadBook {
     if (asked || method !== undefined) {
       this.overridden(...(method === undefined ? [] : [method]))
       const insert = { by: 'serializer', because: `${view.viewClass.name} overrides ${method}()` } as const
-      const again = isBuiltIn(view.viewClass.prototype, name) ? this.#readsAgain(name) : {}
-      return { ...NOTHING, insert: method === undefined ? null : insert, ...again, transaction: view.viewClass.atomic }
+      const again = this.#isOurs(name) ? this.#readsAgain(name) : {}
+      const transaction = this.#isOurs(name) ? view.plan.writesTogether : view.atomic
+      return { ...NOTHING, insert: method === undefined ? null : insert, ...again, transaction }
     }
     const isBulk = name === 'bulkCreate'
     const access = insertedRows(view, { tell: this.tell })
     const wanted = writeConditions(view, 'create')
     const { isLeft } = wanted
     const again = this.#readsAgain(name, access && !isBulk ? { version: true, queryset: !isLeft.queryset } : UNTOLD)
-    const transaction = access ? isLeft.write || isLeft.queryset : view.viewClass.atomic
+    const transaction = access ? isLeft.write || isLeft.queryset : view.plan.writesTogether
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
     if (access || traitsOf(view.viewClass.modelClass()).plainInserts) {
@@ -77,6 +78,10 @@ export class WritingRoad extends RoadBook {
     if (!access) await this.#readSaved(isBulk)
     const insert: ExplainedInsert = access ? { by: 'statement' } : { by: 'serializer', ...because(this.because) }
     return { ...NOTHING, insert, ...again, statements: this.statements, transaction }
+  }
+
+  #isOurs(action: string): boolean {
+    return isBuiltIn(this.view.viewClass.prototype, action)
   }
 
   async change({ name, runs = name, writes, hooks }: Action): Promise<Road> {

@@ -258,6 +258,12 @@ export class GenericPlan extends ActionPlan {
     return decided(this, 'recordsChanges', recordingClass(this.viewClass) !== undefined)
   }
 
+  /** What it writes is written together: its class says so, or rows may be refused that it has written. */
+  get writesTogether(): boolean {
+    const { atomic, concurrency } = this.viewClass
+    return atomic || this.refusesRows || this.recordsChanges || concurrency !== null
+  }
+
   /** How the action changes or deletes the object on the path, as far as classes say, and how it holds, changes and deletes rows. */
   get writing(): WritingPlan {
     return decided(this, 'writing', new WritingPlan(this))

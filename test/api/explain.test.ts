@@ -169,6 +169,25 @@ describe('the SQL that is shown is the SQL that is sent', () => {
     expect(creating).toEqual(expect.arrayContaining(create.statements.map(({ sql }) => sql)))
   })
 
+  it.each<[string, object, boolean]>([
+    ['nothing', {}, false],
+    ['versions of rows', { concurrency: 'version', serializerClass: VersionedSerializer }, true],
+    ['a queryset that what is written must be in', { queryset: () => Book.query().whereNotNull('owner') }, true],
+  ])('has a transaction around a create that is not atomic where there is one: for %s', async (_, statics, isOne) => {
+    class Loose extends Books {
+      static override atomic = false
+      static override serializerClass: typeof BookSerializer = ShownSerializer
+      override async performCreate(serializer: never) {
+        return super.performCreate(serializer)
+      }
+    }
+    const api = routerOf(Object.assign(Loose, statics))
+    const client = await served(api)
+    const texts = await countQueries(database.knex, () => client.send('POST', '/api/books', { title: 'x', owner: 'y' }))
+    expect(texts.some((text) => FRAME.test(text))).toBe(isOne)
+    expect((await explained(api, 'create')).transaction).toBe(isOne)
+  })
+
   it('sends nothing itself, and no listener hears of it', async () => {
     const api = routerOf(Books)
     await api.prepare()

@@ -71,12 +71,7 @@ export function holdingRows<Result>(view: View, work: () => Promise<Result>): Pr
   return inViewTransaction(view, knex, work) as Promise<Result>
 }
 
-/**
- * The work of an action that is atomic where its class says so, or where rows may be refused that it has written: in the
- * request's transaction, or in one of its own.
- */
+/** The work of an action that may write several rows: in the request's transaction, or in one of its own, where they are written together. */
 export function atomically<Result>(view: GenericView, work: () => Promise<Result>): Promise<Result> {
-  const { viewClass, refusesRows, recordsChanges } = view.plan
-  const isHeld = viewClass.atomic || refusesRows || recordsChanges || viewClass.concurrency !== null
-  return isHeld ? holdingRows(view, work) : work()
+  return view.plan.writesTogether ? holdingRows(view, work) : work()
 }
