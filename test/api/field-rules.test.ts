@@ -762,6 +762,9 @@ describe('a field that may not be set', () => {
     expect(await withoutAide([ofOneself], AS.hr)).toEqual(refused)
     expect(await withoutAide([ofOneself], AS.ada)).toEqual(taken)
     expect(await withoutAide([rule(Employee, { fields: { boss: { write: true } } })], AS.hr)).toEqual(taken)
+    // the row, as it would be afterwards
+    const ofLead = rule(Employee, { update: { or: [{ id: 3 }, { boss_id: 3 }] } })
+    expect(await withoutAide([ofLead], AS.hr)).toEqual([403, expect.any(String), 3])
   })
 
   it('is asked of a new row once it is there', async () => {

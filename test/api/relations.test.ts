@@ -219,6 +219,30 @@ describe('[P14] A foreign key that is not enforced', () => {
   })
 })
 
+describe('[P14] A foreign key that is shorter than what it leads to', () => {
+  it('refuses by its field what is no key, however long', async () => {
+    class Code extends Model {
+      static override tableName = 'codes'
+    }
+    class Use extends Model {
+      static override tableName = 'uses'
+      static override relationMappings = {
+        of: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Code,
+          join: { from: 'uses.code', to: 'codes.code' },
+        },
+      }
+    }
+    await database.knex.raw(`create table codes (code varchar(10) primary key);
+      create table uses (id int generated always as identity primary key, code varchar(3) references codes)`)
+    for (const model of [Code, Use]) model.knex(database.knex)
+    const { send } = await serveViews({ uses: viewOf(Use, serializerOf(Use, ['id', 'code'])) })
+    const { json } = await send('POST', '/uses', { code: 'long' })
+    expect(json.errors).toEqual({ code: ['Invalid pk "long" - object does not exist.'] })
+  })
+})
+
 describe('[P14] Links that a relation tells apart by a column of its join table', () => {
   class Letter extends Model {
     static override tableName = 'letters'

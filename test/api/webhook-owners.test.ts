@@ -529,6 +529,22 @@ describe('a dispatcher', () => {
   const make = (options: Partial<WebhookDispatcherOptions> = {}) =>
     new WebhookDispatcher({ knex: database.knex, api, findOwner, endpoints: HookViewSet, ...options })
 
+  it('begins anew where nobody knows any more how far it has read', async () => {
+    const one = await receiveWebhooks()
+    await subscribe(one.url)
+    await dispatch()
+    await post({ title: 'first' })
+    await one.receive(1)
+    await database.knex.raw('delete from koa_viewsets_webhook_progress')
+    await post({ title: 'forgotten' })
+    await vi.waitFor(async () => {
+      const { rows } = await database.knex.raw('select from koa_viewsets_webhook_progress')
+      expect(rows).toHaveLength(1)
+    }, PATIENT)
+    await post({ title: 'last' })
+    await vi.waitFor(() => expect(titles(one.received)).toContain('last'), PATIENT)
+  })
+
   it('begins once, and has ended when stop() returns, in whatever order they are called', async () => {
     const one = await receiveWebhooks()
     await subscribe(one.url)
