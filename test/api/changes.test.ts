@@ -208,19 +208,32 @@ describe('what is recorded', () => {
         const ids = await idsOf('books')
         const id = random.chance(0.05) ? 999 : (random.pick(ids) ?? 1)
         const one = `/${prefix}/${id}`
-        const [method, path, sent] = random.pick<[string, string, unknown?]>([
-          ['POST', `/${prefix}`, { title: 'New', ...body() }],
-          ['POST', `/${prefix}`, { title: 'New', ...body() }],
-          ['PATCH', one, body()],
-          ['PATCH', one, body()],
-          ['PUT', one, { title: 'Put', ...body() }],
-          ['DELETE', one],
-          ['POST', `/${prefix}/bulk`, random.some([1, 2, 3]).map(() => ({ title: 'Listed', ...body() }))],
-          ['PATCH', `/${prefix}/bulk`, random.some(ids, 0.4).map((key) => ({ id: key, ...body() }))],
-          ['DELETE', `/${prefix}/bulk`, random.some(ids, 0.2)],
-          ['GET', one],
-        ])
         const before = await shown(prefix)
+        const there =
+          [...before.keys()].find((name) => name.startsWith('books '))?.replace('books ', `/${prefix}/`) ?? one
+        // whatever chance says, there is some of each
+        const sure: readonly [string, string, unknown?][] = [
+          ['POST', `/${prefix}`, { title: 'Sure', price: '1.00' }],
+          ['POST', `/${prefix}`, { title: null }],
+          ['PATCH', there, { price: `${step + 100}.25` }],
+          ['DELETE', there],
+          ['PATCH', `/${prefix}/999999`, { title: 'Nowhere' }],
+        ]
+        const chosen = step % 6 === 0 ? sure[(step / 6) % sure.length] : undefined
+        const [method, path, sent] =
+          chosen ??
+          random.pick<[string, string, unknown?]>([
+            ['POST', `/${prefix}`, { title: 'New', ...body() }],
+            ['POST', `/${prefix}`, { title: 'New', ...body() }],
+            ['PATCH', one, body()],
+            ['PATCH', one, body()],
+            ['PUT', one, { title: 'Put', ...body() }],
+            ['DELETE', one],
+            ['POST', `/${prefix}/bulk`, random.some([1, 2, 3]).map(() => ({ title: 'Listed', ...body() }))],
+            ['PATCH', `/${prefix}/bulk`, random.some(ids, 0.4).map((key) => ({ id: key, ...body() }))],
+            ['DELETE', `/${prefix}/bulk`, random.some(ids, 0.2)],
+            ['GET', one],
+          ])
         const { status } = await client.send(method, path, sent)
         const expected = differences(before, await shown(prefix))
         const got = await recorded()
