@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import { authenticate } from '../authentication/authentication.js'
 import { type Context, describingContext } from '../http/context.js'
+import { AuthenticationFailed } from '../kernel/errors.js'
 import { isWatchable } from '../postgres/watch-statements.js'
 import { determineVersion } from '../versioning/determine-version.js'
 import { planOf } from '../views/action-plan.js'
@@ -35,6 +36,8 @@ export interface ExplainedView<View extends APIView = APIView> {
   readonly notes: string[]
 }
 
+/** In whose name keys are named where each caller has other ids. */
+const SOMEBODY = { id: 1 }
 /** Keys that a path may have where nobody has asked for any. */
 const SAMPLES: Readonly<Record<string, unknown>> = { uuid: '00000000-0000-4000-8000-000000000000' }
 const NUMBERS = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8'])
@@ -42,9 +45,7 @@ const NUMBERS = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8'])
 /** @throws ApiError the caller is not who he says he is, or asks for what there is not, or he may not */
 export async function openSubject({ endpoint, operation, asked }: ExplainOptions): Promise<ExplainedView> {
   const { method, view: viewClass, route } = operation
-  const ctx = asked
-    ? ownContext(asked.ctx, asked.params)
-    : describingContext({ method, path: endpoint.path, params: sampleParams(endpoint) })
+  const ctx = asked ? ownContext(asked.ctx, asked.params) : sampleContext(method, endpoint)
   const view = viewClass.open(ctx, planOf(route))
   if (asked) {
     const { versioning, authentication } = view.policies
@@ -65,24 +66,29 @@ function ownContext(ctx: Context, params: Readonly<Record<string, string>>): Con
   }) as Context
 }
 
-function sampleParams({ view, lookup, parents }: Endpoint): Record<string, string> {
+function sampleContext(method: string, { path, view, lookup, parents }: Endpoint): Context {
   const named = [
     ...parents.map(({ view: parent, param }) => [param, parent] as const),
     ...(lookup === undefined ? [] : [[lookup, view] as const]),
   ]
-  return Object.fromEntries(named.map(([param, owner]) => [param, sampleKey(owner as typeof GenericAPIView)]))
+  const paramsFor = (user?: object) =>
+    Object.fromEntries(named.map(([param, owner]) => [param, sampleKey(owner as typeof GenericAPIView, user)]))
+  try {
+    return describingContext({ method, path, params: paramsFor() })
+  } catch (error) {
+    if (!(error instanceof AuthenticationFailed)) throw error
+    const ctx = describingContext({ method, path, params: paramsFor(SOMEBODY) })
+    ctx.state['user'] = SOMEBODY
+    return ctx
+  }
 }
 
-function sampleKey(view: typeof GenericAPIView): string {
+/** @throws {AuthenticationFailed} each caller has other ids, and there is none */
+function sampleKey(view: typeof GenericAPIView, user: object | undefined): string {
   if (!isGeneric(view)) return 'x'
-  try {
-    const { lookup } = resourceOf(view)
-    const values = lookup.columns.map(({ type }) => (NUMBERS.has(type) ? 1 : (SAMPLES[type] ?? 'x')))
-    return String(lookup.toText(values, { user: undefined }))
-  } catch {
-    // ids that only a user has
-    return 'x'
-  }
+  const { lookup } = resourceOf(view)
+  const values = lookup.columns.map(({ type }) => (NUMBERS.has(type) ? 1 : (SAMPLES[type] ?? 'x')))
+  return String(lookup.toText(values, { user }))
 }
 
 /** Which of these methods decides on each request; noted, where there is no request to ask it about. */

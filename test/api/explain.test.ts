@@ -1,5 +1,6 @@
 /** `explain()` tells what is done: the SQL that it shows is the SQL that requests send, and it calls nothing that needs one. */
 import knex from 'knex'
+import type Koa from 'koa'
 import type { QueryBuilder } from 'objection'
 import pg from 'pg'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
@@ -12,6 +13,7 @@ import {
   CursorPagination,
   configure,
   FieldFilter,
+  IDMixin,
   IsAdminUser,
   IsAuthenticated,
   JSONRenderer,
@@ -412,6 +414,45 @@ it('nested view sets show the condition of the path', async () => {
   const create = await explained(api, 'create', 'author-book')
   const creating = await sent(() => client.send('POST', '/authors/1/books', { title: 'x', owner: 'y' }))
   expect(creating).toEqual(expect.arrayContaining(create.statements.map(({ sql }) => sql)))
+})
+
+it('shows the SQL of paths on which each caller has other ids', async () => {
+  class Named extends IDMixin(Author) {
+    static override idConfig = { mode: 'signed', alphabet: '0123456789', hmacKeys: ['k'.repeat(16)], includeUser: true }
+  }
+  class NamedSerializer extends ModelSerializer<Named> {
+    static override model = Named
+    static override fields = ['id', 'name']
+  }
+  class Authors extends ModelViewSet<Named> {
+    static override model = Named
+    static override serializerClass = NamedSerializer
+  }
+  class AuthorBooks extends NestedViewSetMixin(BulkModelViewSet<Book>) {
+    static override model = Book
+    static override serializerClass = BookSerializer
+    static override parentLookupField = 'author_id'
+  }
+  const api = new APIRouter().register('authors', Authors)
+  new NestedRouter(api, 'authors', { lookup: 'author_id' }).register('books', AuthorBooks, 'author-book')
+  const asUser: Koa.Middleware = (ctx, next) => {
+    ctx.state['user'] = { id: 7 }
+    return next()
+  }
+  await api.prepare()
+  const client = await serveApp(asUser, api.routes())
+  const path = `/authors/${Named.encodeId(1, { user: { id: 7 } })}`
+  for (const [method, at, action, name, body] of [
+    ['GET', path, 'retrieve', 'author'],
+    ['GET', `${path}/books`, 'list', 'author-book'],
+    ['POST', `${path}/books`, 'create', 'author-book', { title: 'x', owner: 'y' }],
+  ] as const) {
+    const { statements, notes } = await explained(api, action, name)
+    const asked = await sent(() => client.send(method, at, body))
+    expect(asked).toEqual(expect.arrayContaining(statements.map(({ sql }) => sql)))
+    expect([action, statements.length, notes.join()]).not.toMatchObject([action, 0])
+    expect(notes.filter((note) => note.endsWith('without a request'))).toEqual([])
+  }
 })
 
 it.skipIf(process.env['TRACED'])('names the channels that somebody listens to at that moment', async () => {
