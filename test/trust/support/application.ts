@@ -20,7 +20,7 @@ import { Label, MODELS, type Models, ownModels, Person, rowRules, viewOf, type W
 import type { Random } from './random.js'
 import { LEAF_NAMES, nameOf, policyOf, type Rule } from './rules.js'
 import { caller, RULE, SHAPES, type Shape } from './shapes.js'
-import { baseModel, PAGES, randomStatics, type Statics, viewStatics } from './statics.js'
+import { baseModel, mixedIn, PAGES, randomStatics, type Statics, viewStatics } from './statics.js'
 import { ATOM_NAMES, all, any, atom, type Condition, describe, not, toSql } from './visibility.js'
 
 /** How the objects of a level are served. */
@@ -83,8 +83,9 @@ export function randomApplication(random: Random): Application {
 
 /** The application with statics by chance. */
 export function withStatics(random: Random, application: Application): Application {
+  const isOfCallers = random.chance(0.15)
   const withThem = (resource: Resource): Resource => {
-    const statics = randomStatics(random, resource)
+    const statics = randomStatics(random, { resource, isOfCallers })
     // what is refused says little of them
     const isOpen = random.chance(0.5)
     return { ...resource, statics, ...(isOpen && { rules: [], condition: any(resource.condition, atom('open')) }) }
@@ -229,7 +230,7 @@ function viewOfResource(resource: Resource, models: Models) {
     declared,
     methods,
     models,
-    records: statics?.records ?? false,
+    ...(statics && { mixedIn: (base) => mixedIn(base as never, statics) }),
     statics: {
       permissionClasses: rules.map(policyOf),
       filterBackends: [FieldFilter, ...(filter ? [filterOf(level, filter)] : [])],

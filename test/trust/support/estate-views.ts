@@ -10,7 +10,6 @@ import {
   NestedViewSetMixin,
   PrimaryKeyRelatedField,
 } from 'koa-viewsets'
-import { ChangesMixin } from 'koa-viewsets/changes'
 import type { RuleCaller } from 'koa-viewsets/rules'
 import { Model, type TransactionOrKnex } from 'objection'
 import { LEVELS, type Level, parentOf } from './estate.js'
@@ -122,8 +121,8 @@ export interface ViewOptions extends Place {
   readonly careless?: boolean
   /** @default MODELS */
   readonly models?: Models
-  /** Each change is recorded. */
-  readonly records?: boolean
+  /** What the class extends besides. */
+  readonly mixedIn?: (base: typeof Base) => typeof Base
 }
 
 /** A serializer of a level's rows. */
@@ -169,7 +168,6 @@ export function rowRules({ condition }: Place, writes: Writes = {}) {
 }
 
 class Base extends NestedViewSetMixin(BulkModelViewSet) {}
-class RecordingBase extends ChangesMixin(Base) {}
 
 /** A view set with all routes and an action of its own, `bump`, that reads an object to write it. */
 export function viewOf(options: ViewOptions): ViewSetClass {
@@ -177,8 +175,7 @@ export function viewOf(options: ViewOptions): ViewSetClass {
   const place = { level, condition }
   const rowModel = modelOf(options)
   const serializer = serializerOf(rowModel, options)
-  const base: typeof Base = options.records ? RecordingBase : Base
-  class View extends base {
+  class View extends (options.mixedIn?.(Base) ?? Base) {
     static override model = rowModel
     static override serializerClass = serializer
     static override parentLookupField = 'parent_id'

@@ -20,6 +20,8 @@ export interface Row {
   readonly code?: string
   /** Where rows are marked as deleted, and stay. */
   readonly isDeleted?: boolean
+  /** Where clients may see it in place of the key. */
+  readonly public_id?: string
 }
 
 export interface Person {
@@ -74,10 +76,12 @@ export const SCHEMA = `
     primary key (row_id, label_id)
   );`
 
-/** A code for each row, and a mark of those that are deleted. */
-export const CODES_AND_MARKS = `
-  create sequence codes;
-  ${LEVELS.map((level) => `alter table ${level} add code text not null unique default 'c' || nextval('codes'), add deleted_at timestamptz;`).join('')}`
+const codesSql = (level: Level): string => `
+  alter table ${level} add code text not null unique default 'c' || nextval('codes'), add deleted_at timestamptz,
+    add public_id text not null unique default 'p' || nextval('public_ids');`
+
+/** Codes and ids for each row, and a mark of those that are deleted. */
+export const CODES_AND_MARKS = `create sequence codes; create sequence public_ids; ${LEVELS.map(codesSql).join('')}`
 
 const rowsSql = (level: Level): string => `
   '${level}', coalesce((select json_agg(to_jsonb(${level}) - 'touched' order by id) from ${level}), '[]'),

@@ -19,6 +19,8 @@ export interface Question {
   readonly query: Readonly<Record<string, string>>
   /** Of which rows rules say who sees them. */
   readonly ruled: ReadonlyMap<Level, Condition>
+  /** Whose rows have ids that stand in them. */
+  readonly stored: ReadonlySet<Level>
   /** Where `If-Match` names the version that its sender has just read, or one that never was. */
   readonly match?: 'right' | 'wrong' | undefined
   /** Of the request, which is sent twice by it. */
@@ -190,8 +192,8 @@ function refusalsOf(question: Question, own: Resource, estate: Estate): readonly
 
 const itemsOf = ({ body }: Question) => (Array.isArray(body) ? body : [body]) as readonly Item[]
 
-/** The fields that rules keep from the caller. */
-const keeps = ({ user }: Question, { secret }: Resource): string | undefined =>
+/** The field that rules keep from the caller. */
+export const keeps = ({ user }: Question, { secret }: Resource): string | undefined =>
   secret === 'none' || user?.isStaff === true ? undefined : secret
 
 /** Whether the item sets a field that its sender may not set. */
@@ -226,8 +228,9 @@ function isUnread(question: Question, own: Resource, row: Row, estate: Estate): 
 function problemOf(question: Question, item: Item, estate: Estate): boolean {
   const { route, user, action, ids, ruled } = question
   const own = route.chain.at(-1) as Resource
-  const { level, narrowsLabels } = own
-  const isPartial = action === 'partialUpdate' || action === 'bulkUpdate'
+  const { level, narrowsLabels, statics } = own
+  const isPartial =
+    action === 'partialUpdate' || action === 'bulkUpdate' || (action === 'update' && statics?.hasPartialPut === true)
   const id = action === 'bulkUpdate' ? item['id'] : DETAIL.has(action) ? ids.at(-1) : undefined
   // a PUT may leave out what it may not set
   const isKept = action === 'update' && keeps(question, own) === 'title'
@@ -257,11 +260,7 @@ function problemOf(question: Question, item: Item, estate: Estate): boolean {
 
 function listAnswer(question: Question, own: Resource, estate: Estate): Answer {
   const { query } = question
-  const seen = [...estate.rows[own.level].values()]
-    .filter((row) => isSeen(question, own, row, estate))
-    .filter((row) => !own.filter || holdsFor(question, own.level, own.filter, row, estate))
-    .filter((row) => isAbove(question, own, row))
-    .sort(orderOf(orderingOf(question, own)))
+  const seen = listedRows(question, own, estate)
   const shown = (rows: readonly Row[]) => rows.map((row) => represent(question, own, row, estate))
   if (!own.isPaginated) return { status: 200, check: equals(shown(seen)) }
   if (own.statics?.pages === 'cursors') {
@@ -278,6 +277,22 @@ function listAnswer(question: Question, own: Resource, estate: Estate): Answer {
     return equals({ count: seen.length, results })(rest)
   }
   return { status: 200, check }
+}
+
+/** The rows of a list, on all of its pages. */
+function listedRows(question: Question, own: Resource, estate: Estate): readonly Row[] {
+  return [...estate.rows[own.level].values()]
+    .filter((row) => isSeen(question, own, row, estate))
+    .filter((row) => !own.filter || holdsFor(question, own.level, own.filter, row, estate))
+    .filter((row) => isAbove(question, own, row))
+    .sort(orderOf(orderingOf(question, own)))
+}
+
+/** What a list shows on all of its pages, and what its rows hold. */
+export function listedObjects(question: Question, estate: Estate) {
+  const own = question.route.chain.at(-1) as Resource
+  const rows = listedRows(question, own, estate)
+  return { rows, objects: rows.map((row) => represent(question, own, row, estate)) }
 }
 
 /** Whether the row's number is as the client asks; who may not read it asks nothing. */
@@ -309,10 +324,11 @@ function represent(question: Question, own: Resource, row: Row, estate: Estate):
   const { user, query, action } = question
   const kept = keeps(question, own)
   const { level, method, shape } = own
-  const { isDeleted: _, code, ...columns } = row
+  const { isDeleted: _, public_id: __, code, ...columns } = row
   const owner = row.owner_id === null ? undefined : estate.people.get(row.owner_id)
   const shown: Record<string, unknown> = {
     ...columns,
+    ...(hidesParent(question, own, row, estate) && { parent_id: null }),
     ...(own.statics && { code }),
     ...(level === 'papers' && { labels: labelsOf(row.id, estate) }),
     ...(shape.column && { [shape.column]: grantsOf(level, row.id, estate) }),
@@ -325,6 +341,15 @@ function represent(question: Question, own: Resource, row: Row, estate: Estate):
   if (kept === 'n') delete shown['n']
   const asked = action === 'metadata' ? undefined : query['fields']?.split(',')
   return asked ? Object.fromEntries(Object.entries(shown).filter(([name]) => asked.includes(name))) : shown
+}
+
+/** Whether the id of the row's parent stands in a row that a rule keeps from the caller. */
+function hidesParent(question: Question, { level }: Resource, { parent_id }: Row, estate: Estate): boolean {
+  const above = parentOf(level)
+  const condition = question.ruled.get(above)
+  const parent = parent_id === null ? undefined : estate.rows[above].get(parent_id)
+  if (!condition || !parent || !question.stored.has(above)) return false
+  return !holdsFor(question, above, condition, parent, estate)
 }
 
 const labelsOf = (id: number, { labels }: Estate) => [1, 2, 3].filter((label) => labels.has(`${id} ${label}`))
@@ -424,7 +449,7 @@ function createAnswer(question: Question, own: Resource, estate: Estate): Answer
   const make = (ids: readonly (number | undefined)[], stored?: Estate) =>
     items.reduce((left, item, index) => {
       const id = ids[index] as number
-      const code = stored ? stored.rows[level].get(id)?.code : (ANYTHING as unknown as string)
+      const { code, public_id = '' } = (stored ? stored.rows[level].get(id) : ANY_CODE) ?? {}
       const row: Row = {
         id,
         parent_id: null,
@@ -433,7 +458,7 @@ function createAnswer(question: Question, own: Resource, estate: Estate): Answer
         archived: false,
         n: null,
         title: '',
-        ...(code !== undefined && { code, isDeleted: false }),
+        ...(code !== undefined && { code, public_id, isDeleted: false }),
       }
       return changed(question, own, row, item, withRow(left, level, row))
     }, estate)
@@ -472,8 +497,10 @@ function changed(question: Question, own: Resource, row: Row, item: Item, estate
     ['owner_id', 'open', 'archived', 'n', 'title', 'code'].filter(has).map((name) => [name, item[name]]),
   )
   const before = DETAIL.has(action) ? ids.at(-2) : ids.at(-1)
-  const parent =
-    route.chain.length > 1 ? { parent_id: before as number } : has('parent_id') ? { parent_id: item['parent_id'] } : {}
+  // null is what is shown of a parent that is kept from the caller
+  const isKept = item['parent_id'] === null && hidesParent(question, own, row, estate)
+  const given = has('parent_id') && !isKept ? { parent_id: item['parent_id'] } : {}
+  const parent = route.chain.length > 1 ? { parent_id: before as number } : given
   const next = withRow(estate, level, { ...row, ...values, ...parent } as Row)
   if (level !== 'papers' || !has('labels')) return next
   const isChoosable = (label: number) => !narrowsLabels || question.user?.isStaff === true || label < 3
@@ -516,8 +543,9 @@ function withoutRow(estate: Estate, level: Level, id: number): Estate {
 
 /** Stands for any value. */
 const ANYTHING = Symbol('anything')
+const ANY_CODE = { code: ANYTHING as unknown as string, public_id: '' }
 
-function equals(expected: unknown) {
+export function equals(expected: unknown) {
   return (json: unknown): string | undefined => {
     const [is, meant] = [canonical(json, expected), canonical(expected, expected)]
     return is === meant ? undefined : `is ${is}, expected ${meant}`

@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import type { Application, Resource } from './application.js'
 import { type Estate, LEVELS, type Level, parentOf } from './estate.js'
-import type { Action, Question } from './expected.js'
+import { type Action, keeps, type Question } from './expected.js'
 import type { Random } from './random.js'
 import type { User } from './rules.js'
 
@@ -93,6 +93,7 @@ export function randomQuestion(random: Random, { routes, resources }: Applicatio
     ruled: new Map(
       resources.flatMap(({ level, shape, condition }) => (shape.isRule ? [[level, condition] as const] : [])),
     ),
+    stored: new Set(resources.flatMap(({ level, statics }) => (statics?.ids === 'stored' ? [level] : []))),
     ...(WRITING_OBJECTS.has(action) && {
       match: random.pick([undefined, undefined, undefined, 'right', 'wrong'] as const),
     }),
@@ -171,7 +172,8 @@ export function askedBeside(random: Random, question: Question, estate: Estate):
   const isMarked = statics.deletes === 'marks and tells' && random.chance(0.2)
   const asked = isMarked ? ofMarked(random, question, estate) : question
   const isRead = asked.action === 'list' || asked.action === 'retrieve'
-  const deleted = statics.deletes !== 'removes' && isRead && random.chance(0.25)
+  const isAsked = statics.deletes === 'marks and tells' || (statics.deletes === 'marks' && !statics.isStrict)
+  const deleted = isAsked && isRead && random.chance(0.25)
   const writes = !isRead && asked.action !== 'metadata'
   const codes = [...estate.rows[level].values()].map(({ code }) => code)
   const coded = (item: unknown) => {
@@ -180,10 +182,22 @@ export function askedBeside(random: Random, question: Question, estate: Estate):
     return typeof item === 'object' && code !== undefined && !isNamed ? { ...item, code } : item
   }
   const { body } = asked
+  const isNobody = asked.user === null && statics.ids === 'of each caller'
+  const user = isNobody ? { id: 2, isStaff: false } : asked.user
+  const { n__gte, fields, ...rest } = asked.query
+  // what is kept from the caller is a name that there is not
+  const isUnknown = statics.isStrict && keeps({ ...asked, user }, own) === 'n'
+  const named = fields?.split(',').filter((name) => !isUnknown || name !== 'n')
   return {
     ...asked,
+    user,
     body: Array.isArray(body) ? body.map((item) => (random.chance(0.4) ? coded(item) : item)) : body && coded(body),
-    query: { ...asked.query, ...(deleted && { deleted: random.pick(['true', 'only', 'false']) }) },
+    query: {
+      ...rest,
+      ...(named && { fields: named.join(',') }),
+      ...(n__gte !== undefined && !isUnknown && { n__gte }),
+      ...(deleted && { deleted: random.pick(['true', 'only', 'false']) }),
+    },
     ...(writes && statics.isIdempotent && random.chance(0.5) && { key: `key ${random.below(1e9)}` }),
   }
 }

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Application, Resource } from './application.js'
 import { type Estate, type Level, parentOf, type Row } from './estate.js'
 import { MODELS, type Models } from './estate-views.js'
-import type { Question } from './expected.js'
+import { keeps, type Question } from './expected.js'
 
 /** A recorded change, or one that is to be recorded. */
 interface Change {
@@ -17,12 +17,11 @@ interface Change {
 
 type Image = Readonly<Record<string, unknown>> | null
 
-/** What is recorded now, and is forgotten by it. */
-export async function takeRecorded(client: pg.Client): Promise<readonly Change[]> {
-  const { rows } = await client.query<Change & { readonly id: string }>(
-    'with taken as (delete from koa_viewsets_changes returning *) select * from taken order by id',
-  )
-  return rows.map(({ model, key, action, caller, before, after }) => ({
+/** What was recorded behind a change. */
+export async function recordedAfter(client: pg.Client, last: number): Promise<readonly Recorded[]> {
+  const { rows } = await client.query<Recorded>('select * from koa_viewsets_changes where id > $1 order by id', [last])
+  return rows.map(({ id, model, key, action, caller, before, after }) => ({
+    id,
     model,
     key,
     action,
@@ -31,6 +30,8 @@ export async function takeRecorded(client: pg.Client): Promise<readonly Change[]
     after: sorted(after),
   }))
 }
+
+export type Recorded = Change & { readonly id: string }
 
 /** Lists of keys have no order. */
 function sorted(image: Image): Image {
@@ -47,16 +48,24 @@ interface Written {
 }
 
 /** What is wrong with what was recorded, in words. */
-export function misrecorded({ models = MODELS }: Application, written: Written, recorded: readonly Change[]) {
+export function misrecorded({ models = MODELS }: Application, written: Written, recorded: readonly Recorded[]) {
   const told = (changes: readonly Change[]) =>
     changes
       .map((change) => JSON.stringify(change, (_, value) => (isPlain(value) ? inOrder(value) : value)))
       .toSorted()
       .join('\n')
-  const [is, meant] = [told(recorded), told(expectedChanges(models, written))]
+  const [is, meant] = [told(recorded.map(changeOf)), told(expectedChanges(models, written))]
   return is === meant ? undefined : `recorded ${is}, expected ${meant}`
 }
 
+const changeOf = ({ model, key, action, caller, before, after }: Recorded): Change => ({
+  model,
+  key,
+  action,
+  caller,
+  before,
+  after,
+})
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const inOrder = (value: object) =>
@@ -71,7 +80,7 @@ function expectedChanges(models: Models, { question, before, after }: Written): 
     const isPurged = question.action === 'purgeDeleted'
     const [was, is] = [before, after].map((estate) => imageOf({ own, models, estate, isPurged }, id)) as [Image, Image]
     const isNamed = was === null || is !== null || namesOf(question).has(id)
-    const key = keyOf(models, level, id) as number | string
+    const key = keyOf({ models, level, estates: [after, before] }, id) as number | string
     const action = was === null ? 'create' : is === null ? 'delete' : 'update'
     if (!isNamed || JSON.stringify(was) === JSON.stringify(is)) return []
     const caller = question.user === null ? null : String(question.user.id)
@@ -99,12 +108,12 @@ function imageOf({ own, models, estate, isPurged }: Place, id: number): Image {
   const { level, secret, method, shape } = own
   const row = estate.rows[level].get(id)
   if (!row || (row.isDeleted && !isPurged)) return null
-  const { isDeleted: _, title, parent_id, ...rest }: Row = row
+  const { isDeleted: _, public_id: __, title, parent_id, ...rest }: Row = row
   const labels = [1, 2, 3].filter((label) => estate.labels.has(`${id} ${label}`))
   return {
     ...rest,
-    id: keyOf(models, level, id),
-    parent_id: keyOf(models, parentOf(level), parent_id),
+    id: keyOf({ models, level, estates: [estate] }, id),
+    parent_id: keyOf({ models, level: parentOf(level), estates: [estate] }, parent_id),
     ...(secret !== 'title' && { title }),
     ...(level === 'papers' && { labels }),
     // what a queryset adds is none of the row's
@@ -113,7 +122,42 @@ function imageOf({ own, models, estate, isPurged }: Place, id: number): Image {
   }
 }
 
-function keyOf(models: Models, level: Level, id: number | null): unknown {
-  const { encodeId } = models[level] as { encodeId?(key: number): string }
-  return id === null || !encodeId ? id : encodeId.call(models[level], id)
+interface Keyed {
+  readonly models: Models
+  readonly level: Level
+  readonly estates: readonly Estate[]
+}
+
+/** What clients see of a key that is the same for all of them. */
+function keyOf({ models, level, estates }: Keyed, id: number | null): unknown {
+  const { encodeId, idConfig } = models[level] as Identified
+  if (id === null || !encodeId) return id
+  const row = estates.map((estate) => estate.rows[level].get(id)).find((found) => found !== undefined)
+  return encodeId.call(models[level], idConfig?.mode === 'random' ? (row?.public_id as string) : id)
+}
+
+interface Identified {
+  readonly idConfig?: { readonly mode: string }
+  encodeId?(key: number | string): string
+}
+
+interface Told {
+  readonly question: Question
+  /** What was recorded since the tables were filled. */
+  readonly past: readonly Recorded[]
+}
+
+/** What the history of an object is to say to a caller who sees it. */
+export function expectedHistory({ models = MODELS }: Application, { question, past }: Told, estate: Estate) {
+  const own = question.route.chain.at(-1) as Resource
+  const { level } = own
+  const key = String(keyOf({ models, level, estates: [estate] }, question.ids.at(-1) as number))
+  const kept = [keeps(question, own), ...(question.ruled.has(parentOf(level)) ? ['parent_id'] : [])]
+  const shown = (image: Image) =>
+    image && Object.fromEntries(Object.entries(image).filter(([name]) => !kept.includes(name)))
+  return past
+    .filter((change) => change.model === level && change.key === key)
+    .toReversed()
+    .slice(0, 25)
+    .map(({ action, caller, before, after }) => ({ action, caller, before: shown(before), after: shown(after) }))
 }

@@ -1,7 +1,9 @@
 /** What an answer says, said in other ways: page by page, as a table, and once more by the key of its request. */
 import type { Client } from '../../support/client.js'
 import type { TestResponse } from '../../support/server.js'
-import type { Question } from './expected.js'
+import type { Resource } from './application.js'
+import type { Estate } from './estate.js'
+import { equals, keeps, listedObjects, type Question } from './expected.js'
 import { headersOf } from './questions.js'
 import type { Wire } from './wire.js'
 
@@ -43,7 +45,7 @@ async function pageAt(client: Client, url: string, { wire, headers }: Omit<Walk,
 }
 
 /** Asks for the same list as a table. @throws Error it has other objects, or says other things of them */
-export async function expectSameTable(client: Client, wire: Wire, { headers, json }: Listed): Promise<void> {
+async function expectSameTable(client: Client, wire: Wire, { headers, json }: Listed): Promise<void> {
   const { status, text } = await client.get(wire.path, { ...headers, Accept: 'text/csv' })
   if (status !== 200) throw new Error(`as a table it is ${status} ${text}`)
   const [names = [], ...rows] = cellsOf(text)
@@ -104,4 +106,95 @@ interface Again {
   readonly question: Question
   readonly headers: Headers
   readonly first: TestResponse
+}
+
+interface Figured extends Listed {
+  readonly question: Question
+  readonly estate: Estate
+}
+
+/** Asks for the same list in all other ways that its view set has. @throws Error one of them says something else */
+export async function expectSameList(client: Client, wire: Wire, listed: Figured): Promise<void> {
+  const { statics } = listed.question.route.chain.at(-1) as Resource
+  await expectSameTable(client, wire, listed)
+  if (statics?.answersQuery) await expectSameByQuery(client, wire, listed)
+  if (statics?.streams) await expectSameStream(client, wire, listed)
+  if (statics?.hasFigures) await expectSameFigures(client, wire, listed)
+}
+
+async function expectSameByQuery(client: Client, wire: Wire, { headers, json }: Figured): Promise<void> {
+  const [path = ''] = wire.path.split('?')
+  const found = await client.send('QUERY', path, wire.queryBody, headers)
+  const [is, was] = [
+    found.status === 200 ? JSON.stringify(wire.objectsOf(found.json)) : found.text,
+    JSON.stringify(wire.objectsOf(json)),
+  ]
+  if (is !== was) throw new Error(`QUERY ${JSON.stringify(wire.queryBody)} is ${found.status} ${is}, and GET ${was}`)
+}
+
+async function expectSameStream(client: Client, wire: Wire, { headers, question, estate }: Figured): Promise<void> {
+  const path = wire.pathBeside('', question.query['fields'] === undefined ? {} : { fields: question.query['fields'] })
+  const { status, text } = await client.get(path, { ...headers, Accept: 'application/x-ndjson' })
+  if (status !== 200) throw new Error(`as a stream it is ${status} ${text}`)
+  const lines = text.split('\n').filter((line) => line !== '')
+  const problem = equals(listedObjects(question, estate).objects)(lines.map((line) => wire.objectOf(JSON.parse(line))))
+  if (problem !== undefined) throw new Error(`as a stream it ${problem}`)
+}
+
+async function expectSameFigures(client: Client, wire: Wire, { headers, question, estate }: Figured): Promise<void> {
+  const own = question.route.chain.at(-1) as Resource
+  const { rows } = listedObjects(question, estate)
+  const numbers = rows.flatMap(({ n }) => (n === null ? [] : [n]))
+  const total = numbers.length === 0 ? null : numbers.reduce((sum, n) => sum + n, 0)
+  const most = numbers.length === 0 ? null : Math.max(...numbers)
+  const counts = (name: 'open' | 'archived') =>
+    [true, false]
+      .map((value) => ({ value, count: rows.filter((row) => row[name] === value).length }))
+      .filter(({ count }) => count > 0)
+  const groups = counts('open').map(({ value, count }) => ({ open: value, things: count }))
+  const facet = (name: 'open' | 'archived') => ({
+    values: counts(name).toSorted((one, other) => other.count - one.count || Number(one.value) - Number(other.value)),
+    has_more: false,
+  })
+  const asked: readonly (readonly [string, unknown])[] = [
+    [wire.pathBeside('/aggregate'), { things: rows.length, ...(keeps(question, own) !== 'n' && { total, most }) }],
+    [wire.pathBeside('/aggregate', { group_by: 'open', aggregate: 'things' }), groups.toReversed()],
+    [wire.pathBeside('/facets'), { open: facet('open'), archived: facet('archived') }],
+  ]
+  for (const [path, expected] of asked) {
+    const { status, json, text } = await client.get(path, headers)
+    const told = (json as { results?: unknown } | undefined)?.results ?? json
+    const problem = status === 200 ? equals(expected)(told) : text
+    if (problem !== undefined) throw new Error(`${path} ${problem}`)
+  }
+}
+
+/** Asks again what was read. @throws Error it has changed, by its tag */
+export async function expectUnchanged(client: Client, wire: Wire, { headers, tag }: Tagged): Promise<void> {
+  const { status, text } = await client.get(wire.path, { ...headers, 'If-None-Match': tag })
+  if (status !== 304 || text !== '') throw new Error(`with its own tag it is ${status}`)
+}
+
+interface Tagged {
+  readonly headers: Headers
+  readonly tag: string
+}
+
+/** Asks for the history of an object. @throws Error it is another one */
+export async function expectHistory(client: Client, wire: Wire, { headers, expected }: Remembered): Promise<void> {
+  const { status, json, text } = await client.get(`${wire.objectPath}/history`, headers)
+  if (status !== 200) throw new Error(`its history is ${status} ${text}`)
+  const told = (json as Record<string, unknown>[]).map(({ action, caller, before, after }) => ({
+    action,
+    caller,
+    before,
+    after,
+  }))
+  const problem = equals(expected)(told)
+  if (problem !== undefined) throw new Error(`its history ${problem}`)
+}
+
+interface Remembered {
+  readonly headers: Headers
+  readonly expected: unknown
 }

@@ -2,7 +2,7 @@
 import type { Application, Resource } from './application.js'
 import { type Estate, type Level, parentOf } from './estate.js'
 import { MODELS, type Models } from './estate-views.js'
-import type { Action, Question } from './expected.js'
+import { type Action, keeps, type Question } from './expected.js'
 import { pathOf } from './questions.js'
 import { ENVELOPES, PAGE_SIZE } from './statics.js'
 
@@ -10,8 +10,9 @@ type Item = Readonly<Record<string, unknown>>
 
 /** Models that `IDMixin` has made have these. */
 interface Named {
-  encodeId?(key: number): string
-  decodeId?(text: string): number | string | undefined
+  readonly idConfig?: { readonly mode: string }
+  encodeId?(key: number | string, context: object): string
+  decodeId?(text: string, context: object): number | string | undefined
 }
 
 const OF_LISTS: ReadonlySet<Action> = new Set(['list', 'bulkCreate', 'bulkUpdate', 'bulkDestroy'])
@@ -23,12 +24,20 @@ export class Wire {
   readonly #own: Resource
   readonly #question: Question
   readonly #estate: Estate
+  /** The rows once it was answered. */
+  #answered: Estate
 
   constructor({ models = MODELS }: Application, question: Question, estate: Estate) {
     this.#models = models
     this.#question = question
     this.#own = question.route.chain.at(-1) as Resource
     this.#estate = estate
+    this.#answered = estate
+  }
+
+  /** Says what is stored by now. */
+  answeredAt(estate: Estate): void {
+    this.#answered = estate
   }
 
   get path(): string {
@@ -43,6 +52,28 @@ export class Wire {
   /** Where the object is read. */
   get objectPath(): string {
     return pathOf({ ...this.#question, action: 'retrieve', query: {} }, (resource, id) => this.#nameOf(resource, id))
+  }
+
+  /** What the list is at another end of its path, with its filters. */
+  pathBeside(end: string, asked: Readonly<Record<string, string>> = {}): string {
+    const { n__gte, deleted } = this.#question.query
+    const query = { ...(n__gte !== undefined && { n__gte }), ...(deleted !== undefined && { deleted }), ...asked }
+    const [before = ''] = this.path.split('?')
+    return `${before}${end}?${new URLSearchParams(query).toString()}`
+  }
+
+  /** The list's parameters as the body of a QUERY. */
+  get queryBody(): object {
+    const asked = Object.fromEntries(new URLSearchParams(this.path.split('?')[1] ?? ''))
+    const { n__gte, page, offset, deleted, ...rest } = asked
+    const { statics } = this.#own
+    return {
+      ...rest,
+      ...(deleted !== undefined && statics?.deletes === 'marks and tells' && { deleted }),
+      ...(n__gte !== undefined && keeps(this.#question, this.#own) !== 'n' && { filter: { n__gte: Number(n__gte) } }),
+      ...(page !== undefined && { page: Number(page) }),
+      ...(offset !== undefined && { offset: Number(offset) }),
+    }
   }
 
   get body(): unknown {
@@ -64,7 +95,7 @@ export class Wire {
       return { deleted: (json as { deleted: unknown[] }).deleted.map((name) => this.#idOf(name)) }
     }
     const inside = this.#inside(json, OF_LISTS.has(action) ? 'list' : 'object')
-    return Array.isArray(inside) ? inside.map((item) => this.#objectOf(item)) : this.#objectOf(inside)
+    return Array.isArray(inside) ? inside.map((item) => this.objectOf(item)) : this.objectOf(inside)
   }
 
   /** The objects of a list, as they are answered. */
@@ -87,7 +118,7 @@ export class Wire {
 
   #listOf(json: unknown): unknown {
     if (!this.#own.isPaginated) {
-      return (this.#inside(json, 'list') as readonly unknown[]).map((item) => this.#objectOf(item))
+      return (this.#inside(json, 'list') as readonly unknown[]).map((item) => this.objectOf(item))
     }
     const { list = 'results', meta } = this.#envelope
     const { [list]: results, ...beside } = json as Record<string, unknown>
@@ -95,7 +126,7 @@ export class Wire {
     if (!Array.isArray(results) || (meta !== undefined && Object.keys(beside).length !== 1)) {
       throw new Error(`another page: ${JSON.stringify(json)}`)
     }
-    return { ...rest, results: results.map((item) => this.#objectOf(item)) }
+    return { ...rest, results: results.map((item) => this.objectOf(item)) }
   }
 
   #nameOf(resource: Resource, id: number): string {
@@ -103,19 +134,36 @@ export class Wire {
     return String(this.#keyOf(resource.level, id))
   }
 
+  /** Who sees ids that differ from caller to caller. */
+  get #caller(): object {
+    return { user: this.#question.user ?? undefined }
+  }
+
   #keyOf(level: Level, id: unknown): unknown {
-    const { encodeId } = this.#models[level] as Named
-    return typeof id === 'number' && encodeId ? encodeId.call(this.#models[level], id) : id
+    const { encodeId, idConfig } = this.#models[level] as Named
+    if (typeof id !== 'number' || !encodeId) return id
+    const key = idConfig?.mode === 'random' ? (this.#estate.rows[level].get(id)?.public_id ?? 'none') : id
+    return encodeId.call(this.#models[level], key, this.#caller)
   }
 
   /** The key behind what clients see of it. @throws Error it is another form of it */
   #decoded(level: Level, shown: unknown): unknown {
-    const { decodeId } = this.#models[level] as Named
+    const { decodeId, idConfig } = this.#models[level] as Named
     if (shown === null || shown === undefined) return shown
-    const id = decodeId && typeof shown === 'string' ? decodeId.call(this.#models[level], shown) : shown
-    if (typeof id !== 'number' || (decodeId && id === shown))
+    if (idConfig?.mode === 'random') return this.#stored(level, shown)
+    const id = decodeId && typeof shown === 'string' ? decodeId.call(this.#models[level], shown, this.#caller) : shown
+    if (typeof id !== 'number' || (decodeId && id === shown)) {
       throw new Error(`${JSON.stringify(shown)} is no key of ${level}`)
+    }
     return id
+  }
+
+  #stored(level: Level, shown: unknown): number {
+    for (const estate of [this.#answered, this.#estate]) {
+      for (const { id, public_id } of estate.rows[level].values()) if (public_id === shown) return id
+    }
+    if (shown === 'none') return 999
+    throw new Error(`${JSON.stringify(shown)} is no key of ${level}`)
   }
 
   /** The object that an item, or a message, names as paths do. */
@@ -138,7 +186,8 @@ export class Wire {
     }
   }
 
-  #objectOf(object: unknown): unknown {
+  /** An object, as the model of the rules knows it. */
+  objectOf(object: unknown): unknown {
     const { level } = this.#own
     const { id, parent_id, ...rest } = object as Item
     return {
