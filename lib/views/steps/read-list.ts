@@ -78,28 +78,21 @@ export async function readList(view: GenericView): Promise<unknown> {
   const { keepsConnections } = listing.resource
   // all pages of a cursor have one URL
   if (keepsConnections) preventCaching(listing.ctx)
-  const conditions = askedConditions(listing)
-  const bounds = keepsConnections ? undefined : boundsOf(listing, conditions)
-  if (!bounds) return readPage(listing, conditions)
-  if (view.trx ?? view.knex) checkOrdering(listing)
-  return readGuarded(view, { conditions, ...bounds }, () => readPage(listing, conditions))
+  const asked = askedOf(listing)
+  const bounds = keepsConnections ? undefined : boundsOf(listing, asked)
+  if (!bounds) return readPage(listing, asked)
+  return readGuarded(view, { conditions: asked.conditions, ...bounds }, () => readPage(listing, asked))
 }
 
 /**
  * What the list's statements run with; undefined where nothing asks for a bound.
  * @throws ValidationError the request asks for more sub-queries than one may
  */
-function boundsOf(
-  { view, resource, query, asks }: Listing,
-  conditions: readonly FilterCondition[],
-): StatementLimits | undefined {
+function boundsOf({ view, asks }: Listing, { conditions, orders }: AskedList): StatementLimits | undefined {
   if (!asks) return undefined
-  const { filterSettings } = resource
   const timeout = timeGuardOf(conditions)
   let count = subQueriesOf(conditions) + (selectionOf(view)?.expand.size ?? 0)
-  for (const backend of filterSettings.backends) {
-    for (const { related } of backend.ordering(query, filterSettings) ?? []) count += related?.subQueries ?? 0
-  }
+  for (const { related } of orders.flat()) count += related?.subQueries ?? 0
   checkSubQueries(count)
   return timeout === undefined && count < SEVERAL ? undefined : { timeout, jit: count < SEVERAL }
 }
@@ -115,35 +108,40 @@ export function explainedList(view: GenericView, tell: Tell): ListSource {
 }
 
 function askedList(listing: Listing, tell?: Tell): ListSource {
-  const conditions = askedConditions(listing)
-  checkOrdering(listing)
-  return listSource(listing, conditions, tell)
+  return listSource(listing, askedOf(listing), tell)
 }
 
-/** What the request asks of the filter backends. @throws AuthenticationFailed, ValidationError */
-function askedConditions(listing: Listing): readonly FilterCondition[] {
-  const { view, viewClass, resource, query, ctx, own, shown, asks } = listing
+/** What the request asks of the filter backends. */
+interface AskedList {
+  readonly conditions: readonly FilterCondition[]
+  /** The order that each of them was asked for. */
+  readonly orders: readonly (readonly OrderTerm[])[]
+}
+
+const NOTHING_ASKED: AskedList = { conditions: NO_CONDITIONS, orders: [] }
+
+/** Reads it before a connection is taken. @throws AuthenticationFailed, ValidationError */
+function askedOf({ view, viewClass, resource, query, ctx, own, shown, asks }: Listing): AskedList {
   if (resource.needsUser(own, shown)) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
-  return asks ? readConditions(query, resource.filterSettings, { user: ctx.state['user'], ctx }) : NO_CONDITIONS
+  if (!asks) return NOTHING_ASKED
+  const { filterSettings } = resource
+  const conditions = readConditions(query, filterSettings, { user: ctx.state['user'], ctx })
+  const orders = filterSettings.backends.map((one) => one.ordering(query, filterSettings))
+  return { conditions, orders: orders.filter((one) => one !== null) }
 }
 
-/** What a request has wrong is told before a connection is taken. */
-function checkOrdering({ resource: { filterSettings }, query }: Listing): void {
-  for (const backend of filterSettings.backends) backend.ordering(query, filterSettings)
-}
-
-function readPage(listing: Listing, conditions: readonly FilterCondition[]): Promise<unknown> {
+function readPage(listing: Listing, asked: AskedList): Promise<unknown> {
   const { view, resource } = listing
-  if (view.parents.length > 0) return readNestedPage(listing, conditions)
-  return cutPage(view, listSource(listing, conditions), resource.paginator)
+  if (view.parents.length > 0) return readNestedPage(listing, asked)
+  return cutPage(view, listSource(listing, asked), resource.paginator)
 }
 
-async function readNestedPage(listing: Listing, conditions: readonly FilterCondition[]): Promise<unknown> {
+async function readNestedPage(listing: Listing, asked: AskedList): Promise<unknown> {
   const { view } = listing
   // a refusal would end it, and nothing could be asked any more
   if ((view.trx ?? view.knex)?.isTransaction) await confirmParents(view)
-  const source = new WatchedList(listSource(listing, conditions))
+  const source = new WatchedList(listSource(listing, asked))
   let page: unknown
   try {
     page = await cutPage(view, source, listing.resource.paginator)
@@ -183,7 +181,7 @@ function readOn(view: GenericView, { model }: ListSource): Pick<PageRequest, 're
 }
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */
-function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: Tell): ListSource {
+function listSource(listing: Listing, asked: AskedList, tell?: Tell): ListSource {
   const { view, viewClass, resource, asks, shown, writesRows } = listing
   const { model } = resource
   const description = {
@@ -195,11 +193,11 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
   // of pages the whole request is bounded
   const bounds = writesRows || resource.keepsConnections ? boundsOf(listing, asked) : undefined
   const rows = openRows(view, writesRows ? 'stream' : 'list', { shown, tell })
-  const once = resource.describesLists && isKeyed(model) && subQueriesOf(asked) >= SEVERAL
+  const once = resource.describesLists && isKeyed(model) && subQueriesOf(asked.conditions) >= SEVERAL
   const scope = view.scope()
-  const described = rows && describedList(listing, asked, scope)
-  if (rows && described) {
-    const { order, key, parts } = described
+  const known = rows && knownList(listing, asked, scope)
+  if (rows && known) {
+    const { order, key, parts } = known
     const query = () => {
       const objects = view.getQueryset() as AnyQueryBuilder
       for (const part of parts) addPart(objects, part)
@@ -208,11 +206,11 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
     return new RowList(rows, { description, order, key, query, bounds, once })
   }
   const query = listQuery(view, { asks, scope })
-  const wanted = wantedOrder(listing, query)
+  const wanted = wantedOrder(listing, asked, query)
   const order = canOrderBy(query, model, wanted) ? wanted : []
   const obstacle = rows?.obstacleOf(query) ?? null
   if (rows && obstacle === null) {
-    const varied = isVaried(asked)
+    const varied = isVaried(asked.conditions)
     const own = varied ? undefined : queryKey(query, model.model, rows.knex)
     const key: ListKey | undefined = own && { expensive: false, ...own }
     const copy = (isMarked?: boolean) => copyOf(query, isMarked)
@@ -236,7 +234,7 @@ function isKeyed(model: ModelDescription): boolean {
 }
 
 /** What makes a list's SQL, besides the plan of its rows. */
-interface DescribedList {
+interface KnownList {
   readonly order: readonly OrderTerm[]
   /** What the filter backends are asked for. */
   readonly parts: readonly SqlPart[]
@@ -244,11 +242,7 @@ interface DescribedList {
 }
 
 /** A list of which the model and what the filter backends are asked for say all there is to know; undefined of any other. */
-function describedList(
-  listing: Listing,
-  asked: readonly FilterCondition[],
-  scope: Where | undefined,
-): DescribedList | undefined {
+function knownList(listing: Listing, asked: AskedList, scope: Where | undefined): KnownList | undefined {
   const { resource } = listing
   if (!resource.describesLists) return undefined
   const { tableName } = resource.model.model
@@ -256,14 +250,14 @@ function describedList(
   const start = new PathStart(tableName, { visible })
   const parts: SqlPart[] = []
   let expensive = false
-  for (const { where, change, varied, guarded, expensive: isExpensive } of asked) {
+  for (const { where, change, varied, guarded, expensive: isExpensive } of asked.conditions) {
     if (change || varied || guarded !== undefined) return undefined
     if (where) parts.push(where(start))
     if (isExpensive) expensive = true
   }
   const conditions = conditionKey(scope ? [scope(start), ...parts] : parts)
   if (!conditions) return undefined
-  const order = wantedOrder(listing, undefined)
+  const order = wantedOrder(listing, asked, undefined)
   // the SQL of a narrowed relation is known only once it is built, that of rules is another for each caller
   if (order.some(({ related }) => related && (visible || related.narrowed))) return undefined
   return { order, parts, key: { text: tableName + conditions.text, values: conditions.values, expensive } }
@@ -272,14 +266,15 @@ function describedList(
 const UNORDERED: readonly OrderTerm[] = []
 
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
-function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
-  const { resource, asks } = listing
-  const { filterSettings, model } = resource
+function wantedOrder(
+  { resource }: Listing,
+  { orders }: AskedList,
+  query: AnyQueryBuilder | undefined,
+): readonly OrderTerm[] {
+  const { model } = resource
   // a paginator with an order of its own knows rows by their place in it
   if (query && resource.paginator?.ordering !== undefined) query.clearOrder()
-  for (const backend of asks ? filterSettings.backends : []) {
-    const asked = backend.ordering(listing.query, filterSettings)
-    if (!asked) continue
+  for (const asked of orders) {
     const order = resource.totalOf(asked)
     if (query && !canOrderBy(query, model, order)) continue
     query?.clearOrder()
