@@ -50,8 +50,7 @@ function keyed(part: SqlPart | undefined, isVaried: boolean): KeyedCondition | u
 
 function writtenCondition(query: AnyQueryBuilder, knex: Queryable): SqlPart | undefined {
   const { tableName } = query.modelClass()
-  const isPlain = query.knex() === knex && query.tableRefFor(query.modelClass()) === tableName
-  if (!isPlain || !readsWholeRows(query) || hasOwn(query, JOINING)) return undefined
+  if (query.knex() !== knex || !readsWholeRows(query) || hasOwn(query, JOINING)) return undefined
   const conditions = watchConditions(query)
   const { sql, bindings } = query.clone().clearOrder().toKnexQuery().toSQL()
   if (!conditions.readOwnRow) return undefined

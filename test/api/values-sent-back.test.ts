@@ -6,6 +6,7 @@ import {
   type DeclaredFields,
   FieldFilter,
   FileUploadField,
+  IntegerField,
   JSONParser,
   ModelSerializer,
   NestedSerializer,
@@ -591,6 +592,11 @@ describe('what a caller was shown is unchanged when it comes back', () => {
         return '***'
       }
     }
+    class Zero extends IntegerField {
+      override toRepresentation() {
+        return 0
+      }
+    }
     class Masking extends serializerOf(Hashed, ['id', 'title', 'doc', 'note']) {
       override toRepresentation(item: Model): unknown {
         return { ...(super.toRepresentation(item) as object), title: '***', doc: {} }
@@ -606,9 +612,10 @@ describe('what a caller was shown is unchanged when it comes back', () => {
       whole: viewOf(Hashed, Masking),
       field: viewOf(Hashed, serializerOf(Hashed, ['id', 'title', 'note'], { title: new Stars() })),
       number: viewOf(Hashed, serializerOf(Hashed, ['id', 'salary', 'note'], { salary: new Stars() })),
+      zero: viewOf(Hashed, serializerOf(Hashed, ['id', 'salary', 'note'], { salary: new Zero() })),
     })
     const before = (await stored())[0]
-    for (const path of ['whole', 'field', 'query', 'number']) {
+    for (const path of ['whole', 'field', 'query', 'number', 'zero']) {
       const { json } = await client.get(`/${path}/1`)
       expect((await client.send('PUT', `/${path}/1`, { ...json, note: path })).json).toEqual({ ...json, note: path })
       expect((await stored())[0]).toMatchObject({ title: before.title, doc: before.doc, note: path })
@@ -618,6 +625,7 @@ describe('what a caller was shown is unchanged when it comes back', () => {
       { id: 1, note: 'field' },
       { id: 1, note: 'query' },
       { id: 1, note: 'number' },
+      { id: 1, note: 'zero' },
     ])
   })
 
