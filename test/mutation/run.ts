@@ -251,7 +251,8 @@ const AREAS: Readonly<Record<string, Area>> = {
   },
   client: {
     sources: ['lib/client'],
-    tests: ['test/lib/client', 'test/api/client'],
+    // those of the bundle, of types and of the document compile for long
+    tests: ['test/lib/client', 'test/api/client-answers', 'test/api/client-changes', 'test/api/client-requests'],
   },
 }
 

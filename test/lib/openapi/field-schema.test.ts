@@ -1,3 +1,4 @@
+import { Model } from 'objection'
 import { describe, expect, it } from 'vitest'
 import {
   ArrayField,
@@ -14,6 +15,7 @@ import {
   IntegerField,
   IPAddressField,
   JSONField,
+  ModelSerializer,
   MultipleChoiceField,
   ReadOnlyField,
   Serializer,
@@ -27,6 +29,7 @@ import {
 import { outputValue, wordsOf } from '../../../lib/openapi/field-schema.js'
 import type { BoundField } from '../../../lib/serializers/contract.js'
 import { inputValue } from '../../../lib/serializers/input-schema.js'
+import { describeTable } from '../../support/described.js'
 
 function bind(field: SerializerField<any, any>): BoundField {
   class Holder extends Serializer {
@@ -162,5 +165,39 @@ describe('a field in a document', () => {
       description: 'As on the cover.',
     })
     expect(wordsOf(new StringField())).toEqual({})
+  })
+})
+
+describe('a path of relations in a document', () => {
+  const linkTo = (owner: string, modelClass: () => typeof Model) => ({
+    relation: Model.BelongsToOneRelation,
+    modelClass,
+    join: { from: `${owner}s.at_id`, to: `${owner === 'book' ? 'author' : 'place'}s.id` },
+  })
+  class Place extends Model {
+    static override tableName = 'places'
+  }
+  class Author extends Model {
+    static override tableName = 'authors'
+    static override relationMappings = { place: linkTo('author', () => Place) }
+  }
+  class Book extends Model {
+    static override tableName = 'books'
+    static override relationMappings = { author: linkTo('book', () => Author) }
+  }
+  describeTable(Place, { id: 'int4', name: 'text', old: 'bool' })
+  describeTable(Author, { id: 'int4', at_id: 'int4', name: 'text' })
+  describeTable(Book, { id: 'int4', at_id: 'int4', name: 'text' })
+
+  it.each([
+    ['author.at_id', { type: ['integer', 'null'] }],
+    ['author.place.old', { type: ['boolean', 'null'] }],
+  ])('is what the column at its end says: %s', (source, expected) => {
+    class BookSerializer extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['value']
+      static override declaredFields = { value: new ReadOnlyField({ source }) }
+    }
+    expect(outputValue(BookSerializer.plan.fields[0] as BoundField)).toMatchObject(expected)
   })
 })
