@@ -78,7 +78,7 @@ export function joinOf(step: RelationStep, names: JoinNames): { readonly from: S
   const source = sourceOf(step, own, related)
   const { through } = step
   if (!through) return { from: source, where: equal(owner, related, step.join) }
-  const links = { schema, rows: undefined, relatedSchema: undefined, seen: visible?.links(through.model()) }
+  const links = { schema, rows: undefined, relatedSchema: undefined, seen: visible?.allowed(through.model(), 'read') }
   // a mapping that narrows the related rows may name columns of the join table, as in a query of Objection
   const joined = bareName(through.model().tableName)
   const readsLinks = step.narrowing !== undefined && joined !== owner

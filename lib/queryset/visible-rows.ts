@@ -49,10 +49,11 @@ export interface VisibleRows {
   related(leading: Leading): SeenRows | undefined
   /** The rows that a foreign key leads to. @param table the table's number @param leading the relation of that key, where the model has one */
   ofTable(table: number, leading: Leading | undefined): SeenRows | undefined
-  /** The rows of a join table. */
-  links(through: ModelClass): RowCondition | undefined
-  /** The rows of a model that may be written: as they were before, as they are afterwards, or both; and those that may be read. */
-  written(model: ModelClass, write: RowWrite | 'read'): RowCondition | undefined
+  /**
+   * The rows of a model with which a rule lets somebody do something, wherever they are met: those that may be read, or that may
+   * be written, as they were before, as they are afterwards, or both.
+   */
+  allowed(model: ModelClass, does: RowWrite | 'read'): RowCondition | undefined
   /** The rows of a model of which a field may be read or written, where these are some. */
   ofField(model: ModelClass, property: string, use: FieldUse): RowCondition | undefined
 }
@@ -98,7 +99,7 @@ interface RelationOf {
 export function seenRelated(visible: VisibleRows | undefined, { owner, relation }: RelationOf) {
   const { name, model, through } = relation
   const rows = visible?.related({ owner, relation: name, model })
-  const links = through && visible?.links(through.model)
+  const links = through && visible?.allowed(through.model, 'read')
   return rows || links ? { rows, links, join: through?.model.tableName } : undefined
 }
 

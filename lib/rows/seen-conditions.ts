@@ -4,7 +4,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
 import type { CompiledSql } from '../postgres/pg-types.js'
 import { type Statement, statementOf } from '../postgres/run-statement.js'
 import { type ConditionKey, conditionKey, mapValues, WHOLE_TABLE } from '../queryset/condition-key.js'
@@ -87,9 +87,8 @@ export class SeenConditions {
   #marking(visible: VisibleRows): VisibleRows {
     return {
       related: (leading: Leading) => this.#mark(visible.related(leading)),
-      links: (through: ModelClass) => this.#mark(visible.links(through)),
       ofTable: (table, leading) => visible.ofTable(table, leading),
-      written: (model, write) => visible.written(model, write),
+      allowed: (model, does) => this.#mark(visible.allowed(model, does)),
       ofField: (model, property, use) => visible.ofField(model, property, use),
     }
   }

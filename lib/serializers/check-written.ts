@@ -55,12 +55,12 @@ export async function allowsRows(
 ): Promise<boolean> {
   const [first, ...others] = objects
   const visible = visibleRowsIn(context)
-  const condition = first && visible?.written(modelOf(first), write)
+  const condition = first && visible?.allowed(modelOf(first), write)
   if (!condition) return true
   if (objects.some((object) => answerOf(object, condition) === false)) return false
   const unknown = objects.filter((object) => answerOf(object, condition) === undefined)
   if (unknown.length === 0) return true
-  const next = beside.map((one) => visible?.written(modelOf(first), one))
+  const next = beside.map((one) => visible?.allowed(modelOf(first), one))
   const asked = [condition, ...next.flatMap((one) => (one && answerOf(first, one) === undefined ? one : []))]
   const model = modelOf(first)
   const answers = await answersOf({ model, ...keysOfRows(model, unknown) }, asked, knex)
@@ -102,7 +102,7 @@ export async function allowsNamed(
   write: RowWrite | 'read',
   knex: Queryable,
 ): Promise<boolean> {
-  const condition = visibleRowsIn(context)?.written(rows.model, write)
+  const condition = visibleRowsIn(context)?.allowed(rows.model, write)
   if (!condition || rows.keys.length === 0) return true
   const [holds] = await answersOf(rows, [condition], knex)
   return holds === true
@@ -117,7 +117,7 @@ export function askedOfChange(
   const visible = visibleRowsIn(context)
   const { isIndirect, hasHeirs, triggers, cascading } = model
   if (!visible || isIndirect || hasHeirs || triggers.after.update) return []
-  const conditions = (['update', 'read'] as const).map((write) => visible.written(model.model, write))
+  const conditions = (['update', 'read'] as const).map((write) => visible.allowed(model.model, write))
   const changesOthers = triggers.before.update || [...changed].some((property) => cascading.has(property))
   return askedOf(model, conditions, !changesOthers)
 }

@@ -158,7 +158,7 @@ async function checkLinks(
   write: RowWrite,
 ): Promise<void> {
   const { through } = relation
-  if (!through || !visibleRowsIn(serializer.context)?.written(through.model, write)) return
+  if (!through || !visibleRowsIn(serializer.context)?.allowed(through.model, write)) return
   const { model } = through
   const columns = [...through.ownerProperties, ...through.relatedProperties].map((property) => {
     const column = columnName(model, property)

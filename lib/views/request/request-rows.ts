@@ -21,11 +21,15 @@ export function requestRows(view: GenericView & { [ROWS]?: VisibleRows }): Visib
 /** Rules of the API, and the view sets from which related objects come, for one request. */
 class RequestRows implements VisibleRows {
   readonly #view: GenericView
-  readonly #rules: RequestRules | undefined
 
   constructor(view: GenericView) {
     this.#view = view
-    this.#rules = view.plan.rules?.of(view.ctx)
+  }
+
+  /** Asked each time, as `ruledRows()` does: code of the application may say later who the caller is. */
+  get #rules(): RequestRules | undefined {
+    const { plan, ctx } = this.#view
+    return plan.rules?.of(ctx)
   }
 
   related({ owner, relation, model }: Leading): SeenRows | undefined {
@@ -52,12 +56,8 @@ class RequestRows implements VisibleRows {
     return model && this.#rules?.rows(model, 'read')
   }
 
-  links(through: ModelClass): RowCondition | undefined {
-    return this.#rules?.rows(through, 'read')
-  }
-
-  written(model: ModelClass, write: RowWrite | 'read'): RowCondition | undefined {
-    return this.#rules?.rows(model, write)
+  allowed(model: ModelClass, does: RowWrite | 'read'): RowCondition | undefined {
+    return this.#rules?.rows(model, does)
   }
 
   ofField(model: ModelClass, property: string, use: FieldUse): RowCondition | undefined {

@@ -11,7 +11,7 @@ export async function checkRowWrite(view: GenericView, objects: readonly object[
   if (!visibleRows) return
   const model = view.plan.viewClass.modelClass()
   const own = objects.filter((object) => isRowOf(model, object))
-  const readable = visibleRows.written(model, 'read')
+  const readable = visibleRows.allowed(model, 'read')
   // they were found by that condition, unless code of the application has found them
   if (readable && !view.plan.resource.overrides.has('getObject')) for (const one of own) noteAnswer(one, readable, true)
   await checkWrittenRows({ view }, own, view.plan.writing.does, knexOf(view))

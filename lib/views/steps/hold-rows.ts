@@ -79,7 +79,7 @@ async function holdFound(view: GenericView, wanted: WantedRows): Promise<HeldRow
       values: wanted.keys[0] as KeyValues,
       terms: (wanted.terms ?? []).map(({ property }) => columns.get(property) as Column),
       where: only.where,
-      asked: visibleRows ? askedOf(view.plan.resource.model, [visibleRows.written(model, write)], false) : [],
+      asked: visibleRows ? askedOf(view.plan.resource.model, [visibleRows.allowed(model, write)], false) : [],
       lock: removes(view) ? 'update' : 'no key update',
       knex,
     })

@@ -171,7 +171,7 @@ export function writableRows(view: GenericView): WritableRows | undefined {
   const isWhole = holding.way === 'statement'
   // an own queryset has what may be read in it
   const ruled = (isWhole ? (['read', does] as const) : [does]).flatMap(
-    (write) => visibleRows?.written(model.model, write as RowWrite) ?? [],
+    (write) => visibleRows?.allowed(model.model, write as RowWrite) ?? [],
   )
   const asked = askedOf(model, ruled, false)
   const condition = isWhole ? undefined : conditionOf(view)

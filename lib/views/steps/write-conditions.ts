@@ -37,8 +37,8 @@ export function writeConditions(view: GenericView, write: 'create' | 'update', o
   const { plan } = view
   const { model, versionTerms, isWholeTable } = plan.resource
   const beside = recordedBeside(view, write)
-  const writable = visibleRows?.written(model.model, write)
-  const read = visibleRows?.written(model.model, 'read')
+  const writable = visibleRows?.allowed(model.model, write)
+  const read = visibleRows?.allowed(model.model, 'read')
   // an UPDATE that waits for its row sees other tables as they were before
   const readsOthers = write === 'create' && !model.triggers.before.insert
   const conditions = askedOf(model, [writable, read], readsOthers)
