@@ -97,12 +97,12 @@ export function contextForUser(user: unknown, asked: DescribedRequest): Context 
 
 function madeContext({ method, path = '/', params = {}, version }: DescribedRequest): Context {
   const get = () => ''
-  const append = () => {}
+  const ignore = () => {}
   const req = { method, url: path, headers: {}, socket: { destroyed: false } }
   const res = { headersSent: false, statusCode: 200 }
   const request = { method, url: path, headers: {}, get }
   const own = { method, path, url: path, originalUrl: path, query: {}, querystring: '', params, headers: {}, get }
-  return { ...own, append, state: { version }, req, res, request } as unknown as Context
+  return { ...own, append: ignore, set: ignore, state: { version }, req, res, request } as unknown as Context
 }
 
 const DESCRIBING = new WeakSet<object>()

@@ -17,6 +17,7 @@ import {
   IsAdminUser,
   IsAuthenticated,
   JSONRenderer,
+  LimitOffsetPagination,
   ModelSerializer,
   ModelViewSet,
   NestedRouter,
@@ -34,6 +35,7 @@ import {
   ValidationError,
 } from '../../lib/index.js'
 import { type Explanation, formatExplanations } from '../../lib/tools/index.js'
+import { count } from '../../lib/views/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries } from '../support/database.js'
 import { takesPool } from '../support/installed.js'
@@ -414,6 +416,17 @@ it('nested view sets show the condition of the path', async () => {
   const create = await explained(api, 'create', 'author-book')
   const creating = await sent(() => client.send('POST', '/authors/1/books', { title: 'x', owner: 'y' }))
   expect(creating).toEqual(expect.arrayContaining(create.statements.map(({ sql }) => sql)))
+})
+
+it('explains lists and figures whose pages are told by headers', async () => {
+  class Counted extends Books {
+    static override paginationClass: Pagination = new LimitOffsetPagination({ countHeader: 'X-Total-Count' })
+    static override aggregates = { books: count() }
+  }
+  for (const action of ['list', 'aggregate']) {
+    const { notes } = await explained(routerOf(Counted), action)
+    expect(notes.filter((note) => note.endsWith('without a request'))).toEqual([])
+  }
 })
 
 it('shows the SQL of paths on which each caller has other ids', async () => {
