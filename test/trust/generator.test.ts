@@ -79,7 +79,7 @@ async function ask(client: Client, asked: Asked): Promise<{ response: TestRespon
   if (key !== undefined) await expectSameAgain(client, wire, { question, headers, first: response })
   const stored = await readEstate(observer)
   wire.answeredAt(stored)
-  const json = method === 'HEAD' ? undefined : wire.read(response.status, response.json)
+  const json = method === 'HEAD' ? undefined : wire.read(response.status, response.json, response.headers)
   const { statics, isPaginated } = question.route.chain.at(-1) as Resource
   if (method !== 'GET' || response.status !== 200 || !statics) return { response: { ...response, json }, stored }
   await expectSameRead(client, asked, { headers, response, stored })

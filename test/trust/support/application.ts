@@ -240,7 +240,7 @@ function viewOfResource(resource: Resource, models: Models) {
       useNativeJson: resource.isNative,
       atomic: resource.isAtomic,
       concurrency: resource.hasConcurrency ? 'touched' : null,
-      ...(statics && viewStatics(statics)),
+      ...(statics && viewStatics(statics, resource.isPaginated)),
     },
   })
 }

@@ -248,7 +248,9 @@ function problemOf(question: Question, item: Item, estate: Estate): boolean {
   }
   const above = ruled.get(parentOf(level))
   if (route.chain.length === 1 && above && typeof item['parent_id'] === 'number') {
-    const isKept = estate.rows[level].get(id as number)?.parent_id === item['parent_id']
+    const row = estate.rows[level].get(id as number)
+    // of a parent that is not shown nobody knows that it is the same
+    const isKept = row?.parent_id === item['parent_id'] && !hidesParent(question, own, row, estate)
     const parent = estate.rows[parentOf(level)].get(item['parent_id'])
     if (!isKept && !(parent && holdsFor(question, parentOf(level), above, parent, estate))) return true
   }
@@ -268,7 +270,8 @@ function listAnswer(question: Question, own: Resource, estate: Estate): Answer {
   }
   const page = Number(query['page'] ?? 1)
   const pages = Math.max(1, Math.ceil(seen.length / PAGE_SIZE))
-  if (page > pages && own.statics?.pages !== 'limits') return { status: 404 }
+  const isOffset = own.statics?.pages === 'limits' || own.statics?.pages === 'headers'
+  if (page > pages && !isOffset) return { status: 404 }
   const results = shown(seen.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE))
   const check = (json: unknown) => {
     const { next, previous, ...rest } = json as Record<string, unknown>

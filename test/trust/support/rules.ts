@@ -35,7 +35,7 @@ interface Leaf {
   object?(asked: Asked, row: Row): boolean
 }
 
-const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
+const READING = new Set(['GET', 'HEAD', 'OPTIONS', 'QUERY'])
 
 class SmallToWrite extends BasePermission {
   override hasObjectPermission({ method }: Context, _view: GuardedView, object: object): boolean {

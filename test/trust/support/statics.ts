@@ -11,6 +11,7 @@ import {
   LimitOffsetPagination,
   NDJSONRenderer,
   PageNumberPagination,
+  PublicIDMixin,
   StreamMixin,
 } from 'koa-viewsets'
 import { ChangesMixin, HistoryMixin } from 'koa-viewsets/changes'
@@ -24,7 +25,7 @@ export interface Statics {
   /** What paths name objects by, and items of bulk requests. */
   readonly lookup: 'id' | 'code'
   /** What clients see of keys. */
-  readonly ids: keyof typeof IDS
+  readonly ids: keyof typeof IDS | 'filled'
   /** What DELETE does to a row; where the staff is told, it may see, restore and purge what is marked. */
   readonly deletes: 'removes' | 'marks' | 'marks and tells'
   /** Where lists have pages. */
@@ -43,6 +44,8 @@ export interface Statics {
   readonly hasFigures: boolean
   /** Lists are streamed. */
   readonly streams: boolean
+  /** Where pages are told by headers: they are asked for as clients of other APIs do, too. */
+  readonly dialect: 'simple-rest' | 'json-server' | null
   /** What nothing reads is refused. */
   readonly isStrict: boolean
   /** A PUT need not have all that is required. */
@@ -57,6 +60,8 @@ export const PAGES = {
   numbers: new PageNumberPagination({ pageSize: PAGE_SIZE }),
   limits: new LimitOffsetPagination({ defaultLimit: PAGE_SIZE }),
   cursors: new CursorPagination({ pageSize: PAGE_SIZE }),
+  /** The list alone, and what else there is of it in headers. */
+  headers: new LimitOffsetPagination({ defaultLimit: PAGE_SIZE, countHeader: 'X-Total-Count' }),
 } satisfies Record<string, BasePagination>
 
 interface Names {
@@ -81,12 +86,18 @@ const IDS = {
   encoded: { mode: 'encoded', alphabet: ALPHABET, offset: 1000 },
   signed: { mode: 'signed', alphabet: ALPHABET, hmacKeys: [KEY] },
   stored: { mode: 'random' },
+  digits: { mode: 'raw' },
   /** Nobody has any who is not known. */
   'of each caller': { mode: 'signed', alphabet: ALPHABET, hmacKeys: [KEY], includeUser: true },
 } as const
 
 /** The class that models with such ids extend. */
 export function baseModel(ids: Statics['ids'] = 'plain'): ModelClass {
+  if (ids === 'filled') {
+    return class extends PublicIDMixin(Model) {
+      static override publicIdConfig = { strategy: 'encoded_pk', alphabet: ALPHABET, width: 6 }
+    }
+  }
   const config = IDS[ids]
   if (config === null) return Model
   return class extends IDMixin(Model) {
@@ -108,10 +119,10 @@ export function randomStatics(random: Random, { resource: { shape, isAtomic }, i
   const isKnown = !/^(onBuild|WITH|DISTINCT|GROUP)/.test(shape.name) && shape.column === undefined
   return {
     lookup: random.pick(['id', 'code']),
-    ids: isOfCallers ? 'of each caller' : random.pick(['plain', 'encoded', 'signed', 'stored']),
+    ids: isOfCallers ? 'of each caller' : random.pick(['plain', 'encoded', 'signed', 'stored', 'digits', 'filled']),
     // relations lead to the plain model, of which nobody says that it is marked
     deletes: shape.model || shape.column ? 'removes' : deletes,
-    pages: random.pick(['numbers', 'limits', 'cursors']),
+    pages: random.pick(['numbers', 'limits', 'cursors', 'headers']),
     envelope: random.pick(['none', ...(Object.keys(ENVELOPES) as (keyof typeof ENVELOPES)[])]),
     creates: random.pick([200, 201]),
     destroys: random.pick([200, 204]),
@@ -121,6 +132,7 @@ export function randomStatics(random: Random, { resource: { shape, isAtomic }, i
     answersQuery: random.chance(0.5),
     hasFigures: random.chance(0.5),
     streams: random.chance(0.3),
+    dialect: random.pick([null, 'simple-rest', 'json-server'] as const),
     isStrict: random.chance(0.3),
     hasPartialPut: random.chance(0.3),
   }
@@ -129,9 +141,9 @@ export function randomStatics(random: Random, { resource: { shape, isAtomic }, i
 const callerOf = ({ state }: Context): string => String((state['user'] as { id: number } | undefined)?.id ?? 'anybody')
 
 /** What the class of a view set says of them. */
-export function viewStatics(statics: Statics): object {
+export function viewStatics(statics: Statics, isPaginated: boolean): object {
   const { lookup, deletes, envelope, creates, destroys, isIdempotent, answersQuery, hasFigures, streams } = statics
-  const { isStrict, hasPartialPut } = statics
+  const { isStrict, hasPartialPut, pages, dialect } = statics
   const told = { permissionClasses: [IsAdminUser], purgePermissionClasses: [IsAdminUser] }
   return {
     lookupField: lookup,
@@ -147,6 +159,7 @@ export function viewStatics(statics: Statics): object {
       groupBy: ['open'],
       facets: ['open', 'archived'],
     }),
+    queryDialect: isPaginated && pages === 'headers' ? dialect : null,
     strictParams: isStrict,
     strictBody: isStrict,
     partialPut: hasPartialPut,

@@ -1,4 +1,5 @@
 /** What statics make of requests and answers: other names of objects, other pages, and what stands around objects; the model of the rules knows keys and rows. */
+import type { TestResponse } from '../../support/server.js'
 import type { Application, Resource } from './application.js'
 import { type Estate, type Level, parentOf } from './estate.js'
 import { MODELS, type Models } from './estate-views.js'
@@ -45,7 +46,8 @@ export class Wire {
     const { statics, isPaginated } = this.#own
     const pages = isPaginated ? statics?.pages : undefined
     const offset = { offset: String((Number(page) - 1) * PAGE_SIZE) }
-    const asked = page === undefined || pages === 'cursors' ? {} : pages === 'limits' ? offset : { page }
+    const isOffset = pages === 'limits' || pages === 'headers'
+    const asked = page === undefined || pages === 'cursors' ? {} : isOffset ? offset : { page }
     return pathOf({ ...this.#question, query: { ...rest, ...asked } }, (resource, id) => this.#nameOf(resource, id))
   }
 
@@ -85,12 +87,12 @@ export class Wire {
   }
 
   /** What was answered. @throws Error it has another form than the statics say */
-  read(status: number, json: unknown): unknown {
+  read(status: number, json: unknown, headers: TestResponse['headers'] = {}): unknown {
     const { statics } = this.#own
     const { action } = this.#question
     if (!statics || json === undefined || BARE.has(action)) return json
     if (status >= 400) return this.#problemOf(json)
-    if (action === 'list') return this.#listOf(json)
+    if (action === 'list') return this.#listOf(json, headers)
     if (action === 'bulkDestroy') {
       return { deleted: (json as { deleted: unknown[] }).deleted.map((name) => this.#idOf(name)) }
     }
@@ -100,7 +102,7 @@ export class Wire {
 
   /** The objects of a list, as they are answered. */
   objectsOf(json: unknown): readonly Item[] {
-    if (!this.#own.isPaginated) return this.#inside(json, 'list') as readonly Item[]
+    if (this.#isBare) return this.#inside(json, 'list') as readonly Item[]
     return (json as Record<string, readonly Item[]>)[this.#envelope.list ?? 'results'] ?? []
   }
 
@@ -116,9 +118,18 @@ export class Wire {
     return (json as Item)[name]
   }
 
-  #listOf(json: unknown): unknown {
-    if (!this.#own.isPaginated) {
-      return (this.#inside(json, 'list') as readonly unknown[]).map((item) => this.objectOf(item))
+  /** Nothing stands beside the objects of a list. */
+  get #isBare(): boolean {
+    return !this.#own.isPaginated || this.#own.statics?.pages === 'headers'
+  }
+
+  #listOf(json: unknown, headers: TestResponse['headers']): unknown {
+    if (this.#isBare) {
+      const objects = (this.#inside(json, 'list') as readonly unknown[]).map((item) => this.objectOf(item))
+      if (!this.#own.isPaginated) return objects
+      const pageAt = (rel: string) => (String(headers.link).includes(`rel="${rel}"`) ? 'in a header' : null)
+      const count = Number(headers['x-total-count'])
+      return { count, next: pageAt('next'), previous: pageAt('prev'), results: objects }
     }
     const { list = 'results', meta } = this.#envelope
     const { [list]: results, ...beside } = json as Record<string, unknown>
