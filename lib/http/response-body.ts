@@ -1,6 +1,7 @@
 /** Bodies of answers that are streams, or are read as such. */
 import { AsyncResource } from 'node:async_hooks'
-import { Readable, Stream } from 'node:stream'
+import { pipeline, Readable, Stream, Transform, type TransformCallback } from 'node:stream'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { Context } from './context.js'
 
 /** True for a body that can be read only once, as it is sent. */
@@ -26,14 +27,44 @@ export function piecesOf(body: unknown): BodyPieces | undefined {
   return stream instanceof ReadableStream ? (stream as BodyPieces) : undefined
 }
 
-/** Reads a body of the web as one of Node's: Koa tells HEAD a length of any other, and ends none that nobody reads. */
+/**
+ * Reads a body of the web as one of Node's: Koa tells HEAD a length of any other, and ends none that nobody reads. One of
+ * objects is told by its own error: what Koa reads would end the process.
+ */
 function readByNode(ctx: Context): void {
   if (!isStreamed(ctx.body)) return
   const stream: unknown = ctx.body instanceof Response ? ctx.body.body : ctx.body
-  if (!(stream instanceof ReadableStream)) return
+  const read = stream instanceof ReadableStream ? Readable.from(stream) : stream
+  if (!(read instanceof Readable)) return
+  const body = read.readableObjectMode ? bytesOf(read) : read
+  if (body === ctx.body) return
   const length = ctx.res.getHeader('Content-Length')
-  ctx.body = Readable.from(stream)
+  ctx.body = body
   if (length !== undefined) ctx.res.setHeader('Content-Length', length)
+}
+
+function bytesOf(stream: Readable): Readable {
+  bindReads(stream)
+  // an error of either is one of what is sent
+  return pipeline(stream, new Bytes(), () => {})
+}
+
+/** Passes on what can be sent. */
+class Bytes extends Transform {
+  constructor() {
+    super({ writableObjectMode: true })
+  }
+
+  override _transform(piece: unknown, _encoding: BufferEncoding, done: TransformCallback): void {
+    const canBeSent = typeof piece === 'string' || piece instanceof Uint8Array
+    done(canBeSent ? null : notSent(piece), piece)
+  }
+}
+
+function notSent(piece: unknown): ConfigurationError {
+  return new ConfigurationError(
+    `a body is a stream of values of the type ${typeof piece}; give it texts or bytes, such as a line of JSON for each`,
+  )
 }
 
 /**
@@ -43,7 +74,10 @@ function readByNode(ctx: Context): void {
 export function readByRequest(ctx: Context): void {
   readByNode(ctx)
   if (!(ctx.body instanceof Readable)) return
-  const stream = ctx.body as { _read: (size: number) => void }
+  bindReads(ctx.body)
+}
+
+function bindReads(stream: { _read: (size: number) => void }): void {
   const read = AsyncResource.bind(stream._read)
   stream._read = read
 }

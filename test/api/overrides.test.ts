@@ -1,4 +1,5 @@
 /** What an application overrides is found wherever a class can have it, and is never passed over. */
+import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import {
   APIRouter,
@@ -14,7 +15,7 @@ import {
   table,
 } from 'koa-viewsets'
 import { Model } from 'objection'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serveViews } from '../support/views.js'
@@ -222,6 +223,37 @@ it.each([
   const served = await serveViews({ odd: Odd })
   expect((await served.get('/odd')).status).toBe(500)
   expect(String(served.reported[0])).toContain(`ConfigurationError: ${message}; return the `)
+})
+
+it.each([
+  ['of Node', (rows: object[]) => Readable.from(rows)],
+  ['of the web', (rows: object[]) => ReadableStream.from(rows)],
+])('a stream %s that gives objects ends its answer, and not the process', async (_whose, streamOf) => {
+  class Rows extends modelViewSet(Note, { serializerClass: NoteSerializer }) {
+    override async list() {
+      return streamOf(await Note.query()) as never
+    }
+  }
+  const served = await serveViews({ rows: Rows })
+  await expect(served.get('/rows')).rejects.toThrow(/hang up|aborted/)
+  const message =
+    'a body is a stream of values of the type object; give it texts or bytes, such as a line of JSON for each'
+  expect(String(served.reported[0])).toBe(`ConfigurationError: ${message}`)
+})
+
+it.each(['HEAD', 'GET'])('a stream of texts, which an action returns, is let go after %s', async (method) => {
+  const made: Readable[] = []
+  class Texts extends modelViewSet(Note, { serializerClass: NoteSerializer }) {
+    override async list() {
+      this.ctx.type = 'application/json'
+      made.push(Readable.from(['[{"id":1,"owner":', Buffer.from('null}]')]))
+      return made[0] as never
+    }
+  }
+  const served = await serveViews({ texts: Texts })
+  expect((await served.send(method, '/texts')).json).toEqual(method === 'GET' ? [{ id: 1, owner: null }] : undefined)
+  await vi.waitFor(() => expect(made[0]?.destroyed).toBe(true))
+  expect(served.reported).toEqual([])
 })
 
 it('a paginate() that returns no page is told', async () => {
