@@ -76,8 +76,6 @@ function wholeSlice(slice: Slice): WholeSlice {
 /** What a slice's SQL is made of besides. */
 interface Compiling {
   readonly counted: Counted
-  /** The rows that it begins behind. */
-  readonly ranges: readonly SqlPart[] | undefined
   readonly seen?: SeenConditions | undefined
   readonly bindsLimit: boolean
 }
@@ -217,7 +215,7 @@ export class RowList extends DescribedList implements ListSource {
     const key = seen && this.#options.key
     const { limit, offset, after, backwards, positions } = slice
     if (!key) {
-      const { text, values } = this.#compile(slice, { counted, ranges: this.#ranges(slice), bindsLimit: true })
+      const { text, values } = this.#compile(slice, { counted, bindsLimit: true })
       const statement = varied ? { text, name: undefined } : statementOf(text)
       return runStatement(knex, statement, values, client, format)
     }
@@ -238,18 +236,19 @@ export class RowList extends DescribedList implements ListSource {
     if (starts) values.push(...key.values)
     const text = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${key.text}${seen.key.text}`
     const bound = seen.bind(statements, { key: text, own: values, begun: key.begun, starts }, (marking) =>
-      this.#compile(slice, { counted, ranges: this.#ranges(slice), seen: marking, bindsLimit }),
+      this.#compile(slice, { counted, seen: marking, bindsLimit }),
     )
     return runStatement(knex, bound.statement, bound.values, client, format)
   }
 
   /** @param seen for the statement to keep, in place of the one to run */
-  #compile(slice: WholeSlice, { counted, ranges, seen, bindsLimit }: Compiling): CompiledSql {
+  #compile(slice: WholeSlice, { counted, seen, bindsLimit }: Compiling): CompiledSql {
     const { plan, native, countSql } = this.#access
     const { query, once } = this.#options
     const isMarked = seen !== undefined
     const list = joinOrder(seen ? seen.marked(query(isMarked)) : query(), this.order)
     const { backwards, limit } = slice
+    const ranges = this.#ranges(slice)
     if (ranges) whereBeyond(list, { ranges, backwards, limit, model: this.model, order: this.order })
     return (native ? compileNative : compileRows)(list, {
       plan,

@@ -152,9 +152,8 @@ function materialized(name: string, { sql, bindings }: SqlPart): SqlPart {
  * of an order, and reads no more than one row too many of it.
  */
 function shortList(query: AnyQueryBuilder, selection: RowSelection, upTo: number): CountedPage {
-  const { limit, offset } = selection
   const sorted = orderAgain(selection, '')
-  const cut = `${limit === undefined ? '' : ` limit ${limit}`}${offset > 0 ? ' offset ?' : ''}`
+  const cut = cutOf(selection)
   const count = '(select count from ??)'
   return {
     before: [
@@ -163,8 +162,8 @@ function shortList(query: AnyQueryBuilder, selection: RowSelection, upTo: number
     ],
     count: { sql: `${count}, `, bindings: [COUNTED] },
     page: {
-      sql: `(select * from ?? where ${count} <= ${upTo}${sorted.sql}${cut})`,
-      bindings: [FOUND, COUNTED, ...sorted.bindings, ...(offset > 0 ? [offset] : [])],
+      sql: `(select * from ?? where ${count} <= ${upTo}${sorted.sql}${cut.sql})`,
+      bindings: [FOUND, COUNTED, ...sorted.bindings, ...cut.bindings],
     },
     isNamed: false,
   }
@@ -175,7 +174,7 @@ function shortList(query: AnyQueryBuilder, selection: RowSelection, upTo: number
  * order it would try the conditions row by row, of a whole table where few rows or none meet them.
  */
 function keysOnce(query: AnyQueryBuilder, selection: RowSelection): CountedPage {
-  const { model, order, limit, offset } = selection
+  const { model, order } = selection
   const table = query.tableRefFor(query.modelClass())
   const inner = [...innerColumns(selection, true)]
   const keys = model.primaryKey.map((property) => `${table}.${model.columns.get(property)?.column ?? property}`)
@@ -191,22 +190,33 @@ function keysOnce(query: AnyQueryBuilder, selection: RowSelection): CountedPage 
     .fill('?? as ??')
     .join(', ')
   const sorted = [orderAgain(selection, ''), orderAgain(selection, `${FOUND}.`)] as const
-  const cut = `${limit === undefined ? '' : ` limit ${limit}`}${offset > 0 ? ' offset ?' : ''}`
+  const cut = cutOf(selection)
   const on = keys.map(() => '?? = ??').join(' and ')
   return {
     before: [materialized(FOUND, { sql: '?', bindings: [found.toKnexQuery()] })],
     count: { sql: '(select count(*) from ??), ', bindings: [FOUND] },
     page: {
-      sql: `(select ${selected} from (select * from ??${sorted[0].sql}${cut}) as ?? join ?? on ${on}${sorted[1].sql})`,
+      sql: `(select ${selected} from (select * from ??${sorted[0].sql}${cut.sql}) as ?? join ?? on ${on}${sorted[1].sql})`,
       bindings: [
-        ...[...columns, ...values, FOUND],
-        ...[...sorted[0].bindings, ...(offset > 0 ? [offset] : [])],
-        ...[FOUND, model.model.tableName, ...keys.flatMap((key, index) => [key, `${FOUND}.key${index}`])],
+        ...columns,
+        ...values,
+        FOUND,
+        ...sorted[0].bindings,
+        ...cut.bindings,
+        FOUND,
+        model.model.tableName,
+        ...keys.flatMap((key, index) => [key, `${FOUND}.key${index}`]),
         ...sorted[1].bindings,
       ],
     },
     isNamed: false,
   }
+}
+
+/** Where a page ends, and what it binds of its beginning. */
+function cutOf({ limit, offset }: RowSelection): SqlPart {
+  const end = limit === undefined ? '' : ` limit ${limit}`
+  return offset > 0 ? { sql: `${end} offset ?`, bindings: [offset] } : { sql: end, bindings: [] }
 }
 
 /** The order by the columns that hold its values. */
