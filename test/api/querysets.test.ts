@@ -338,4 +338,27 @@ describe('one query for all requests', () => {
       expect((await client.send('POST', '/lines', { id: 10, text: 'x', note_id: 5 })).status).toBe(400)
     }
   })
+
+  it('keeps the parents of none, as that of a view set below others', async () => {
+    const query = Line.query().where('id', '<', 7)
+    class Shared extends BulkModelViewSet<Line> {
+      static override model = Line
+      static override serializerClass = LineSerializer
+      override getQueryset() {
+        return query as never
+      }
+    }
+    class Below extends NestedViewSetMixin(Shared) {
+      static override parentLookupField = 'note_id'
+    }
+    class Notes extends BulkModelViewSet<Note> {
+      static override model = Note
+      static override serializerClass = NoteSerializer
+    }
+    const api = new APIRouter().register('notes', Notes)
+    new NestedRouter(api, 'notes', { lookup: 'note_id' }).register('lines', Below as never, 'line')
+    await api.prepare()
+    const client = await serveApp(api.routes())
+    for (const id of [1, 2, 3, 1]) expect(ids((await client.get(`/notes/${id}/lines`)).json)).toEqual([id])
+  })
 })

@@ -22,8 +22,12 @@ export function NestedViewSetMixin<Base extends ViewConstructor>(base: Base) {
 
     // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
     override getQueryset(): QueryBuilder<any> {
-      const query = super.getQueryset()
-      addConditions(this, query as never, this.parentScope())
+      const scope = this.parentScope()
+      const made = super.getQueryset()
+      if (!scope) return made
+      // an application may give one query to all requests
+      const query = this.resource.isWholeTable ? made : made.clone()
+      addConditions(this, query as never, scope)
       return query
     }
   }
