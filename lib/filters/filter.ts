@@ -9,6 +9,7 @@ import { settled } from '../kernel/settled.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { saysOr } from '../queryset/says-or.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { PathStart, type Where } from './field-path.js'
@@ -227,13 +228,7 @@ export function addWhere(query: AnyQueryBuilder, where: Where): void {
 
 /** Adds a condition to a query as it is. An OR in it reaches none that stands beside it. */
 export function addPart(query: AnyQueryBuilder, { sql, bindings }: SqlPart): void {
-  void query.whereRaw(hasOuterOr(sql) ? `(${sql})` : sql, bindings)
-}
-
-/** True where an OR stands outside of parentheses. */
-function hasOuterOr(sql: string): boolean {
-  const outer = sql.replace(/\([^()]*\)/g, '')
-  return outer === sql ? /\bor\b/i.test(sql) : hasOuterOr(outer)
+  void query.whereRaw(saysOr(sql) ? `(${sql})` : sql, bindings)
 }
 
 /** All of several conditions. */

@@ -14,3 +14,6 @@ export const OUR_FILTERS: ReadonlySet<unknown> = new Set([
   SearchFilter,
   SearchRankOrderingFilter,
 ])
+
+/** Backends that give no query to code of the application's, as modifiers are: it could lose what narrows that. */
+export const CODELESS_FILTERS: ReadonlySet<unknown> = new Set([...OUR_FILTERS].filter((one) => one !== ModifierFilter))

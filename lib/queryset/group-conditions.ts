@@ -5,6 +5,7 @@ import { oncePer } from '../kernel/once-per.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { readsOwnRow } from './condition-key.js'
 import { quietHooks } from './context-hooks.js'
+import { saysOr } from './says-or.js'
 
 /**
  * Puts the conditions of a query in parentheses where they need it, so that others may be added. `a or b` and
@@ -192,7 +193,7 @@ function encloseLater(query: Conditioned): void {
 }
 
 function holdsOr({ bool, column, operator, value }: Condition): boolean {
-  return bool === 'or' || [column, operator, value].flat().some((part) => isRaw(part) && saysOr(part))
+  return bool === 'or' || [column, operator, value].flat().some((part) => isRaw(part) && saysOr(String(part.sql)))
 }
 
 /**
@@ -238,22 +239,6 @@ const WATCHED: PropertyDescriptorMap & ThisType<Conditioned> = {
   },
 }
 
-/** True for SQL with an OR outside of parentheses, or where that cannot be told. */
-function saysOr(raw: unknown): boolean {
-  const { sql } = raw as { sql?: unknown }
-  return /\bor\b/i.test(withoutGroups(String(sql)))
-}
-
-/** SQL without its names, texts and what stands in parentheses. */
-function withoutGroups(sql: string): string {
-  let text = sql.replaceAll(/'[^']*'|"[^"]*"/g, '')
-  for (let before = ''; before !== text; ) {
-    before = text
-    text = text.replaceAll(/\([^()]*\)/g, '')
-  }
-  return text
-}
-
 /** Puts conditions in parentheses, in which they stand as they stood outside. */
 function enclose(query: Conditioned, conditions: readonly Condition[]): Condition {
   const own = new Set(conditions)
@@ -271,7 +256,7 @@ function isWhole({ type, column, operator, value }: Condition): boolean {
   return WHOLE.has(type) && ![column, operator, value].flat().some(isRaw)
 }
 
-function isRaw(value: unknown): boolean {
+function isRaw(value: unknown): value is RawCondition {
   return (value as { isRawInstance?: boolean } | null | undefined)?.isRawInstance === true
 }
 

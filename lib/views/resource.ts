@@ -3,7 +3,7 @@
 import { CompositeKey, compositeKey } from '../fields/composite-key.js'
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterSettings, isDescribed } from '../filters/filter.js'
-import { OUR_FILTERS } from '../filters/our-filters.js'
+import { CODELESS_FILTERS, OUR_FILTERS } from '../filters/our-filters.js'
 import { declaredTerm, resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
 import { withoutPrefix } from '../filters/search-filter.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
@@ -262,15 +262,17 @@ export class Resource {
     return decided(this, 'queryObstacle', obstacle)
   }
 
-  /** Code of the application's filters lists. */
+  /** Code of the application's is given the query of a list, and may lose what narrows it. */
   get filtersByCode(): boolean {
-    const isOwn = this.overrides.has('filterQueryset') || !this.filters.every(isDescribed)
+    const isOwn =
+      this.overrides.has('filterQueryset') || !this.filters.every((one) => CODELESS_FILTERS.has(one.constructor))
     return decided(this, 'filtersByCode', isOwn)
   }
 
   /** The model and the filter backends say all there is to know of a list's SQL. */
   get describesLists(): boolean {
-    return this.isWholeTable && !this.filtersByCode
+    const describes = this.isWholeTable && !this.overrides.has('filterQueryset') && this.filters.every(isDescribed)
+    return decided(this, 'describesLists', describes)
   }
 
   /** Code of the application's looks at each object before it is shown or changed. */

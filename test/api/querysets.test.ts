@@ -10,12 +10,14 @@ import {
   FieldFilter,
   type Filters,
   ModelSerializer,
+  modelViewSet,
   NestedRouter,
   NestedViewSetMixin,
   type Pagination,
   PrimaryKeyRelatedField,
   type Queryset,
 } from '../../lib/index.js'
+import { ModifierFilter } from '../../lib/views/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
@@ -48,6 +50,7 @@ class Note extends Model {
 }
 class Line extends Model {
   static override tableName = 'lines'
+  static override modifiers = { all: (query: AnyQuery) => query.clearWhere() }
 }
 type AnyQuery = QueryBuilder<any, any>
 
@@ -121,6 +124,22 @@ class LineViewSet extends NestedViewSetMixin(BulkModelViewSet<Line>) {
   static override model = Line
   static override serializerClass = LineSerializer
   static override parentLookupField = 'note_id'
+}
+
+class Clearing extends BaseFilter {
+  override read() {
+    return { change: (query: AnyQuery) => void query.clearWhere() }
+  }
+}
+class ClearingLater extends BaseFilter {
+  override read() {
+    return { change: (query: AnyQuery) => void query.onBuildKnex((built) => void built.clearWhere()) }
+  }
+}
+class Commented extends BaseFilter {
+  override read() {
+    return { where: () => ({ sql: `text = 'x' /* ( */ or true /* ) */`, bindings: [] }) }
+  }
 }
 
 let database: TestDatabase
@@ -294,6 +313,24 @@ describe('a queryset', () => {
     })
     expect(ids((await narrowed.get('/notes')).json)).toEqual([2])
     expect(ids((await narrowed.get('/notes?part=a')).json)).toEqual([])
+  })
+
+  it.each<[string, Filters]>([
+    ['read()', [Clearing]],
+    ['hooks that it adds', [ClearingLater]],
+    ['a modifier', [new ModifierFilter(Line, ['all'])]],
+    ['a comment that begins a parenthesis', [Commented]],
+  ])('of the lines of a note holds where a filter backend clears conditions by %s', async (_name, filterBackends) => {
+    class Below extends LineViewSet {
+      static override filterBackends: Filters = filterBackends
+    }
+    const api = new APIRouter().register('notes', modelViewSet(Note, { serializerClass: NoteSerializer }))
+    new NestedRouter(api, 'notes', { lookup: 'note_id' }).register('lines', Below, 'line')
+    await api.prepare()
+    const { get } = await serveApp(api.routes())
+    for (const path of ['/notes/2/lines?all=true', '/notes/2/lines?all=true&other=1']) {
+      expect([path, ids((await get(path)).json)]).toEqual([path, [2]])
+    }
   })
 
   it.each(Object.entries(SHAPES))('by %s keeps cursors to its rows', async (name, shape) => {

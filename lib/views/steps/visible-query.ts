@@ -82,7 +82,7 @@ export function listQuery(
   const filtered = asks ? filteredBy(view.viewClass.name, view.filterQueryset(objects)) : objects
   const query = resource.overrides.has('filterQueryset') ? groupConditions(filtered) : filtered
   // an application's own queryset or filter may have lost it
-  if (scope && (resource.overrides.has('getQueryset') || resource.filtersByCode)) addWhere(query, scope)
+  if (scope && (resource.overrides.has('getQueryset') || (asks && resource.filtersByCode))) addWhere(query, scope)
   checkQueryset(view, query)
   return query
 }
