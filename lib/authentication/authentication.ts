@@ -4,6 +4,7 @@ import { finderOf, rememberFinder } from '../http/challenges.js'
 import type { Context } from '../http/context.js'
 import { described, insteadOf } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { ignoreRejection, isThenable } from '../kernel/realms.js'
 
 /**
  * Who a request comes from: `user` becomes `ctx.state.user`, `auth` becomes `ctx.state.auth`. `authInfo` and `auth_info`
@@ -110,8 +111,14 @@ function readCredentials(scheme: BaseAuthentication, given: Credentials): { user
     if (!NAMES.has(name)) fail(`the property "${name}", which nobody reads`)
     if (name !== 'user' && given[name as keyof Credentials] !== undefined) auth = given[name as keyof Credentials]
   }
-  if (given.user === undefined) fail('no user')
-  return { user: given.user, auth }
+  const { user } = given
+  if (user === undefined) fail('no user')
+  // whoever it is, or nobody, it would be somebody
+  if (isThenable(user)) {
+    ignoreRejection(user)
+    fail('a user who was not awaited')
+  }
+  return { user, auth }
 }
 
 /** The scheme that has set `ctx.state.user`; undefined when the application did, or nobody. */

@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { AuthenticationFailed, ConfigurationError, PermissionDenied } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import { isError } from '../kernel/realms.js'
+import { isOpaque, isRecord } from '../kernel/records.js'
 import { warnOnce } from '../kernel/warn-once.js'
 import { INSUFFICIENT_PRIVILEGE } from '../postgres/database-errors.js'
 import {
@@ -113,16 +114,27 @@ export async function knexInScope(ctx: Context, knex: Knex, scope: DatabaseScope
 }
 
 /** The role and settings of a request's statements. @throws AuthenticationFailed, PermissionDenied the caller has none */
-async function settingsOfRequest(ctx: Context, { role, settings }: DatabaseScope): Promise<LocalSettings> {
+async function settingsOfRequest(ctx: Context, { owner, role, settings }: DatabaseScope): Promise<LocalSettings> {
   const given = typeof role === 'function' ? await role(ctx) : (role ?? undefined)
   if (role !== null && (given === undefined || given === null)) throw refusal(ctx)
   const all: Record<string, SettingValue> = {}
-  for (const one of settings) Object.assign(all, typeof one === 'function' ? await one(ctx) : one)
+  for (const one of settings) {
+    Object.assign(all, typeof one === 'function' ? settingsMade(owner, await one(ctx)) : one)
+  }
   try {
     return localSettings({ role: given as string, settings: all, readOnly: isSafeMethod(ctx.req.method ?? '') })
   } catch (error) {
     throw error instanceof UnusableSetting ? refusal(ctx, error) : error
   }
+}
+
+/** @throws {ConfigurationError} a function has made something else, without which statements would run */
+function settingsMade(owner: string, made: unknown): object {
+  if (made === undefined || made === null) return {}
+  if (isRecord(made) && !isOpaque(made)) return made
+  throw new ConfigurationError(
+    `${owner}: databaseSettings returned ${quote(made)}; return an object with a member for each setting`,
+  )
 }
 
 /** A caller without a name may give one; who has one may not do this. */

@@ -4,6 +4,8 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { RecentMap } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
+import { ignoreRejection } from '../kernel/realms.js'
+import { isOpaque, tagOf } from '../kernel/records.js'
 
 /** First statement of a transaction: it sets all settings, each name and value a parameter. */
 export interface LocalSettings {
@@ -109,9 +111,23 @@ function checkName(name: string): void {
 
 function textOf(name: string, value: SettingValue): string {
   if (value === null || value === undefined) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  const text = isScalar(value) ? String(value) : jsonOf(name, value)
   if (text.includes(NUL)) throw new UnusableSetting(`the setting ${name} holds a NUL`)
   return text
+}
+
+function isScalar(value: unknown): value is string | number | boolean | bigint {
+  return ['string', 'number', 'boolean', 'bigint'].includes(typeof value)
+}
+
+/** @throws {ConfigurationError} JSON has nothing of it, so that it would be the same for all callers */
+function jsonOf(name: string, value: unknown): string {
+  const text = isOpaque(Object(value)) ? undefined : (JSON.stringify(value) as string | undefined)
+  if (text !== undefined) return text
+  ignoreRejection(value)
+  throw new ConfigurationError(
+    `databaseSettings: ${quote(name)} has nothing that JSON could write (${tagOf(Object(value))}); give what it stands for, awaited`,
+  )
 }
 
 /** PostgreSQL has refused to set the role or a setting: it does not exist, or the login may not use it. */

@@ -26,7 +26,7 @@ import { routeContext } from './route-context.js'
 import { keepsUploads, withUploads } from './store-uploads.js'
 import { withValues } from './unchanged.js'
 import { validateItems } from './validate-items.js'
-import type { Outcome, ValidationScope } from './validated-item.js'
+import { type Outcome, refuseOpaque, type ValidationScope } from './validated-item.js'
 
 export interface ValidityOptions {
   /** Throw a `ValidationError` when the input is not valid. @default false */
@@ -187,6 +187,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   }
 
   async #save(extra: Readonly<Record<string, unknown>>): Promise<T> {
+    refuseOpaque(this, 'what save() was given', extra)
     const data: unknown = this.validatedData
     const objects = this.obj === undefined ? undefined : ([this.obj].flat() as T[])
     const items = [data].flat().map((item) => withValues(item as Record<string, unknown>, extra))

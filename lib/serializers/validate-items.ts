@@ -26,6 +26,7 @@ import {
   isForced,
   isGiven,
   type Outcome,
+  refuseOpaque,
   take,
   takeNull,
   toItem,
@@ -248,7 +249,9 @@ function runObjectMethod(serializer: AnySerializer, item: Item): Promise<void> |
     if (!isRecord(value)) {
       throw new Error(`${serializer.constructor.name}: validate() returned no object; return the data, or nothing`)
     }
-    item.value = value
+    refuseOpaque(serializer, 'what validate() returned', value)
+    // another object may be one that the application keeps
+    if (value !== item.value) item.value = { ...value }
   }
   const refuse = (error: unknown) => {
     if (!(error instanceof ValidationError)) throw error

@@ -2,10 +2,11 @@
 
 import { type SerializerField, settledValue } from '../fields/field.js'
 import { formValues, hasForbidden } from '../fields/json-text.js'
-import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
 import { MESSAGES } from '../kernel/messages.js'
-import { isRecord } from '../kernel/records.js'
+import { ignoreRejection } from '../kernel/realms.js'
+import { isOpaque, isPlain, isRecord, tagOf } from '../kernel/records.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
 import { isLeftOut } from './represent.js'
 import { keyOfShown } from './shown-by.js'
@@ -64,6 +65,7 @@ export interface ValidationScope {
 export function toItem(serializer: AnySerializer, candidate: Candidate, scope: ValidationScope): Item {
   const { input, current, textual = serializer.textual } = candidate
   const isObject = isRecord(input)
+  if (isObject) refuseOpaque(serializer, 'inputData', input)
   return {
     input: isObject ? input : {},
     current,
@@ -76,6 +78,15 @@ export function toItem(serializer: AnySerializer, candidate: Candidate, scope: V
     limited: undefined,
     errors: isObject ? undefined : { non_field_errors: ['Expected an object.'] },
   }
+}
+
+/** @throws {ConfigurationError} it is a map, a form or a promise: nothing of it would be written */
+export function refuseOpaque(serializer: object, what: string, value: object): void {
+  if (isPlain(value) || !isOpaque(value)) return
+  ignoreRejection(value)
+  throw new ConfigurationError(
+    `${serializer.constructor.name}: ${what} is a ${tagOf(value)}, which has no members; give a plain object`,
+  )
 }
 
 /** What has come of them in the end. */

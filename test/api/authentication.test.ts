@@ -1,3 +1,4 @@
+import knexLibrary from 'knex'
 import type Koa from 'koa'
 import session from 'koa-session'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -232,6 +233,8 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       ['the user itself', { id: 7, name: 'alice' }, 'returned the property "id", which nobody reads'],
       ['a pair, as elsewhere', [{ id: 7 }, {}], 'returned a list'],
       ['no user', { auth: {} }, 'returned no user'],
+      ['a promise of the user', { user: Promise.resolve(null) }, 'returned a user who was not awaited'],
+      ['a query of the user', { user: knexLibrary({ client: 'pg' })('users') }, 'returned a user who was not awaited'],
       ['false', false, 'returned a boolean'],
       ['a text', 'alice', 'returned a string'],
     ])('that returns %s lets nobody in, and says what to return', async (_what, credentials, message) => {

@@ -802,6 +802,24 @@ describe('what is declared', () => {
     expect(own.reported).toEqual([])
   })
 
+  it.each<[string, () => unknown, string]>([
+    ['a promise as a value', () => ({ 'app.tenant': Promise.resolve(1) }), 'nothing that JSON could write (Promise)'],
+    ['a map as a value', () => ({ 'app.tenant': new Map() }), 'nothing that JSON could write (Map)'],
+    ['a function as a value', () => ({ 'app.tenant': () => 1 }), 'nothing that JSON could write (Function)'],
+    ['a value without JSON', () => ({ 'app.tenant': { toJSON: () => undefined } }), '"app.tenant" has nothing'],
+    ['a map of settings', () => new Map([['app.tenant', 1]]), 'databaseSettings returned {}; return an object'],
+    ['a text', () => 'tenant', 'databaseSettings returned "tenant"; return an object'],
+  ])('runs nothing with %s, which would be the same for all callers', async (_, databaseSettings, message) => {
+    class Mistaken extends bulkModelViewSet(Board, {
+      serializerClass: BoardSerializer,
+      databaseSettings: databaseSettings as never,
+    }) {}
+    const own = await serving(new APIRouter().register('mistaken', Mistaken).routes())
+    onTestFinished(() => own.close())
+    expect((await own.get('/mistaken')).status).toBe(500)
+    expect(String(own.reported[0])).toContain(message)
+  })
+
   it('is not for a request that the application has in a transaction of its own', async () => {
     const trx = await db.transaction()
     onTestFinished(async () => {

@@ -344,6 +344,38 @@ describe('validation', () => {
     }
   })
 
+  it('is an error where data is a map, a form or a promise, of which nothing would be written', async () => {
+    class Mapped extends BookSerializer {
+      override validate(data: Record<string, unknown>) {
+        return new Map(Object.entries(data))
+      }
+    }
+    const form = new FormData()
+    form.set('title', 'x')
+    await expect(refused(BookSerializer, form)).rejects.toThrow(
+      'BookSerializer: inputData is a FormData, which has no members; give a plain object',
+    )
+    await expect(refused(Mapped, { title: 'x' })).rejects.toThrow('Mapped: what validate() returned is a Map')
+    const serializer = make(BookSerializer, { inputData: { title: 'x' } })
+    await serializer.isValid()
+    await expect(serializer.save(Promise.resolve({ n: 1 }) as never)).rejects.toThrow(
+      'BookSerializer: what save() was given is a Promise',
+    )
+  })
+
+  it('leaves alone what validate() returns to each of them', async () => {
+    const kept = { title: 'kept' }
+    class Constant extends BookSerializer {
+      override validate() {
+        return kept
+      }
+    }
+    const serializer = make(Constant, { inputData: { title: 'x' } })
+    await serializer.isValid()
+    Object.assign(serializer.validatedData as object, { title: 'another' })
+    expect(kept).toEqual({ title: 'kept' })
+  })
+
   it('tells what all validators of a field and of its items have found', async () => {
     const refuse = (message: string) => () => {
       throw new ValidationError(message)
