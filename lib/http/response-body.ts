@@ -1,6 +1,6 @@
 /** Bodies of answers that are streams, or are read as such. */
 import { AsyncResource } from 'node:async_hooks'
-import { pipeline, Readable, Stream, Transform, type TransformCallback } from 'node:stream'
+import { Readable, Stream } from 'node:stream'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Context } from './context.js'
 
@@ -43,21 +43,19 @@ function readByNode(ctx: Context): void {
   if (length !== undefined) ctx.res.setHeader('Content-Length', length)
 }
 
+/** The same pieces, read when somebody asks for them: a stream that nobody has read is ended at once. */
 function bytesOf(stream: Readable): Readable {
   bindReads(stream)
-  // an error of either is one of what is sent
-  return pipeline(stream, new Bytes(), () => {})
+  const body = Readable.from(onlyBytes(stream))
+  stream.once('error', (error) => body.destroy(error))
+  body.once('close', () => stream.destroy())
+  return body
 }
 
-/** Passes on what can be sent. */
-class Bytes extends Transform {
-  constructor() {
-    super({ writableObjectMode: true })
-  }
-
-  override _transform(piece: unknown, _encoding: BufferEncoding, done: TransformCallback): void {
-    const canBeSent = typeof piece === 'string' || piece instanceof Uint8Array
-    done(canBeSent ? null : notSent(piece), piece)
+async function* onlyBytes(stream: Readable): AsyncGenerator<string | Uint8Array> {
+  for await (const piece of stream) {
+    if (!(typeof piece === 'string' || piece instanceof Uint8Array)) throw notSent(piece)
+    yield piece
   }
 }
 
