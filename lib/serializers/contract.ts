@@ -182,8 +182,8 @@ export interface BoundField {
 export interface WrittenReference extends ForeignKeyReference {
   /** Its columns, in order, each with the fields that write it. */
   readonly parts: readonly { readonly column: Column; readonly fields: readonly BoundField[] }[]
-  /** The field that looks up its key, where that is one column. */
-  readonly keys: BoundField | undefined
+  /** The fields that find the object themselves, where its key is one column. */
+  readonly found: readonly BoundField[]
 }
 
 /** How a related field names an object. */

@@ -34,7 +34,7 @@ export function referencesOf(
     const isWhole = parts.length === reference.properties.length
     if (!isWhole || parts.every(({ fields }) => fields.every(({ input }) => input === 'nothing'))) return []
     const [only] = parts.length === 1 ? parts : []
-    return [{ ...reference, parts, keys: only?.fields.find((field) => looksUp(field, reference)) }]
+    return [{ ...reference, parts, found: only?.fields.filter((field) => looksUp(field, reference)) ?? [] }]
   })
 }
 
@@ -68,10 +68,10 @@ export function checkReferences(
   const knex = serializer.context.knex ?? (model.model.knex() as Queryable | undefined)
   if (!knex) return undefined
   const isRole = runsAsRole(knex)
+  const isTrusted = (bound: BoundField) => scope.trustKeys === true && trusted.has(bound)
   const wanted = references.flatMap((reference) => {
-    const { keys, secured } = reference
-    const isFound = keys !== undefined && !(scope.trustKeys === true && trusted.has(keys))
-    if (isFound || !(secured || isRole || seenThrough(serializer, reference))) return []
+    if (isFoundByAll(reference) && !reference.found.some(isTrusted)) return []
+    if (!(reference.secured || isRole || seenThrough(serializer, reference))) return []
     const made = keysOfNew(serializer, items, reference)
     const all = items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
     return made.size === 0 ? all : all.filter(({ key }) => !made.has(keyName(key)))
@@ -79,6 +79,11 @@ export function checkReferences(
   return wanted.length === 0
     ? undefined
     : changedKeys(wanted, knex).then((keys) => refuseUnseen(serializer, knex, keys))
+}
+
+/** True of a foreign key of which every field finds the object itself. */
+function isFoundByAll({ parts: columns, found }: WrittenReference): boolean {
+  return columns.every(({ fields }) => fields.every((field) => found.includes(field)))
 }
 
 /** The keys that items of a list will be inserted with, to which others of the list may refer. */
@@ -130,17 +135,20 @@ function wantedOf(
   const values = forced as Partial<ReadonlyMap<string, unknown>> | undefined
   const stored = item.current as Readonly<Record<string, unknown>> | undefined
   let isGiven = false
+  // by the field that has read it
+  let isFound = false
   const kept = reference.parts.map(
     ({ column: { property } }) => values?.get?.(property) ?? (stored && exactAt(stored, property)),
   )
   const key = reference.parts.map(({ fields }, index) => {
     const bound = fields.findLast((one) => !isForced(forced, one) && Object.hasOwn(item.value, one.name))
     if (!bound) return kept[index]
+    isFound ||= reference.found.includes(bound) && !(scope.trustKeys === true && serializer.plan.trusted.has(bound))
     isGiven ||= Object.hasOwn(item.input, bound.name) && bound.input !== 'nothing'
     return item.value[bound.name]
   })
   // a key with a null in it leads nowhere, and nothing is asked of it
-  return isGiven && !key.includes(null) ? { item, reference, key, kept } : undefined
+  return isGiven && !isFound && !key.includes(null) ? { item, reference, key, kept } : undefined
 }
 
 async function refuseUnseen(serializer: AnySerializer, knex: Queryable, wanted: readonly Wanted[]): Promise<void> {

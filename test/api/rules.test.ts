@@ -14,6 +14,7 @@ import {
   configure,
   FieldFilter,
   type FilterRelations,
+  IntegerField,
   JSONRenderer,
   ModelSerializer,
   modelViewSet,
@@ -332,6 +333,29 @@ describe.each(['rules', 'related'] as const)('what a caller may not read, by %s,
     expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 200])
     expect(answers[0]?.json.errors).toEqual({ author_id: ['Invalid pk "2" - object does not exist.'] })
     expect(await stored('select author_id from books where id = 1 or id > 5')).toEqual([{ author_id: 3 }])
+  })
+
+  it('cannot be named by a plain field beside the one that finds it', async () => {
+    const declared = {
+      writer: new PrimaryKeyRelatedField({ queryset: Author, source: 'author', required: false }),
+      author_id: new IntegerField({ required: false }),
+    }
+    class Both extends TenantViewSet {
+      static override model = Book
+      static override serializerClass = serializerOf(Book, ['id', 'tenant_id', 'title'], declared) as never
+    }
+    const api = new APIRouter({ rules: RULES }).register('both', Both, 'both')
+    await api.prepare()
+    const one = await serving(api.routes())
+    onTestFinished(() => one.close())
+    const asked = async (method: string, path: string, body: object) =>
+      (await one.send(method, path, body, AS(1))).status
+    const body = { title: 'New', tenant_id: 1 }
+    expect(await asked('POST', '/both', { ...body, author_id: 2 })).toBe(400)
+    expect(await asked('POST', '/both', { ...body, author_id: 99 })).toBe(400)
+    expect(await asked('PATCH', '/both/1', { author_id: 2 })).toBe(400)
+    expect(await asked('PATCH', '/both/1', { writer: 2 })).toBe(400)
+    expect(await asked('PATCH', '/both/1', { author_id: 3 })).toBe(200)
   })
 
   it('cannot be linked, and stays linked', async () => {
