@@ -118,6 +118,8 @@ function readCredentials(scheme: BaseAuthentication, given: Credentials): { user
     ignoreRejection(user)
     fail('a user who was not awaited')
   }
+  // an empty one, too, of a query without first()
+  if (Array.isArray(user)) fail('a list as the user')
   return { user, auth }
 }
 

@@ -6,6 +6,7 @@ import { only } from '../changes/read-history.js'
 import type { FoundChange } from '../changes/select-changes.js'
 import type { SeenSides } from '../changes/visible-changes.js'
 import { forEachAtOnce } from '../kernel/at-once.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert } from '../kernel/maps.js'
 import type { Asker, Questions } from '../kernel/questions.js'
@@ -139,7 +140,11 @@ export class NewDeliveries {
   }
 
   #ownerOf(id: string): Promise<unknown> {
-    return getOrInsert(this.#owners, id, async () => this.#telling.findOwner(id))
+    return getOrInsert(this.#owners, id, async () => {
+      const owner = await this.#telling.findOwner(id)
+      if (!Array.isArray(owner)) return owner
+      throw new ConfigurationError('WebhookDispatcher: findOwner() returned a list; return the user, or nothing')
+    })
   }
 }
 

@@ -233,6 +233,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       ['the user itself', { id: 7, name: 'alice' }, 'returned the property "id", which nobody reads'],
       ['a pair, as elsewhere', [{ id: 7 }, {}], 'returned a list'],
       ['no user', { auth: {} }, 'returned no user'],
+      ['a list for a user', { user: [] }, 'returned a list as the user'],
       ['a promise of the user', { user: Promise.resolve(null) }, 'returned a user who was not awaited'],
       ['a query of the user', { user: knexLibrary({ client: 'pg' })('users') }, 'returned a user who was not awaited'],
       ['false', false, 'returned a boolean'],

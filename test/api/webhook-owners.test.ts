@@ -163,6 +163,7 @@ describe('an owner who cannot be asked', () => {
       'nobody answers',
     ],
     ['findOwner() rejects', { owner: () => Promise.reject(new Error('nobody answers')) }, 'nobody answers'],
+    ['findOwner() finds a list', { owner: () => [{ id: 6 }] }, 'findOwner() returned a list'],
     ['findOwner() hangs', { owner: hang }, 'no answer within'],
     ['getQueryset() throws', { queryset: true }, 'a queryset fails'],
     ['a permission throws', { permission: new Error('a permission fails') }, 'a permission fails'],
