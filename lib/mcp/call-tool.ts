@@ -9,6 +9,7 @@ import { buildPath } from '../kernel/path-pattern.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
 import type { Endpoint } from '../views/endpoint.js'
 import { parameterText } from '../views/steps/parameter-text.js'
+import { namedVersion } from './named-version.js'
 import { ToolCaller } from './permitted-tools.js'
 import { failureOf, type ToolResult, toolResult } from './result.js'
 import { ACTION, type CalledOperation, ONLY, type Tool } from './tools-of.js'
@@ -64,7 +65,7 @@ async function ask(outer: Context, tool: Tool, { call, rest }: Chosen, calling: 
     const ctx = askedContext(outer, { method: 'GET', url: outer.path })
     return askInProcess(
       ctx,
-      async () => answerError(ctx, (await refusalOf(outer, call ? [call] : tool.calls.values())) ?? error),
+      async () => answerError(ctx, (await refusalOf(outer, call ? [call] : tool.calls.values(), calling)) ?? error),
       calling.maxResultBytes,
     )
   }
@@ -72,9 +73,13 @@ async function ask(outer: Context, tool: Tool, { call, rest }: Chosen, calling: 
 }
 
 /** Who may not call the tool is not told what is wrong with the arguments. */
-async function refusalOf(outer: Context, calls: Iterable<CalledOperation>): Promise<unknown> {
+async function refusalOf(
+  outer: Context,
+  calls: Iterable<CalledOperation>,
+  { apiVersion }: CallOptions,
+): Promise<unknown> {
   try {
-    return await new ToolCaller(outer).refusal(calls)
+    return await new ToolCaller(outer, apiVersion).refusal(calls)
   } catch (error) {
     return error
   }
@@ -104,9 +109,10 @@ function requestOfCall(
   { apiVersion, idempotencyKey, leadsTo }: CallOptions,
 ): AskedRequest {
   const errors: ErrorMessages = {}
-  const path: Record<string, unknown> = {}
-  const query = new URLSearchParams()
-  const headers: Record<string, string> = { accept: acceptOf(apiVersion) }
+  const named = namedVersion(call, apiVersion)
+  const path: Record<string, unknown> = { ...named.params }
+  const query = new URLSearchParams(named.query)
+  const headers: Record<string, string> = { accept: named.accept }
   if (idempotencyKey !== undefined && takesKey(call)) headers['idempotency-key'] = idempotencyKey
   let body: string | undefined
   const unknown = new UnknownNames('argument')
@@ -135,7 +141,6 @@ function requestOfCall(
       errors[name] = ['This argument is required.']
   }
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
-  if (apiVersion !== undefined) setVersion(call, apiVersion, { path, query })
   const search = query.toString()
   return {
     method: call.operation.method,
@@ -180,18 +185,4 @@ function pathOf(
 
 function takesKey({ places }: CalledOperation): boolean {
   return [...places.values()].some((place) => place.in === 'header' && place.name === 'idempotency-key')
-}
-
-/** JSON where there is any. */
-function acceptOf(apiVersion: string | undefined): string {
-  return `application/json${apiVersion === undefined ? '' : `; version=${apiVersion}`}, */*;q=0.1`
-}
-
-function setVersion(
-  call: CalledOperation,
-  version: string,
-  { path, query }: { readonly path: Record<string, unknown>; readonly query: URLSearchParams },
-): void {
-  path['version'] = version
-  for (const name of call.versioning) query.set(name, version)
 }

@@ -10,10 +10,12 @@ import { checkPermissions } from '../permissions/check-permissions.js'
 import { toApiError } from '../postgres/database-errors.js'
 import { requestSubject } from '../postgres/failed-statement.js'
 import { determineVersion } from '../versioning/determine-version.js'
+import type { BaseVersioning } from '../versioning/versioning.js'
 import { planOf } from '../views/action-plan.js'
 import type { APIView } from '../views/api-view.js'
 import { policiesOf } from '../views/policies.js'
 import { checkParentPermissions } from '../views/request/parents.js'
+import { namedVersion } from './named-version.js'
 import type { CalledOperation, Tool } from './tools-of.js'
 
 /** A tool with the operations that are left of it. */
@@ -33,13 +35,16 @@ interface Said {
 /** One request's look at the tools. Each list of schemes is asked once, however many view sets have it. */
 export class ToolCaller {
   readonly #ctx: Context
+  readonly #apiVersion: string | undefined
   /** What schemes have found, by the list that a class declares. */
   readonly #asked: { readonly schemes: readonly unknown[]; readonly answer: Promise<Context> }[] = []
   /** What permissions have said, by the view's class. */
   readonly #said = new Map<unknown, Said[]>()
 
-  constructor(ctx: Context) {
+  /** @param apiVersion the version of the API that calls ask for; undefined for each view's own */
+  constructor(ctx: Context, apiVersion: string | undefined) {
     this.#ctx = ctx
+    this.#apiVersion = apiVersion
   }
 
   /** True where some scheme of these tools knows the caller. @throws ApiError as `permitted()` does */
@@ -94,32 +99,33 @@ export class ToolCaller {
   }
 
   /** @throws ApiError the database is away */
-  async #refusal(authenticated: Context, { operation }: CalledOperation): Promise<Error | undefined> {
-    const { method, route } = operation
-    const ctx = forOperation(authenticated, method)
+  async #refusal(authenticated: Context, call: CalledOperation): Promise<Error | undefined> {
+    const { method, route, view: viewClass } = call.operation
+    const ctx = forOperation(authenticated, call, this.#apiVersion)
     try {
-      const view = operation.view.open(ctx, planOf(route))
+      const view = viewClass.open(ctx, planOf(route))
       const { parents } = view
       const { versioning, permissions } = view.policies
-      if (versioning) determineVersion(ctx, versioning)
-      const own = [...permissions, method]
-      const refusal = await this.#once(operation.view, own, view, () => checkPermissions(ctx, view, permissions))
+      const refusal =
+        (versioning && refusedVersion(ctx, versioning)) ??
+        (await this.#once(viewClass, [...permissions, method], view, () => checkPermissions(ctx, view, permissions)))
       if (refusal || parents.length === 0) return refusal
-      const path = parents.map((one) => one.view)
+      const path = [...parents.map((one) => one.view), authenticated]
       return await this.#once(parents.at(-1)?.view, path, view, () => checkParentPermissions(view))
     } catch (error) {
       return refusalOf(ctx, error)
     }
   }
 
-  /** Asks by (permissions, class, method): of each action only those that look at it. */
+  /** Asks by (permissions, class, method, version): of each action only those that look at it. */
   async #once(
     viewClass: unknown,
-    key: readonly unknown[],
+    asked: readonly unknown[],
     view: APIView,
     ask: () => Promise<void>,
   ): Promise<Error | undefined> {
     const { action, ctx } = view
+    const key = [...asked, ctx.state['version']]
     const said = getOrInsert(this.#said, viewClass, () => [])
     const known = said.find((one) => isSame(one.key, key) && (one.action === undefined || one.action === action))
     if (known) return known.refusal
@@ -183,18 +189,37 @@ function refusalOf(ctx: Context, error: unknown): Error | undefined {
   return REFUSALS.has(shown.status) ? shown : undefined
 }
 
+/** Undefined for a version that there is not, or no more: of that the call is told. */
+function refusedVersion(ctx: Context, versioning: BaseVersioning): Error | undefined {
+  try {
+    determineVersion(ctx, versioning)
+    return undefined
+  } catch (error) {
+    return refusalOf(ctx, error)
+  }
+}
+
 function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
   return one.length === other.length && one.every((scheme, index) => scheme === other[index])
 }
 
-/** A request of the same caller; what permissions leave with it stays with it. */
-function forOperation(ctx: Context, method: string): Context {
-  const own = { method: { value: method } }
+/** The request of a call by the same caller, as far as it is known; what permissions leave with it stays with it. */
+function forOperation(ctx: Context, call: CalledOperation, apiVersion: string | undefined): Context {
+  const { accept, params, query } = namedVersion(call, apiVersion)
+  const { endpoint, operation } = call
+  const search = new URLSearchParams(query).toString()
+  const own = { method: { value: operation.method } }
+  const req = Object.create(ctx.req, {
+    ...own,
+    url: { value: ctx.url + (search === '' ? '' : `?${search}`), writable: true },
+    headers: { value: { ...ctx.req.headers, accept } },
+  }) as Context['req']
   return Object.create(ctx, {
     ...own,
-    request: { value: Object.create(ctx.request, own) },
-    req: { value: Object.create(ctx.req, own) },
+    request: { value: Object.create(ctx.request, { ...own, req: { value: req } }) },
+    req: { value: req },
     state: { value: { ...ctx.state }, writable: true },
-    params: { value: {}, writable: true },
+    params: { value: { ...params }, writable: true },
+    _matchedRoute: { value: endpoint.path, writable: true },
   }) as Context
 }

@@ -123,7 +123,7 @@ export class ToolServer {
 
   /** Where clients are told how to get tokens, one without is told so at once. @throws AuthenticationFailed */
   async #requireCaller(ctx: Context): Promise<ToolCaller> {
-    const caller = new ToolCaller(ctx)
+    const caller = new ToolCaller(ctx, this.#options.apiVersion)
     if (this.#options.resource && !(await caller.isKnown(this.#tools.values()))) throw new AuthenticationFailed()
     return caller
   }
@@ -153,7 +153,7 @@ export class ToolServer {
     const given = ownMember(params, 'arguments') ?? {}
     const tool = typeof name === 'string' ? this.#tools.get(name) : undefined
     if (!tool) {
-      const permitted = await new ToolCaller(ctx).permitted(this.#tools.values())
+      const permitted = await new ToolCaller(ctx, this.#options.apiVersion).permitted(this.#tools.values())
       const near = didYouMean(
         String(name),
         permitted.map((one) => one.tool.name),

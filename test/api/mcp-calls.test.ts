@@ -11,6 +11,7 @@ import {
   type Context,
   configure,
   FieldFilter,
+  HeaderVersioning,
   IsAuthenticated,
   IsAuthenticatedOrReadOnly,
   JSONRenderer,
@@ -24,6 +25,7 @@ import {
   OrderingFilter,
   objectAction,
   PageNumberPagination,
+  QueryParamVersioning,
   SessionAuthentication,
   StreamMixin,
   StringField,
@@ -251,6 +253,8 @@ describe('what a tool takes', () => {
   })
 })
 
+const GONE = { 1: { sunset: new Date(0), goneAfterSunset: true }, 2: {} }
+
 describe('who may call', () => {
   class Documents extends modelViewSet(Document, common) {}
 
@@ -324,6 +328,64 @@ describe('who may call', () => {
     expect((await server.send(messageOf({ headers: { Authorization: 'Token eve' } }))).status).toBe(401)
     expect(await namesOf(server)).toHaveLength(4)
     expect(await namesOf(server, {})).toHaveLength(4)
+  })
+
+  it.each([
+    ['a path', new URLPathVersioning({ defaultVersion: '1', versions: GONE }), '/api/{version}'],
+    ['a fixed path', new URLPathVersioning({ defaultVersion: '1', versions: GONE }), '/api/v2'],
+    ['a query', new QueryParamVersioning({ defaultVersion: '1', versions: GONE }), '/api'],
+    ['a header', new HeaderVersioning({ defaultVersion: '1', versions: GONE }), '/api'],
+  ])('is asked for the version that calls ask for, by %s', async (_place, versioningClass, prefix) => {
+    class OfVersion extends BasePermission {
+      override hasPermission(ctx: Context) {
+        return ctx.state['version'] === '2' && ctx.state['user']?.name === 'Ben'
+      }
+    }
+    class Bens extends modelViewSet(Document, { ...common, versioningClass, permissionClasses: [OfVersion] }) {}
+    const api = new APIRouter({ prefix })
+    api.register('documents', Bens)
+    const server = await serveTools(api, { apiVersion: '2' })
+    expect(await namesOf(server)).toEqual([])
+    expect(await namesOf(server, { Authorization: 'Token ben' })).toHaveLength(6)
+    const { texts } = await call(server, 'document_list', { unknown: 1 })
+    expect(texts[0]).toContain('"status":403')
+  })
+
+  it('is asked where the version is gone', async () => {
+    const versioningClass = new HeaderVersioning({ defaultVersion: '1', versions: GONE })
+    class Closed extends modelViewSet(Document, {
+      ...common,
+      versioningClass,
+      permissionClasses: [IsAuthenticated],
+    }) {}
+    const server = await serveTools({ documents: Closed })
+    expect(await namesOf(server, {})).toEqual([])
+    expect((await call(server, 'document_list', { unknown: 1 }, {})).texts[0]).toContain('"status":401')
+  })
+
+  it('is asked of the parents for each list of schemes', async () => {
+    class OfPeople extends TokenAuthentication {
+      override readonly userKind = 'people'
+    }
+    const [known, unknown] = [
+      new OfPeople({ getUserForToken: () => ({ id: 1 }) }),
+      new OfPeople({ keyword: 'Key', getUserForToken: () => null }),
+    ]
+    const nested = { ...common, parentLookupField: 'owner_id' } as const
+    class Authors extends modelViewSet(Author, {
+      serializerClass: AuthorSerializer,
+      authenticationClasses: [known],
+      permissionClasses: [IsAuthenticated],
+    }) {}
+    class Sessions extends nestedViewSet(Document, { ...nested, authenticationClasses: [unknown] }) {}
+    class Documents extends nestedViewSet(Document, { ...nested, authenticationClasses: [known] }) {}
+    const api = new APIRouter()
+    api.register('authors', Authors, 'author')
+    const below = new NestedRouter(api, 'authors', { lookup: 'owner_id' })
+    below.register('sessions', Sessions, 'session')
+    below.register('documents', Documents, 'document')
+    const server = await serveTools(api, { tools: ['authors/sessions:list', 'authors/documents:list'] })
+    expect(await namesOf(server)).toEqual(['authors_document_list'])
   })
 
   it('may be about an object, which nobody has named yet', async () => {
