@@ -149,11 +149,12 @@ export class ToolServer {
   }
 
   async #call(ctx: Context, { params, revision }: Message, id: MessageId): Promise<void> {
+    const caller = await this.#requireCaller(ctx)
     const name = ownMember(params, 'name')
     const given = ownMember(params, 'arguments') ?? {}
     const tool = typeof name === 'string' ? this.#tools.get(name) : undefined
     if (!tool) {
-      const permitted = await new ToolCaller(ctx, this.#options.apiVersion).permitted(this.#tools.values())
+      const permitted = await caller.permitted(this.#tools.values())
       const near = didYouMean(
         String(name),
         permitted.map((one) => one.tool.name),

@@ -5,6 +5,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
+  AllowAny,
   APIRouter,
   ConfigurationError,
   FileUploadField,
@@ -23,7 +24,7 @@ import { type MCPOptions, mcp } from '../../lib/mcp/index.js'
 import { FileSystemStorage } from '../../lib/storage/index.js'
 import { permissions } from '../../plugins/index.js'
 import { messageOf } from '../support/agent.js'
-import { Author, AuthorSerializer, Book, BookSerializer, useLibrary } from '../support/library.js'
+import { Author, AuthorSerializer, Book, BookSerializer, Tag, TagSerializer, useLibrary } from '../support/library.js'
 import { serve, type TestServer } from '../support/server.js'
 
 useLibrary()
@@ -199,16 +200,20 @@ describe('a protected resource', () => {
       authenticationClasses: [Scoped],
       permissionClasses: [new HasScope('write:authors')],
     }) {}
+    class Open extends modelViewSet(Tag, { serializerClass: TagSerializer, permissionClasses: [AllowAny] }) {}
     const api = new APIRouter()
     api.register('books', Books)
     api.register('authors', Writers)
+    api.register('tags', Open)
     const protectedResource = {
       resource: 'https://api.example.org/mcp',
       authorizationServers: ['https://id.example.org'],
       scopesSupported: ['read:books'],
       resourceName: 'Books',
     }
-    server = await serve(new Koa().use(mcp(api, { tools: ['books', 'authors'], protectedResource })).use(api.routes()))
+    server = await serve(
+      new Koa().use(mcp(api, { tools: ['books', 'authors', 'tags'], protectedResource })).use(api.routes()),
+    )
     return () => server.close()
   })
 
@@ -242,6 +247,8 @@ describe('a protected resource', () => {
     ['tools/list', {}],
     ['server/discover', {}],
     ['tools/call', { name: 'book_list' }],
+    ['tools/call', { name: 'tag_list' }],
+    ['tools/call', { name: 'no_tool' }],
   ])('asks who nobody knows for a token: %s', async (method, params) => {
     const { status, headers, json } = await server.send(messageOf({ method, params }))
     expect([status, headers['www-authenticate']]).toEqual([401, `Bearer ${METADATA}, realm="api"`])
@@ -256,7 +263,12 @@ describe('a protected resource', () => {
   it('knows who has one', async () => {
     const headers = { Authorization: 'Bearer ada' }
     const { json } = await server.send(messageOf({ headers }))
-    expect(json.result.tools.map(({ name }: { name: string }) => name)).toEqual(['book_list', 'book_retrieve'])
+    expect(json.result.tools.map(({ name }: { name: string }) => name)).toEqual([
+      'book_list',
+      'book_retrieve',
+      'tag_list',
+      'tag_retrieve',
+    ])
     const called = await server.send(messageOf({ method: 'tools/call', params: { name: 'author_list' }, headers }))
     expect([called.status, called.json.result]).toMatchObject([200, { isError: true }])
   })
