@@ -598,6 +598,21 @@ describe('a field that may not be read', () => {
     expect((await fields('hr'))['salary']).toMatchObject({ read_only: false })
     expect((await fields('hr'))['department_id']).toMatchObject({ read_only: false })
   })
+
+  it('is none of the names that OPTIONS tells of figures', async () => {
+    const options = async (path: string, who?: Who) =>
+      (await client.send('OPTIONS', path, undefined, who && AS[who])).json
+    const groups = { group_by: ['name', 'hired_on__year'], aggregate: ['employees'] }
+    expect(await options('/employees/aggregate')).toMatchObject({ parameters: groups })
+    expect(await options('/employees/aggregate', 'hr')).toMatchObject({
+      parameters: {
+        group_by: ['name', 'salary', 'hired_on__year', 'born_on__year'],
+        aggregate: ['employees', 'highest', 'budget'],
+      },
+    })
+    expect(await options('/employees/facets')).toMatchObject({ parameters: { facet: ['name', 'hired_on__month'] } })
+    expect(await options('/pay/aggregate')).toMatchObject({ parameters: { group_by: [], aggregate: [] } })
+  })
 })
 
 describe('a field that may not be set', () => {

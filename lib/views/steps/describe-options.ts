@@ -6,7 +6,8 @@ import { ALL_METHODS } from '../../kernel/methods.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import type { ActionMap } from '../actions.js'
 import { takesPart } from '../actions.js'
-import { isAggregating } from '../aggregates.js'
+import { aggregatesOf, isAggregating } from '../aggregates.js'
+import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
 import { patchedTypes } from '../view-handler.js'
 
@@ -27,7 +28,7 @@ export async function describeOptions(view: View): Promise<unknown> {
   const patched = patchedTypes(plan)
   if (patched.length > 0) ctx.set('Accept-Patch', patched.join(', '))
   const { name, description } = view.constructor as Function & { readonly description: string }
-  const names = declaredNames(view.constructor, plan.actions)
+  const names = figureNames(view, plan.actions)
   const partial = taking && takesPart(taking.plan)
   return metadata.determineMetadata(ctx, { name, description, allowed, input: taking?.describeInput(), partial, names })
 }
@@ -52,9 +53,10 @@ async function isPermitted(view: View): Promise<boolean> {
   }
 }
 
-/** The names that parameters take, by parameter; undefined for a path of neither aggregates nor facets. */
-function declaredNames(view: object, { get }: ActionMap): Readonly<Record<string, readonly string[]>> | undefined {
-  if (!isAggregating(view)) return undefined
-  if (get === 'aggregate') return { group_by: view.groupBy, aggregate: Object.keys(view.aggregates) }
-  return get === 'facets' ? { facet: view.facets } : undefined
+/** The names that parameters take from this caller, by parameter; undefined for a path of neither aggregates nor facets. */
+function figureNames(view: View, { get }: ActionMap): Readonly<Record<string, readonly string[]>> | undefined {
+  if (!(isAggregating(view.constructor) && (get === 'aggregate' || get === 'facets'))) return undefined
+  const { groups, aggregates, facets } = aggregatesOf((view as GenericView).asked).plan
+  if (get === 'facets') return { facet: [...facets.keys()] }
+  return { group_by: [...groups.keys()], aggregate: [...aggregates.keys()] }
 }
