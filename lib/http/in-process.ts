@@ -38,7 +38,7 @@ export enum Unread {
 
 /** What belongs to one message and not to who sends it: its content, its conditions, and what it accepts. */
 const OF_MESSAGE =
-  /^(?:content-|if-|mcp-|accept$|accept-encoding$|range$|prefer$|expect$|te$|trailer$|transfer-encoding$|upgrade$)/
+  /^(?::|content-|if-|mcp-|accept$|accept-encoding$|range$|prefer$|expect$|te$|trailer$|transfer-encoding$|upgrade$)/
 
 const IS_ASKED = new RequestSlot<true>('the request is asked within the process')
 
@@ -153,7 +153,9 @@ function own(value: unknown): PropertyDescriptor {
 }
 
 function headersOf(outer: Context, headers: Readonly<Record<string, string>>, body: string | undefined) {
-  const kept = Object.entries(outer.req.headers).filter(([name]) => !OF_MESSAGE.test(name))
+  // by HTTP/2 the host has another name
+  const { ':authority': host = outer.req.headers.host } = outer.req.headers
+  const kept = Object.entries({ ...outer.req.headers, host }).filter(([name]) => !OF_MESSAGE.test(name))
   const content =
     body === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) }
   return { ...Object.fromEntries(kept), ...headers, ...content }

@@ -1,5 +1,9 @@
 /** What agents do by tools is what anybody does by HTTP: the same policies, checks, transactions and limits. */
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import Koa from 'koa'
 // @ts-expect-error it has no types
 import mount from 'koa-mount'
@@ -686,6 +690,41 @@ describe('where tools come from', () => {
     const message = messageOf({ method: 'tools/call', params: { name: 'document_list', arguments: { page_size: 1 } } })
     const { json } = await server.send({ ...message, path: '/shop/mcp' })
     expect(json.result.structuredContent.next).toBe('/shop/documents?page_size=1&page=2')
+  })
+
+  it('may be asked by HTTP/2, of the same host', async () => {
+    class Hosted extends modelViewSet(Document, {
+      ...common,
+      actions: {
+        told: listAction({ methods: ['GET'] }, async function () {
+          return { host: this.ctx.host, subdomains: this.ctx.subdomains }
+        }),
+      },
+    }) {}
+    const api = new APIRouter().register('documents', Hosted)
+    const handle = new Koa()
+      .use(mcp(api, { tools: ['documents:*'] }))
+      .use(api.routes())
+      .callback()
+    const server = http2.createServer((req, res) => void handle(req, res)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const session = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    onTestFinished(() => {
+      session.destroy()
+      server.close()
+    })
+    const { method, path, headers, body } = messageOf({ method: 'tools/call', params: { name: 'document_told' } })
+    const stream = session.request({
+      ...headers,
+      ':method': method,
+      ':path': path,
+      ':authority': 'acme.shop.example.org',
+    })
+    stream.end(body)
+    expect(JSON.parse(await text(stream)).result.structuredContent).toEqual({
+      host: 'acme.shop.example.org',
+      subdomains: ['shop', 'acme'],
+    })
   })
 
   it('may be one for each resource', async () => {
