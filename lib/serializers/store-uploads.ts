@@ -11,6 +11,7 @@ import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { relatedAt } from './relation-graph.js'
+import { isKept } from './unchanged.js'
 import { TARGET } from './validated-item.js'
 
 type Data = Record<string, unknown>
@@ -87,7 +88,7 @@ async function store(plan: SerializerPlan, data: Data, current: object | undefin
   const stored: Data & { [TARGET]?: object } = { ...data }
   for (const bound of plan.writable) {
     const { name, field } = bound
-    if (!Object.hasOwn(data, name)) continue
+    if (!Object.hasOwn(data, name) || isKept(data, name)) continue
     const value = data[name]
     if (field instanceof NestedSerializer) {
       stored[name] = await storeNested(bound, field, value, current, changes)

@@ -400,6 +400,35 @@ describe('[F8] a stored file', () => {
     await vi.waitFor(() => expect(kept()).toEqual([]))
   })
 
+  it('stays when what the caller is shown in its place is sent back', async () => {
+    class Unseen extends viewOf(Photo, PhotoSerializer) {}
+    class Shown extends viewOf(
+      Photo,
+      class extends PhotoSerializer {
+        override toRepresentation(photo: Photo) {
+          return { ...(super.toRepresentation(photo) as object), image: null, papers: [] }
+        }
+      },
+    ) {}
+    const nobody = { read: { id: 0 }, write: true }
+    const fields = { image: { ...nobody, mask: null }, papers: { ...nobody, mask: () => [] } }
+    const router = new APIRouter({
+      rules: [rule(Photo, { read: true, create: true, update: true, delete: true, fields })],
+    })
+    const { send: ask, get, close } = await serving(router.register('photos', Unseen, 'unseen').routes())
+    const shown = await serveViews({ photos: Shown })
+    onTestFinished(() => close())
+    const paper = { name: 'papers', filename: 'a.txt', type: 'text/plain', content: 'x' }
+    const { json } = await create('x', png(), paper)
+    for (const one of [{ get, send: ask }, shown]) {
+      const { json: sent } = await one.get('/photos/1')
+      expect(sent).toMatchObject({ image: null, papers: [] })
+      expect(await one.send('PUT', '/photos/1', { ...(sent as object), title: 'y' })).toMatchObject({ status: 200 })
+    }
+    expect((await client.get('/photos/1')).json).toMatchObject({ title: 'y', image: json.image, papers: json.papers })
+    expect(kept()).toEqual([json.image, ...json.papers].map(nameOf).toSorted())
+  })
+
   it('stays for ever where the field says so', async () => {
     await send('POST', '/kept', title, png())
     await send('PATCH', '/kept/1', png())
