@@ -15,7 +15,7 @@ import type { AnySerializer, BoundField } from './contract.js'
 import { freshRow } from './fresh-row.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { relatedAt } from './relation-graph.js'
-import { representField } from './represent.js'
+import { representValue } from './represent.js'
 
 /** An object that is about to change. */
 export interface Merging {
@@ -67,10 +67,10 @@ async function mergeMember(value: JsonObject, bound: BoundField, merging: Member
   return mergeMembers(value, { serializer: child, object: relatedObject(object, bound), isHeld: false })
 }
 
-/** A working copy of what the client reads there; undefined for what it cannot read, so that a patch replaces it whole. */
+/** A working copy of what is stored there, in no mask; undefined for a write-only field, so that a patch replaces it whole. */
 export function storedValue(bound: BoundField, { serializer, stored }: MemberMerging): unknown {
   if (stored === undefined || !bound.readable) return undefined
-  return workingCopyOf(representField(serializer, bound, stored, serializer.context))
+  return workingCopyOf(representValue(serializer, bound, stored, serializer.context))
 }
 
 /** The object that a relation to one leads to; undefined where it leads nowhere. */

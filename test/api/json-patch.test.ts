@@ -12,14 +12,16 @@ import {
   type SerializerContext,
   SerializerMethodField,
 } from '../../lib/index.js'
+import { rule } from '../../lib/rules/index.js'
 import type { Client } from '../support/client.js'
 import { countQueries } from '../support/database.js'
 import {
   database,
-  type Item,
+  Item,
   ItemSerializer,
   ItemViewSet,
   PartSerializer,
+  Place,
   storedItem,
   storeItem,
   useItems,
@@ -27,7 +29,7 @@ import {
 } from '../support/patched-items.js'
 import { runsAsRole } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
-import { routerOf, serveViews } from '../support/views.js'
+import { routerOf, serveRouter, serveViews } from '../support/views.js'
 
 useItems()
 
@@ -656,4 +658,30 @@ it('bulk paths, PUT and POST do not take JSON patches', async () => {
   ] as const) {
     expect((await send(method, url, [], PATCH)).status).toBe(415)
   }
+})
+
+describe('a patch of JSON that rules mask', () => {
+  const mine = { read: { name: 'mine' }, write: true, mask: (value: unknown) => ({ a: (value as { a: unknown }).a }) }
+  const rules = [rule(Item, { fields: { meta: mine } }), rule(Place, { fields: { info: mine } })]
+  const MERGE = { 'Content-Type': 'application/merge-patch+json' }
+  const replaced = (path: string) => [{ op: 'replace', path, value: 2 }]
+
+  it.each([
+    ['mine', 'a merge patch', { meta: { a: 2 } }, { place: { info: { a: 2 } } }, MERGE],
+    ['mine', 'a JSON patch', replaced('/meta/a'), replaced('/place/info/a'), PATCH],
+    ['another', 'a merge patch', { meta: { a: 2 } }, { place: { info: { a: 2 } } }, MERGE],
+    ['another', 'a JSON patch', replaced('/meta/a'), replaced('/place/info/a'), PATCH],
+  ])('changes what is stored, and no mask: of %s by %s', async (name, _format, own, nested, headers) => {
+    const [place] = await database.knex('places').insert({ name, info: '{"a":1,"b":1}' }).returning('id')
+    const path = await storeItem({ name, meta: { a: 1, b: 1 }, place_id: place.id })
+    for (const [view, patch] of [
+      [Items, own],
+      [WholeItems, nested],
+    ] as const) {
+      const { send } = await serveRouter(routerOf({ items: view }, { rules }))
+      expect(await send('PATCH', path, patch, headers)).toMatchObject({ status: 200 })
+    }
+    expect(await storedItem(path)).toMatchObject({ meta: { a: 2, b: 1 } })
+    expect(await database.knex('places').first()).toMatchObject({ info: { a: 2, b: 1 } })
+  })
 })
