@@ -11,7 +11,7 @@ import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { exactAt } from '../models/exact-types.js'
-import { isModelClass, type ModelClass, modelOf } from '../models/objection.js'
+import { type AnyQueryBuilder, isModelClass, type ModelClass, modelOf } from '../models/objection.js'
 import { toReference, writtenName } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
@@ -21,6 +21,9 @@ import { spelling } from '../queryset/key-rows.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
+import { relatedRows } from '../queryset/related-rows.js'
+import { orderByKey } from '../queryset/total-order.js'
+import { leaveOutDeleted } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { lockRows } from '../serializers/lock-rows.js'
@@ -95,13 +98,12 @@ export class ChangeLog implements RequestLog {
   }
 
   async #keepNested({ model, nested }: WrittenModel, images: readonly Image[]): Promise<void> {
-    const rows = images.map(({ row }) => row as Loose)
+    const objects = images.map(({ row }) => row)
+    const knex = this.#trx
     for (const { relation, shownBy } of nested) {
-      await loadRelations(model, rows, { relations: { [relation]: {} }, knex: this.#trx })
-      await this.keep(
-        rows.flatMap((row) => (row[relation] ?? []) as Model | Model[]),
-        shownBy,
-      )
+      const narrow = (query: AnyQueryBuilder) => leaveOutDeleted(orderByKey(query), relation)
+      // not into the objects, which the request shows as its caller sees them
+      await this.keep((await relatedRows({ model, relation, objects }, { knex, narrow })).flat(), shownBy)
     }
   }
 
@@ -230,8 +232,6 @@ export class ChangeLog implements RequestLog {
 }
 
 type Text = string | null
-
-type Loose = Model & Record<string, unknown>
 
 function keyOf(row: Model): string {
   const { primaryKey, columns } = describeModel(modelOf(row))

@@ -63,7 +63,7 @@ export function recordedClass(serializer: SerializerClass, { of, only, rules }: 
 
 /** A relation whose objects a serializer nests, and what shows them. */
 export interface NestedRows {
-  readonly relation: string
+  readonly relation: RelationDescription
   readonly shownBy: SerializerClass
 }
 
@@ -73,7 +73,7 @@ export function nestedRows(serializer: SerializerClass): readonly NestedRows[] {
   return fields.flatMap(({ field, relation, source }) => {
     const isOwn = relation !== undefined && relation.kind !== 'belongs-to-one' && source.length === 1
     return isOwn && field instanceof NestedSerializer
-      ? [{ relation: relation.name, shownBy: field.serializerClass }]
+      ? [{ relation, shownBy: field.serializerClass }]
       : []
   })
 }

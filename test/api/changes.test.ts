@@ -370,6 +370,31 @@ describe('a change', () => {
     ])
   })
 
+  it('by an action that answers with its object shows no nested ones that a rule hides', async () => {
+    class ReviewedSerializer extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['title']
+      static override declaredFields: DeclaredFields = { reviews: new NestedSerializer(ReviewSerializer, { many: true }) }
+    }
+    class Published extends BookViewSet {
+      static override serializerClass: SerializerClass = ReviewedSerializer
+
+      @action({ methods: ['POST'], detail: true })
+      async publish() {
+        const book = await this.getObjectToWrite()
+        return this.getSerializer({ obj: book }).data
+      }
+    }
+    const rules = [
+      rule(Book, { read: true, create: true, update: true }),
+      rule(Review, { read: { text: 'good' }, create: true }),
+    ]
+    const { send } = await serveBooks(Published, { rules })
+    await send('POST', '/books', { title: 'Emma', reviews: [{ text: 'good' }, { text: 'bad' }] })
+    const { json } = await send('POST', '/books/1/publish')
+    expect(json.reviews).toEqual([{ id: 1, text: 'good' }])
+  })
+
   it('is shown by what the view gives its serializers', async () => {
     class Labelled extends FlatSerializer {
       static override fields = ['id', 'title', 'label']
