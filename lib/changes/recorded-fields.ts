@@ -72,9 +72,7 @@ export function nestedRows(serializer: SerializerClass): readonly NestedRows[] {
   const { fields } = serializerPlan(unseen(serializer))
   return fields.flatMap(({ field, relation, source }) => {
     const isOwn = relation !== undefined && relation.kind !== 'belongs-to-one' && source.length === 1
-    return isOwn && field instanceof NestedSerializer
-      ? [{ relation, shownBy: field.serializerClass }]
-      : []
+    return isOwn && field instanceof NestedSerializer ? [{ relation, shownBy: field.serializerClass }] : []
   })
 }
 

@@ -15,6 +15,7 @@ import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { originalOf } from '../views/action-options.js'
 import { type GenericView, serializerContextOf } from '../views/generic-view.js'
 import type { GenericViewClass } from '../views/generic-view-class.js'
 import { declaredInput } from '../views/input-class.js'
@@ -111,9 +112,9 @@ const recordings = oncePerCatalogue((view: RecordingViewClass) =>
   oncePer((rules: object) => new Recording(view, rules === FREE ? undefined : (rules as RuleSet))),
 )
 
-/** How a view set records what it writes. @throws {ConfigurationError} its statics say what cannot be */
+/** How a view set records what it writes, whichever action does so. @throws {ConfigurationError} its statics say what cannot be */
 export function recordingOf(view: RecordingViewClass, rules: RuleSet | undefined): Recording {
-  return recordings(view)(rules ?? FREE)
+  return recordings(originalOf(view))(rules ?? FREE)
 }
 
 /** The names of what is recorded of the view set's own objects. */

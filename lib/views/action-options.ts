@@ -86,11 +86,16 @@ export interface AnswerSchema {
 
 const variantsOf = oncePer<ActionClass, Map<string, ActionClass>>(() => new Map())
 /** The classes that variants were made of. */
-const originals = new WeakMap<ActionClass, ActionClass>()
+const originals = new WeakMap<object, object>()
+
+/** The class that a variant for an action was made of; any other class itself. */
+export function originalOf<View extends object>(view: View): View {
+  return (originals.get(view) ?? view) as View
+}
 
 /** The class that answers an action: the view's own, or a subclass of it with the statics that are the action's. */
 export function actionClass<View extends ActionClass & (new () => object)>(given: View, action: string): View {
-  const view = (originals.get(given) ?? given) as View
+  const view = originalOf(given)
   const statics = Object.entries(actionsOf(view).get(action)?.statics ?? {})
   if (statics.length === 0) return view
   const known = variantsOf(view)

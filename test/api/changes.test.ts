@@ -370,11 +370,36 @@ describe('a change', () => {
     ])
   })
 
+  it('by an action that answers with another serializer is recorded as the view set has it', async () => {
+    class TitleSerializer extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['id', 'title']
+    }
+    class Discounted extends BookViewSet {
+      static override serializerClass: SerializerClass = FlatSerializer
+
+      @action({ methods: ['POST'], detail: true, serializerClass: TitleSerializer })
+      async discount() {
+        const book = await this.getObjectToWrite()
+        await book.$query(this.trx).patch({ price: '1' })
+      }
+    }
+    const { send } = await serveBooks(Discounted)
+    await send('POST', '/books', { title: 'Emma' })
+    await send('POST', '/books/1/discount')
+    expect((await recorded()).map(({ after }) => after)).toEqual([
+      { id: 1, title: 'Emma', price: null, total: 0 },
+      { id: 1, title: 'Emma', price: '1.00', total: 0 },
+    ])
+  })
+
   it('by an action that answers with its object shows no nested ones that a rule hides', async () => {
     class ReviewedSerializer extends ModelSerializer<Book> {
       static override model = Book
       static override fields = ['title']
-      static override declaredFields: DeclaredFields = { reviews: new NestedSerializer(ReviewSerializer, { many: true }) }
+      static override declaredFields: DeclaredFields = {
+        reviews: new NestedSerializer(ReviewSerializer, { many: true }),
+      }
     }
     class Published extends BookViewSet {
       static override serializerClass: SerializerClass = ReviewedSerializer
