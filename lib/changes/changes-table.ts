@@ -108,6 +108,16 @@ async function asLogin<Result>(knex: Queryable, work: (knex: Queryable) => Promi
   const scope = scopeOf(knex)
   if (scope) return work(scope.base)
   if (!runsAsRole(knex)) return work(knex)
+  const turn = turnsOf(knex)
+  const result = turn.last.then(() => withoutRole(knex, work))
+  turn.last = result.catch(() => {})
+  return result
+}
+
+/** The last work of a transaction as the login: the next waits for it, which would take its role for that of the caller. */
+const turnsOf = oncePer((_trx: Queryable): { last: Promise<unknown> } => ({ last: Promise.resolve() }))
+
+async function withoutRole<Result>(knex: Queryable, work: (knex: Queryable) => Promise<Result>): Promise<Result> {
   const { rows } = await runRaw<{ rows: readonly [{ role: string }] }>(
     knex,
     "select pg_catalog.current_setting('role') as role, pg_catalog.set_config('role', 'none', true)",

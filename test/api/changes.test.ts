@@ -950,16 +950,27 @@ describe('a change', () => {
     })
     class AsCaller extends BookViewSet {
       static override databaseRole = role
+
+      @action({ methods: ['POST'] })
+      async tell() {
+        const trx = this.trx as Knex.Transaction
+        await Promise.all([8, 9].map((key) => recordChange(trx, { model: 'books', key, action: 'told' })))
+        const { rows } = await trx.raw('select current_user as role')
+        return rows[0]
+      }
     }
     const { send } = await serveBooks(AsCaller)
     expect((await send('POST', '/books', { title: 'Emma' })).status).toBe(201)
     expect((await send('PATCH', '/books/1', { title: 'Emma 2' })).status).toBe(200)
     expect((await send('PATCH', '/books/1', { title: 'hidden' })).status).toBe(403)
     expect((await send('DELETE', '/books/1')).status).toBe(204)
+    expect((await send('POST', '/books/tell')).json).toEqual({ role })
     expect((await recorded()).map((one) => [one.action, one.after?.title])).toEqual([
       ['create', 'Emma'],
       ['update', 'Emma 2'],
       ['delete', undefined],
+      ['told', undefined],
+      ['told', undefined],
     ])
   })
 
