@@ -4,11 +4,12 @@
  */
 
 import type { Knex } from 'knex'
+import { toReference } from '../models/table-reference.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { readRows, runRaw } from '../postgres/type-parsers.js'
 import type { ToldEndpoint } from './new-deliveries.js'
 import { IS_AMONG } from './webhook-events.js'
-import { TABLES } from './webhook-tables.js'
+import { missingTables, TABLES } from './webhook-tables.js'
 
 /** Queue of one object's deliveries to one endpoint, in order. */
 export interface ObjectQueue {
@@ -208,16 +209,16 @@ const SWEPT_AT_ONCE = 5_000
  */
 export async function sweepDeliveries(knex: Knex, days: number): Promise<void> {
   const { rows } = await knex.raw<{ rows: readonly { readonly endpoints: string }[] }>(
-    `select endpoints from ${TABLES.progress} where to_regclass(endpoints) is not null`,
+    `select endpoints from ${TABLES.progress}`,
   )
-  const none = rows.map(() => 'not exists (select from ?? as e where e.id = d.endpoint_id)').join(' and ')
+  const missing = await missingTables(
+    knex,
+    rows.map(({ endpoints }) => toReference(knex, endpoints)),
+  )
+  const tables = rows.map(({ endpoints }) => endpoints).filter((table) => !missing.includes(toReference(knex, table)))
+  const none = tables.map(() => 'not exists (select from ?? as e where e.id = d.endpoint_id)').join(' and ')
   await sweep(knex, 'd.ended_at < now() - make_interval(days => ?)', [days])
-  if (none !== '')
-    await sweep(
-      knex,
-      none,
-      rows.map(({ endpoints }) => endpoints),
-    )
+  if (none !== '') await sweep(knex, none, tables)
 }
 
 async function sweep(knex: Knex, condition: string, values: readonly (string | number)[]): Promise<void> {

@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
+import { toReference } from '../models/table-reference.js'
 import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
 
 /** The tables, by what is in them. */
@@ -76,16 +77,21 @@ export async function ensureWebhookTables(knex: Knex): Promise<void> {
   }
 }
 
-/** @param endpoints the table of endpoints @throws {ConfigurationError} a table is missing */
-export async function checkWebhookTables(knex: Knex, endpoints: string): Promise<void> {
-  const names = [endpoints, TABLES.deliveries, TABLES.progress].map(quotedName)
+/** Those of the names, as SQL quotes them, that are of no table. */
+export async function missingTables(knex: Knex, names: readonly string[]): Promise<readonly string[]> {
   const { rows } = await knex.raw<{ rows: readonly { readonly name: string }[] }>(
     'select name from unnest(?::text[]) as name where to_regclass(name) is null',
     [names] as never,
   )
-  const [missing] = rows
-  if (!missing) return
+  return rows.map(({ name }) => name)
+}
+
+/** @param endpoints the table of endpoints @throws {ConfigurationError} a table is missing */
+export async function checkWebhookTables(knex: Knex, endpoints: string): Promise<void> {
+  const own = [TABLES.deliveries, TABLES.progress].map(quotedName)
+  const [missing] = await missingTables(knex, [toReference(knex, endpoints), ...own])
+  if (missing === undefined) return
   throw new ConfigurationError(
-    `WebhookDispatcher: the table ${missing.name} is not there; await ensureWebhookTables(knex), from 'koa-viewsets/webhooks', before start()`,
+    `WebhookDispatcher: the table ${missing} is not there; await ensureWebhookTables(knex), from 'koa-viewsets/webhooks', before start()`,
   )
 }

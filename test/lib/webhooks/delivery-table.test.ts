@@ -1,7 +1,7 @@
 /** The queue of deliveries. */
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
-import { addDeliveries, type NewDelivery, promoteAll } from '../../../lib/webhooks/delivery-table.js'
+import { addDeliveries, type NewDelivery, promoteAll, sweepDeliveries } from '../../../lib/webhooks/delivery-table.js'
 import { ensureWebhookTables } from '../../../lib/webhooks/index.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -109,4 +109,23 @@ it('lets the first that is open of each object go on', async () => {
   expect(await waiting()).toEqual(['b1', 'c2'])
   await knex('koa_viewsets_webhook_deliveries').where('id', 'a0').update({ ended_at: knex.fn.now() })
   expect(await waiting()).toEqual(['c2'])
+})
+
+it('keeps what is for endpoints of a table whose name has capitals', async () => {
+  const { knex } = database
+  const delivery = newDelivery('a1', 1, '{}')
+  await knex.raw('create table "Hooks" (like koa_viewsets_webhook_endpoints including all)')
+  await knex('Hooks').insert({
+    id: delivery.endpointId,
+    owner: '1',
+    url: 'https://example.com',
+    events: [],
+    secret: 'x',
+  })
+  await add([delivery])
+  for (const endpoints of ['Hooks', 'koa_viewsets_webhook_endpoints', 'gone']) {
+    await knex('koa_viewsets_webhook_progress').insert({ endpoints, position: '' })
+  }
+  await sweepDeliveries(knex, 30)
+  expect(await knex('koa_viewsets_webhook_deliveries').pluck('id')).toEqual(['a1'])
 })
