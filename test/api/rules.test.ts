@@ -17,6 +17,7 @@ import {
   IntegerField,
   JSONRenderer,
   ModelSerializer,
+  modelSerializer,
   modelViewSet,
   NDJSONRenderer,
   NestedRouter,
@@ -1413,6 +1414,38 @@ describe('what a caller may not read is not told', () => {
       path = page.next && new URL(page.next, 'http://x').pathname + new URL(page.next, 'http://x').search
     }
     expect(pages).toEqual([[2, 5], [1]])
+  })
+
+  it('by the order of a list whose statement another caller has made', async () => {
+    class Whole extends TenantViewSet {
+      static override model = Book
+      static override serializerClass = modelSerializer(Book, { fields: ['id'] })
+      static override orderingFields = ['author__name']
+      static override ordering = ['author__name']
+    }
+    class Own extends Whole {
+      override getQueryset() {
+        return super.getQueryset().where('id', '<', 9)
+      }
+    }
+    const api = new APIRouter({
+      rules: [
+        rule(Book, { read: true }),
+        rule(Author, { read: ({ user }) => user?.tenant === 0 || { tenant_id: user?.tenant } }),
+      ],
+    })
+    api.register('whole', Whole, 'whole').register('own', Own, 'own')
+    await api.prepare()
+    const staffed = await serving(api.routes())
+    onTestFinished(() => staffed.close())
+    for (const path of ['/whole', '/own', '/whole?ordering=author__name', '/own?ordering=author__name']) {
+      const ids = async (tenant: number) => {
+        const { json } = await staffed.get(path, AS(tenant))
+        return (json as { id: number }[]).map(({ id }) => id)
+      }
+      expect([path, await ids(0)]).toEqual([path, [1, 4, 2, 3, 5]])
+      expect([path, await ids(2)]).toEqual([path, [2, 3, 1, 4, 5]])
+    }
   })
 
   it('by JSON that PostgreSQL writes', async () => {

@@ -211,7 +211,7 @@ function listSource(listing: Listing, asked: AskedList, tell?: Tell): ListSource
   const obstacle = rows?.obstacleOf(query) ?? null
   if (rows && obstacle === null) {
     const varied = isVaried(asked.conditions)
-    const own = varied ? undefined : queryKey(query, model.model, rows.knex)
+    const own = varied || isOfCaller(order, view) ? undefined : queryKey(query, model.model, rows.knex)
     const key: ListKey | undefined = own && { expensive: false, ...own }
     const copy = (isMarked?: boolean) => copyOf(query, isMarked)
     return new RowList(rows, { description, order, key, varied, query: copy, bounds, once })
@@ -246,8 +246,7 @@ function knownList(listing: Listing, asked: AskedList, scope: Where | undefined)
   const { resource } = listing
   if (!resource.describesLists) return undefined
   const { tableName } = resource.model.model
-  const visible = listing.view.visibleRows
-  const start = new PathStart(tableName, { visible })
+  const start = new PathStart(tableName, { visible: listing.view.visibleRows })
   const parts: SqlPart[] = []
   let expensive = false
   for (const { where, change, varied, guarded, expensive: isExpensive } of asked.conditions) {
@@ -258,9 +257,13 @@ function knownList(listing: Listing, asked: AskedList, scope: Where | undefined)
   const conditions = conditionKey(scope ? [scope(start), ...parts] : parts)
   if (!conditions) return undefined
   const order = wantedOrder(listing, asked, undefined)
-  // the SQL of a narrowed relation is known only once it is built, that of rules is another for each caller
-  if (order.some(({ related }) => related && (visible || related.narrowed))) return undefined
+  if (isOfCaller(order, listing.view)) return undefined
   return { order, parts, key: { text: tableName + conditions.text, values: conditions.values, expensive } }
+}
+
+/** True where no statement with that order is kept: the SQL of a narrowed relation, and that of rules, is another for each caller. */
+function isOfCaller(order: readonly OrderTerm[], { visibleRows }: GenericView): boolean {
+  return order.some(({ related }) => related && (visibleRows || related.narrowed))
 }
 
 const UNORDERED: readonly OrderTerm[] = []
