@@ -3,6 +3,7 @@
  * those which are made of them ask it, too. Decided in `views/request/request-rows.ts`.
  */
 
+import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, columnName, type ModelClass } from '../models/objection.js'
@@ -164,10 +165,18 @@ export function seenTable(model: ModelClass, condition: RowCondition, schema: st
   return { sql: `(select * from ?? as ?? where ${sql})`, bindings: [name, table, ...bindings] }
 }
 
-/** Leaves out what the caller does not see of what a query loads with its rows by a graph of its own. */
+/**
+ * Leaves out what the caller does not see of what a query loads with its rows by a graph of its own.
+ * @throws {ConfigurationError} the graph does not name what it loads
+ */
 export function leaveOutOfGraph(query: AnyQueryBuilder, visible: VisibleRows | undefined): void {
   if (!visible) return
   const leave = (owner: ModelClass, graph: Graph, path: readonly string[]): void => {
+    if (graph.$allRecursive) {
+      throw new ConfigurationError(
+        `${owner.name}: a query loads "*", all relations, of which no rule can be asked; name each relation in its graph`,
+      )
+    }
     for (const [key, inner] of Object.entries(graph)) {
       const name = key.startsWith('$') ? undefined : inner.$relation
       const relation = name === undefined ? undefined : describeModel(owner).relations.get(name)
@@ -177,10 +186,20 @@ export function leaveOutOfGraph(query: AnyQueryBuilder, visible: VisibleRows | u
       leave(relation.model, inner, own)
     }
   }
-  leave(query.modelClass() as ModelClass, query.graphExpressionObject() ?? {}, [])
+  leave(query.modelClass() as ModelClass, graphOf(query), [])
 }
 
 /** A graph of relations, as Objection writes it. */
 interface Graph {
-  readonly [name: string]: Graph & { readonly $relation?: string }
+  readonly [name: string]: Graph & { readonly $relation?: string; readonly $allRecursive?: boolean }
+}
+
+function graphOf(query: AnyQueryBuilder): Graph {
+  let graph: Graph = {}
+  // Objection takes a function, which sees each operation; it says nothing of a graph that is "*"
+  query.has((({ expression }: { readonly expression?: { readonly node: Graph } }) => {
+    if (expression) graph = expression.node
+    return expression !== undefined
+  }) as never)
+  return graph
 }

@@ -896,6 +896,44 @@ it('holds in a graph that a queryset loads', async () => {
   }
 })
 
+it.each(['*', 'book.*'])('refuses a graph that names not all that it loads: %s', async (graph) => {
+  const related = (name: string, modelClass: typeof Model, join: { from: string; to: string }) => () => ({
+    [name]: { relation: Model.BelongsToOneRelation, modelClass, join },
+  })
+  class Writer extends Model {
+    static override tableName = 'authors'
+  }
+  class Text extends Model {
+    static override tableName = 'books'
+    static override relationMappings = related('author', Writer, { from: 'books.author_id', to: 'authors.id' })
+  }
+  class Critique extends Model {
+    static override tableName = 'reviews'
+    static override relationMappings = related('book', Text, { from: 'reviews.book_id', to: 'books.id' })
+  }
+  class Critiques extends modelViewSet(Critique, { authenticationClasses: [Tenants] }) {
+    static override serializerClass = class extends ModelSerializer {
+      static override model = Critique
+      static override fields = ['id', 'writer']
+      static override declaredFields = { writer: new SerializerMethodField() }
+      getWriter(review: Model) {
+        return (review as Model & { book?: { author?: { name: string } } }).book?.author?.name
+      }
+    }
+    override getQueryset() {
+      return super.getQueryset().withGraphFetched(graph)
+    }
+  }
+  const rules = [rule(Critique, { read: true }), rule(Text, { read: true }), rule(Author, { read: ofTenant })]
+  const api = new APIRouter({ rules })
+  await api.register('critiques', Critiques).prepare()
+  const other = await serving(api.routes())
+  onTestFinished(() => other.close())
+  const { status, text } = await other.get('/critiques', AS(1))
+  expect([status, text]).toEqual([500, expect.not.stringContaining('Ben')])
+  expect(String(other.reported[0])).toMatch(/^ConfigurationError: (Critique|Text): a query loads "\*", all relations/)
+})
+
 it.each(['rows', 'instances'])('holds of links, where their table has a rule, of books read as %s', async (way) => {
   class Link extends Model {
     static override tableName = 'books_genres'
