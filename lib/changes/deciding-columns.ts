@@ -73,9 +73,8 @@ export function decidingColumns(
   ]
   const chosen = new Set([...known.filter((one) => !kept.has(one)), ...primaryKey, ...named])
   const others = askedColumns(model)
-  const masks = rules?.ruleOf(model)?.options.fields ?? {}
   const isOfOthers = ({ property, column }: Column) =>
-    others.has(column) && !kept.has(property) && masks[property]?.mask === undefined
+    others.has(column) && !kept.has(property) && !rules?.masks(model, property)
   return [...columns.values()].filter((column) => chosen.has(column.property) || isOfOthers(column))
 }
 

@@ -89,8 +89,9 @@ export function isMasked(
   model: ModelDescription | undefined,
   rules: RuleSet | undefined,
 ): boolean {
-  const fields = (model && rules?.ruleOf(model.model)?.options.fields) ?? {}
-  return [column?.property, relation?.name, name].some((one) => one !== undefined && fields[one]?.mask !== undefined)
+  return [column?.property, relation?.name, name].some(
+    (one) => model && one !== undefined && rules?.masks(model.model, one),
+  )
 }
 
 /** True for keys that are others for another user, or at another time. */

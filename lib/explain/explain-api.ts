@@ -225,14 +225,16 @@ function explainFields(
 ): readonly string[] {
   const { rules } = view.plan
   const visible = isAsked ? rules?.of(view.ctx).fields : rules?.fields.described
-  return Object.keys(rules?.ruleOf(model)?.options.fields ?? {}).flatMap((name) => {
-    const access = visible?.of(model, name)
+  const rule = rules?.ruleOf(model)
+  if (!rule) return []
+  return Object.keys(rule.options.fields ?? {}).flatMap((name) => {
+    const access = visible?.of(rule.model, name)
     const extent = access?.[use] ?? 'all'
     if (extent === 'all') return []
     const field = `${modelName(model)}.${name}`
     const verb = use === 'read' ? (access?.mask ? 'masks' : 'hides') : 'keeps'
     if (extent === 'none') return [`${verb} ${field}`]
-    const rows = isAsked ? rules?.of(view.ctx).fieldRows(model, name, use) : undefined
+    const rows = isAsked ? rules?.of(view.ctx).fieldRows(rule.model, name, use) : undefined
     return [`${verb} ${field} unless ${rows ? sqlOf(view, model, rows) : 'its rule says otherwise'}`]
   })
 }

@@ -18,6 +18,24 @@ export interface FieldAccess {
   readonly mask: Mask | undefined
 }
 
+const ORDER: readonly Extent[] = ['none', 'some', 'all']
+
+function least(extents: readonly Extent[]): Extent {
+  return ORDER.find((one) => extents.includes(one)) ?? 'all'
+}
+
+/** The access to what says as much as all of these fields; undefined for none. */
+export function accessOfAll(found: readonly FieldAccess[]): FieldAccess | undefined {
+  if (found.length < 2) return found[0]
+  const hidden = found.filter((one) => one.read !== 'all')
+  return {
+    read: least(found.map((one) => one.read)),
+    write: least(found.map((one) => one.write)),
+    // what one rule masks another may leave out
+    mask: hidden.every((one) => one.mask) ? hidden[0]?.mask : undefined,
+  }
+}
+
 /** @internal What a caller may do with fields. All callers of whom the same holds have one object. */
 export interface VisibleFields {
   /** Undefined for a field, a column or a relation by its property, that is read and written like any other. */

@@ -15,9 +15,7 @@ import type { FieldUse, RowCondition } from '../queryset/visible-rows.js'
 import { type Certain, compileCondition } from './compile-condition.js'
 import type { Condition } from './conditions.js'
 import { type FieldRule, ModelRule, type RuleAction, type RuleCaller, type RuleCondition } from './rule.js'
-
-/** Fields by name, of tables by name. */
-type Fields = ReadonlyMap<string, ReadonlyMap<string, FieldAccess>>
+import { namesIn, type RuledFields, TableFields } from './table-fields.js'
 
 /** How often the same is not said once more: callers differ by their roles. */
 const MOST_KINDS_OF_CALLERS = 200
@@ -51,22 +49,20 @@ class FieldRules {
    * @param extentOf of which rows the condition of a field holds
    */
   access(extentOf: (condition: RuleCondition, field: NamedField, use: FieldUse) => Extent): VisibleFields | undefined {
-    const fields: [string, [string, FieldAccess][]][] = []
+    const tables: RuledFields[] = []
     let key = ''
     for (const { model, options } of this.#rules) {
-      const own: [string, FieldAccess][] = []
+      const own = new Map<string, FieldAccess>()
       for (const [name, one] of Object.entries(options.fields ?? {})) {
         const field = { model, name }
         const read = extentOf(one.read ?? true, field, 'read')
         const write = one.write === undefined ? read : extentOf(one.write, field, 'write')
         key += read.charAt(0) + write.charAt(0)
-        if (read !== 'all' || write !== 'all') own.push([name, { read, write, mask: maskOf(one) }])
+        if (read !== 'all' || write !== 'all') own.set(name, { read, write, mask: maskOf(one) })
       }
-      if (own.length > 0) fields.push([model.tableName, own])
+      if (own.size > 0) tables.push({ model, fields: own })
     }
-    if (fields.length === 0) return undefined
-    const tables = () => new Map(fields.map(([table, own]) => [table, new Map(own)]))
-    return getOrInsert(this.#known, key, () => new TableFields(tables()))
+    return tables.length === 0 ? undefined : getOrInsert(this.#known, key, () => new TableFields(tables))
   }
 }
 
@@ -74,18 +70,6 @@ class FieldRules {
 interface NamedField {
   readonly model: ModelClass
   readonly name: string
-}
-
-class TableFields implements VisibleFields {
-  readonly #fields: Fields
-
-  constructor(fields: Fields) {
-    this.#fields = fields
-  }
-
-  of({ tableName }: ModelClass, property: string): FieldAccess | undefined {
-    return this.#fields.get(tableName)?.get(property)
-  }
 }
 
 function maskOf({ mask }: FieldRule): Mask | undefined {
@@ -153,6 +137,19 @@ export class RuleSet {
   /** The rule that is declared for a model. Whoever asks for those of all models goes by `models`. */
   ruleOf({ tableName }: ModelClass): ModelRule | undefined {
     return this.#rules.get(tableName)
+  }
+
+  /** What the rules say of a column or a relation, as the model calls it. */
+  fieldRules(model: ModelClass, property: string): readonly FieldRule[] {
+    const rule = this.ruleOf(model)
+    const { fields = {} } = rule?.options ?? {}
+    const names = rule ? namesIn(rule.model, { model, property }) : []
+    return names.flatMap((name) => (Object.hasOwn(fields, name) ? (fields[name] as FieldRule) : []))
+  }
+
+  /** True for a property that somebody is shown a mask of. */
+  masks(model: ModelClass, property: string): boolean {
+    return this.fieldRules(model, property).some(({ mask }) => mask !== undefined)
   }
 
   /** True for a model of which some callers may not see all rows. */
@@ -297,11 +294,13 @@ export class RequestRules {
    * The rows of a model on which a rule allows an action; undefined for all of them.
    * @throws {ConfigurationError} the rule has made what is no condition, or leads to itself
    */
-  rows(model: ModelClass, action: RuleAction): RowCondition | undefined {
-    const condition = this.#rules.ruleOf(model)?.conditionOf(action)
-    if (condition === undefined) return undefined
+  rows(asked: ModelClass, action: RuleAction): RowCondition | undefined {
+    const rule = this.#rules.ruleOf(asked)
+    const condition = rule?.conditionOf(action)
+    if (!rule || condition === undefined) return undefined
+    const { model } = rule
     // the same object in both: it is compiled once, and whoever asks for both can tell
-    if (action !== 'read' && condition === this.#rules.ruleOf(model)?.options.read) return this.rows(model, 'read')
+    if (action !== 'read' && condition === rule.options.read) return this.rows(model, 'read')
     const name = `${action} ${model.tableName}`
     const known = this.#known.get(name)
     if (known !== null && (known !== undefined || this.#known.has(name))) return known
@@ -347,15 +346,20 @@ export class RequestRules {
   }
 
   /** The rows of which a field may be read or written; undefined where that is not a question of the row. */
-  fieldRows(model: ModelClass, name: string, use: FieldUse): RowCondition | undefined {
+  fieldRows(asked: ModelClass, property: string, use: FieldUse): RowCondition | undefined {
+    const model = this.#rules.ruleOf(asked)?.model
+    if (!model) return undefined
+    const names = namesIn(model, { model: asked, property })
+    const conditions = names.flatMap((name) => this.#fieldCondition(model, name, use) ?? [])
+    if (conditions.length === 0) return undefined
+    return this.#conditionOf({ and: conditions }, `rule(${modelName(model)}).fields.${names[0]}.${use}`, model)
+  }
+
+  #fieldCondition(model: ModelClass, name: string, use: FieldUse): Condition | undefined {
     const access = this.fields?.of(model, name)
     const own = this.#fieldConditions.get(`${use} ${model.tableName} ${name}`)
     // what is left out is as `read` says
-    const condition =
-      own ?? (access?.[use] === 'some' ? this.#fieldConditions.get(`read ${model.tableName} ${name}`) : undefined)
-    if (condition === undefined) return undefined
-    const where = `rule(${modelName(model)}).fields.${name}.${use}`
-    return this.#conditionOf(condition, where, model)
+    return own ?? (access?.[use] === 'some' ? this.#fieldConditions.get(`read ${model.tableName} ${name}`) : undefined)
   }
 
   #made(condition: RuleCondition, where: string): Condition {

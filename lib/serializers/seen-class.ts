@@ -4,7 +4,13 @@ import type { SerializerField } from '../fields/field.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
-import { alongRelation, type Extent, type Property, type VisibleFields } from '../queryset/visible-fields.js'
+import {
+  accessOfAll,
+  alongRelation,
+  type Extent,
+  type Property,
+  type VisibleFields,
+} from '../queryset/visible-fields.js'
 import { type BoundField, type FieldsDescription, SEEN, type SeenFields, type SerializerClass } from './contract.js'
 import { neededRelations } from './needed-relations.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -64,19 +70,13 @@ function restricted(bound: BoundField, model: ModelDescription | undefined, fiel
     const access = fields.of(one.model, one.property)
     return access ? [{ ...one, ...access }] : []
   })
-  if (found.length === 0) return bound
+  const all = accessOfAll(found)
+  if (!all) return bound
   const own = found.every(({ isOwn }) => isOwn)
   // what a row decides on is asked of the object's own
-  const extentOf = (use: 'read' | 'write') => {
-    const all = least(found.map((one) => one[use]))
-    return all === 'some' && !own ? 'none' : all
-  }
-  const read = extentOf('read')
-  const write = extentOf('write')
+  const [read, write] = [all.read, all.write].map((one) => (one === 'some' && !own ? 'none' : one)) as [Extent, Extent]
   const isValue = bound.input === 'value' && bound.method === undefined
-  const hidden = found.filter((one) => one.read !== 'all')
-  // what one rule masks another may leave out
-  const mask = isValue && hidden.every((one) => one.mask) ? hidden[0]?.mask : undefined
+  const mask = isValue && read !== 'all' ? all.mask : undefined
   const writable = bound.writable && write !== 'none'
   return {
     ...bound,
@@ -92,12 +92,6 @@ function restricted(bound: BoundField, model: ModelDescription | undefined, fiel
       isKept: bound.writable && !writable,
     },
   }
-}
-
-const ORDER: readonly Extent[] = ['none', 'some', 'all']
-
-function least(extents: readonly Extent[]): Extent {
-  return ORDER.find((one) => extents.includes(one)) ?? 'all'
 }
 
 /** A column or a relation of the object, or of one that is related to it, which may be of the same model. */

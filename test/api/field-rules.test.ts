@@ -1,6 +1,6 @@
 /** Rules of fields: what a caller may not read is shown, asked and told nowhere; what it may not set stays. */
 import type { Context } from 'koa-viewsets'
-import { Model } from 'objection'
+import { Model, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { rowDigest } from '../../lib/caching/cache-response.js'
 import {
@@ -1026,5 +1026,70 @@ describe('rules of fields', () => {
     return expect(prepared([rule(Employee, { fields: { salery: { read: false } } })])).rejects.toThrow(
       'rule(Employee).fields.salery is no column and no relation of it; did you mean "salary"?',
     )
+  })
+})
+
+describe('another model of the table', () => {
+  class Row extends Model {
+    static override tableName = 'employees'
+    static override relationMappings = {
+      unit: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Department,
+        join: { from: 'employees.department_id', to: 'departments.id' },
+      },
+    }
+  }
+  class CamelRow extends Model {
+    static override tableName = 'employees'
+    static override columnNameMappers = snakeCaseMappers()
+  }
+  const shown = { unit: new PrimaryKeyRelatedField({ queryset: Department, required: false }) }
+  const views = {
+    rows: viewOf(Row, serializerOf(Row, ['id', 'name', 'department_id', 'unit'], shown), {
+      authenticationClasses: [Staff],
+      filterBackends: [FieldFilter],
+      filtersetFields: ['department_id', 'unit__id'],
+    }),
+    camels: viewOf(CamelRow, serializerOf(CamelRow, ['id', 'name', 'departmentId']), {
+      authenticationClasses: [Staff],
+      filterBackends: [FieldFilter],
+      filtersetFields: ['departmentId'],
+    }),
+  }
+
+  it('has the rules, whatever it calls a column or a relation', async () => {
+    const rules = [rule(Employee, { fields: { department: { read: isHr } } })]
+    const one = await serveRouter(routerOf(views, { rules }))
+    const ada = async (path: string) => (await one.get(path, AS.ada)).json
+    expect(await ada('/rows/1')).toEqual({ id: 1, name: 'Ada' })
+    expect(await ada('/camels/1')).toEqual({ id: 1, name: 'Ada' })
+    expect(await ada('/rows?unit__id=2')).toHaveLength(3)
+    expect(await ada('/camels?departmentId=2')).toHaveLength(3)
+    for (const [path, body] of [
+      ['/rows/1', { department_id: 2 }],
+      ['/rows/1', { unit: 2 }],
+      ['/camels/1', { departmentId: 2 }],
+    ] as const) {
+      expect((await one.send('PATCH', path, body, AS.ada)).status).toBe(403)
+    }
+    expect((await one.get('/rows/1', AS.hr)).json).toMatchObject({ department_id: 1, unit: 1 })
+    expect((await one.get('/camels?departmentId=2', AS.hr)).json).toHaveLength(1)
+  })
+
+  it('has what they say of rows', async () => {
+    const rules = [rule(Employee, { fields: { department: { read: isSelfOrHr } } })]
+    const one = await serveRouter(routerOf(views, { rules }))
+    const ada = async (path: string) => (await one.get(path, AS.ada)).json
+    expect([await ada('/rows/1'), await ada('/rows/2')]).toEqual([
+      { id: 1, name: 'Ada', department_id: 1, unit: 1 },
+      { id: 2, name: 'Ben' },
+    ])
+    expect([await ada('/camels/1'), await ada('/camels/2')]).toEqual([
+      { id: 1, name: 'Ada', departmentId: 1 },
+      { id: 2, name: 'Ben' },
+    ])
+    const moved = await one.send('PATCH', '/camels/2', { departmentId: 2 }, AS.ada)
+    expect(moved.status).toBe(403)
   })
 })

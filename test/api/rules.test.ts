@@ -3,7 +3,7 @@
 import Router from '@koa/router'
 import type { Knex } from 'knex'
 import type { Context } from 'koa-viewsets'
-import { Model, QueryBuilder, raw } from 'objection'
+import { Model, QueryBuilder, raw, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
@@ -38,7 +38,7 @@ import { AggregateMixin, count, max, mountView } from '../../lib/views/index.js'
 import { type Client, serving } from '../support/client.js'
 import { Author, Book, database, Genre, Review, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
-import { serializerOf, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveRouter, viewOf } from '../support/views.js'
 
 const SCHEMA = `
 alter table authors add tenant_id int not null default 1;
@@ -357,6 +357,19 @@ describe.each(['rules', 'related'] as const)('what a caller may not read, by %s,
     expect(await asked('PATCH', '/both/1', { author_id: 2 })).toBe(400)
     expect(await asked('PATCH', '/both/1', { writer: 2 })).toBe(400)
     expect(await asked('PATCH', '/both/1', { author_id: 3 })).toBe(200)
+  })
+
+  it('is not seen by another model of the table, whatever that calls the columns', async () => {
+    class Row extends Model {
+      static override tableName = 'books'
+      static override columnNameMappers = snakeCaseMappers()
+    }
+    const rows = viewOf(Row, serializerOf(Row, ['id', 'tenantId']), { authenticationClasses: [Tenants] })
+    const rules = [
+      rule(Book, { read: ({ user }) => ({ and: [{ tenant_id: user?.tenant }, any('author', { id: 1 })] }) }),
+    ]
+    const one = await serveRouter(routerOf({ rows }, { rules }))
+    expect((await one.get('/rows', AS(1))).json).toEqual([{ id: 1, tenantId: 1 }])
   })
 
   it('cannot be linked, and stays linked', async () => {

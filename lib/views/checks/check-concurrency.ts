@@ -52,14 +52,14 @@ export async function checkConcurrency(view: GenericViewClass, knex: Queryable |
 
 /** What rules say of fields. */
 interface FieldRules {
-  ruleOf(model: ModelClass): { readonly options: { readonly fields?: object | undefined } } | undefined
+  fieldRules(model: ModelClass, property: string): readonly object[]
 }
 
 /** Versions of values that not everybody reads are made with the secret. @throws {ConfigurationError} there is none */
 export function checkVersionSecret(view: GenericViewClass, rules: FieldRules | undefined): void {
   if (view.concurrency === null || !rules) return
-  const { fields = {} } = rules.ruleOf(view.modelClass())?.options ?? {}
-  if (resourceOf(view).versionTerms.some(({ property }) => Object.hasOwn(fields, property))) getSecretKey()
+  const isRuled = (property: string) => rules.fieldRules(view.modelClass(), property).length > 0
+  if (resourceOf(view).versionTerms.some(({ property }) => isRuled(property))) getSecretKey()
 }
 
 /** True when the serializer has an update of the application's. */
