@@ -20,7 +20,7 @@ interface Change {
   readonly field: string | undefined
   readonly model: ModelClass
   readonly object: object
-  /** Values by property, but for those that are as they were shown. */
+  /** Values by column, and keys of links by relation, but for those that are as they were shown. */
   readonly values: ReadonlyMap<string, unknown>
 }
 
@@ -57,9 +57,10 @@ function changesOf(plan: SerializerPlan, item: Item): readonly Change[] {
     const object = field === undefined ? item.current : (value as { [TARGET]?: object })[TARGET]
     if (own.model && object) {
       const values = new Map<string, unknown>()
-      for (const { name, column } of own.writable) {
+      for (const { name, column, relation, input } of own.writable) {
         const isUnchanged = field === undefined ? item.unchanged?.has(name) === true : isKept(value, name)
-        if (column && Object.hasOwn(value, name) && !isUnchanged) values.set(column.property, value[name])
+        const written = column?.column ?? (input === 'keys' ? relation?.name : undefined)
+        if (written !== undefined && Object.hasOwn(value, name) && !isUnchanged) values.set(written, value[name])
       }
       if (values.size > 0) found.push({ item, field, model: own.model.model, object, values })
     }
@@ -93,7 +94,7 @@ async function refuseContradictions(serializer: AnySerializer, changes: readonly
 
 function contradict(one: Change, other: Change): boolean {
   return [...other.values].some(
-    ([property, value]) => one.values.has(property) && !isDeepStrictEqual(one.values.get(property), value),
+    ([written, value]) => one.values.has(written) && !isDeepStrictEqual(one.values.get(written), value),
   )
 }
 

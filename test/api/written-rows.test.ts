@@ -1,5 +1,5 @@
 /** What writes store: of rows without values, and of objects that share columns, rows or nested objects. */
-import { modelSerializer, NestedSerializer } from 'koa-viewsets'
+import { modelSerializer, NestedSerializer, PrimaryKeyRelatedField } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -519,6 +519,48 @@ describe('objects that others share', () => {
     expect((await get('/jobs/1')).json.author.name).toBe('same')
   })
 
+  it('have their links changed by one field of a body only, whatever each calls their columns', async () => {
+    await database.knex.raw(`
+      alter table works add column if not exists editor_id int references people; update works set editor_id = 1;
+      create table tongues (id int primary key); insert into tongues values (1), (2);
+      create table spoken (person_id int, tongue_id int)`)
+    const { BelongsToOneRelation, ManyToManyRelation } = Model
+    const Tongue = tableOf('tongues')
+    const speaks = {
+      relation: ManyToManyRelation,
+      modelClass: Tongue,
+      join: {
+        from: 'people.id',
+        through: { from: 'spoken.person_id', to: 'spoken.tongue_id' },
+        to: 'tongues.id',
+      },
+    }
+    const renamed = { parse: renaming('name', 'fullName'), format: renaming('fullName', 'name') }
+    const [One, Other] = [{}, { columnNameMappers: renamed }].map((statics) =>
+      tableOf('people', { relationMappings: () => ({ speaks }), ...statics }),
+    ) as [typeof Model, typeof Model]
+    const to = (modelClass: typeof Model, key: string) => ({
+      relation: BelongsToOneRelation,
+      modelClass,
+      join: { from: `works.${key}`, to: 'people.id' },
+    })
+    const Job = tableOf('works', {
+      relationMappings: () => ({ author: to(One, 'person_id'), editor: to(Other, 'editor_id') }),
+    })
+    for (const model of [Tongue, One, Other, Job]) model.knex(database.knex)
+    const tongues = new PrimaryKeyRelatedField({ queryset: Tongue, many: true, required: false, source: 'speaks' })
+    const nested = (model: typeof Model, name: string) =>
+      new NestedSerializer(serializerOf(model, ['id', name], { tongues }), { required: false })
+    const fields = { author: nested(One, 'name'), editor: nested(Other, 'fullName') }
+    const { send } = await serveViews({ jobs: viewOf(Job, serializerOf(Job, ['id'], fields)) })
+    const statusOf = async (author: object, editor: object) =>
+      (await send('PATCH', '/jobs/1', { author, editor })).status
+    expect(await statusOf({ tongues: [1] }, { tongues: [2] })).toBe(400)
+    expect(await statusOf({ name: 'x' }, { fullName: 'y' })).toBe(400)
+    expect(await statusOf({ tongues: [1] }, { fullName: 'y' })).toBe(200)
+    expect(await statusOf({ name: 'z' }, { fullName: 'z' })).toBe(200)
+  })
+
   it('are changed by one item of a list only, unless all say the same', async () => {
     const { send, get } = await serveViews(views())
     const refused = await send('PATCH', '/works/bulk', [
@@ -733,3 +775,9 @@ describe('what a write answers', () => {
     },
   )
 })
+
+/** Objects of which one member has another name. */
+function renaming(from: string, to: string) {
+  return (given: Record<string, unknown>) =>
+    Object.fromEntries(Object.entries(given).map(([name, value]) => [name === from ? to : name, value]))
+}
