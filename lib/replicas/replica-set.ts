@@ -12,6 +12,7 @@ import { mayFailUnsent } from '../http/response-body.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import { quote } from '../kernel/quote.js'
 import { TooLate } from '../kernel/within.js'
 import { askDatabase } from '../postgres/ask-database.js'
 import { watchSession } from '../postgres/connection-queue.js'
@@ -158,7 +159,10 @@ export class ReplicaSet {
 
   async #choose(ctx: Context, failed: ReadonlySet<Knex>): Promise<Knex> {
     const chosen = failed.size === 0 ? await this.#readFrom?.(ctx) : undefined
-    if (chosen) return chosen
+    if (isKnex(chosen)) return chosen
+    if (chosen) {
+      throw new ConfigurationError(`ReplicaSet: readFrom() returned ${quote(chosen)}; return a knex, or nothing`)
+    }
     // an agent has no way to bring what its write has told
     const written = this.#tokenOf(ctx) ?? (isAskedInProcess(ctx) ? 'primary' : undefined)
     if (written === 'primary') return this.primary

@@ -162,6 +162,12 @@ describe('who has written nothing', () => {
     expect(await isStandby(server, { 'X-Fresh': 'yes' })).toBe(false)
     expect(await asked(() => server.send({ path: '/items' }))).toEqual(['two'])
   })
+
+  it('is told what it is to return where it returns something else, such as the name of a server', async () => {
+    const server = await serveItems({ readFrom: () => 'eu' as never })
+    expect((await server.send({ path: '/items' })).status).toBe(500)
+    expect(String(server.reported[0])).toContain('ReplicaSet: readFrom() returned "eu"; return a knex, or nothing')
+  })
 })
 
 describe('[I30] who has written', () => {
