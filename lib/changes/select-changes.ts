@@ -105,7 +105,7 @@ export async function currentPosition(knex: Queryable): Promise<ChangePosition> 
 
 /** What is committed by now, for this moment only: where a server crashes, numbers of transactions may be given once more. */
 export async function currentSnapshot(knex: Queryable): Promise<string> {
-  const sql = 'select pg_current_snapshot()::text as snapshot'
+  const sql = `select (${SNAPSHOT})::text as snapshot`
   const { rows } = await runRaw<{ rows: readonly [{ snapshot: string }] }>(knex, sql)
   return rows[0].snapshot
 }

@@ -1,9 +1,11 @@
 /** How changes are found in their table. */
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { ensureChangesTable } from '../../../lib/changes/index.js'
-import { laterStates } from '../../../lib/changes/select-changes.js'
+import { visibleIn } from '../../../lib/changes/position.js'
+import { currentSnapshot, laterStates } from '../../../lib/changes/select-changes.js'
 import { createDatabase } from '../../support/database.js'
 import { pagesReadBy } from '../../support/pages-read.js'
+import { type Server, startCluster } from '../../support/standbys.js'
 
 it('finds the next change of an object by its index where one object has nearly all of them', async () => {
   const database = await createDatabase()
@@ -31,4 +33,17 @@ it('finds the next change of an object by its index where one object has nearly 
   expect(await pagesReadBy(knex, () => ask('2', false))).toBeLessThan(100)
   expect(await pagesReadBy(knex, () => ask('{0,2}', true))).toBeLessThan(100)
   await database.drop()
+})
+
+it('takes nothing for committed on a standby that is running on its primary', async () => {
+  const cluster = await startCluster([{}])
+  onTestFinished(() => cluster.stop())
+  const { knex } = cluster.primary
+  const [standby] = cluster.standbys as [Server]
+  const running = await knex.transaction()
+  const { rows } = await running.raw('select pg_current_xact_id()::text as number')
+  await knex.raw('create table younger ()')
+  await vi.waitFor(() => standby.knex('younger'), { timeout: 10_000 })
+  expect(visibleIn(await currentSnapshot(standby.knex))(rows[0].number)).toBe(false)
+  await running.rollback()
 })
