@@ -68,8 +68,10 @@ export async function nameIn(knex: Queryable, table: string): Promise<string> {
       [toReference(knex, table)],
     )
     const [found] = rows
+    // it may come, with the schema of a new tenant
+    if (!found) return table
     // a role finds the tables of its login, but for a schema of its own
-    name = found && (place.searchPath !== undefined || found.isOwn) ? `${found.schema}.${table}` : table
+    name = place.searchPath !== undefined || found.isOwn ? `${found.schema}.${table}` : table
     known.set(key, name)
   }
   return name
