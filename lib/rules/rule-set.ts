@@ -198,7 +198,8 @@ export class RuleSet {
 
   /** @throws {ConfigurationError} a table has a rule, and another name by which that is not found */
   #checkNames(models: Iterable<ModelClass>): void {
-    for (const model of [...models, ...this.models]) {
+    for (const model of models) {
+      if (this.ruleOf(model)) continue
       const other = this.models.find((one) => one.tableName !== model.tableName && areOfOneTable(one, model))
       if (!other) continue
       throw new ConfigurationError(
