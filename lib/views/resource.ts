@@ -6,7 +6,7 @@ import { BaseFilter, type FilterSettings, isDescribed } from '../filters/filter.
 import { CODELESS_FILTERS, OUR_FILTERS } from '../filters/our-filters.js'
 import { declaredTerm, resolvePaths, SEPARATOR } from '../filters/resolve-paths.js'
 import { withoutPrefix } from '../filters/search-filter.js'
-import { type ExternalIds, externalIds } from '../ids/external-ids.js'
+import { type ExternalIds, externalIds, externalKey } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { decided, oncePer } from '../kernel/once-per.js'
@@ -148,12 +148,20 @@ export class Resource {
    * @param attribute the static that declares it, for messages
    */
   mayAsk(attribute: string, name: string): boolean {
-    const { fields, model, view } = this
-    if (!fields) return true
-    if (model.columns.has(name) || model.relations.has(name)) return mayAsk(fields, model, [name])
-    if (!name.includes(SEPARATOR)) return true
-    const [path] = resolvePaths(`${view.name}: ${attribute}`, model, [name], { keys: attribute === 'filtersetFields' })
-    return path === undefined || mayAsk(fields, model, path.properties)
+    const { fields, model } = this
+    const path = fields && this.#pathOf(attribute, name)
+    if (!path) return true
+    // an order is that of the keys, all else tells of the ids which stand for them
+    const ids = attribute.startsWith('order') ? undefined : externalKey(model, path)
+    return mayAsk(fields, model, path) && (!ids || mayAsk(fields, model, ids.path))
+  }
+
+  #pathOf(attribute: string, name: string): readonly string[] | undefined {
+    const { model, view } = this
+    if (model.columns.has(name) || model.relations.has(name)) return [name]
+    if (!name.includes(SEPARATOR)) return undefined
+    const where = `${view.name}: ${attribute}`
+    return resolvePaths(where, model, [name], { keys: attribute === 'filtersetFields' })[0]?.properties
   }
 
   /** Paths and bodies may name its objects by their key: not by values that the caller cannot read. */

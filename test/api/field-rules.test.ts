@@ -26,6 +26,7 @@ import {
   OrderingFilter,
   PageNumberPagination,
   PrimaryKeyRelatedField,
+  PublicIDMixin,
   SearchFilter,
   SerializerMethodField,
   SlugRelatedField,
@@ -1011,6 +1012,58 @@ describe('a key, or a version, that the caller may not read', () => {
     const cursor = new URL(next, 'http://x').searchParams.get('cursor') as string
     expect(Buffer.from(cursor, 'base64url').toString()).toMatch(/^next:sealed:/)
     expect((await get(next, OTHERS)).json).toMatchObject({ results: [{ no: expect.any(Number) }] })
+  })
+})
+
+describe('a stored id that the caller may not read', () => {
+  class Owner extends PublicIDMixin(Model) {
+    static override tableName = 'owners'
+    static override publicIdConfig = { strategy: 'uuid7' }
+  }
+  class Item extends Model {
+    static override tableName = 'items'
+    static override relationMappings = () => ({
+      owner: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Owner,
+        join: { from: 'items.owner_id', to: 'owners.id' },
+      },
+    })
+  }
+  class Items extends AggregateMixin(StaffViewSet) {
+    static override model = Item
+    static override serializerClass = serializerOf(Item, ['title', 'owner_id'])
+    static override filtersetFields = ['owner_id', 'owner__id']
+    static override orderingFields = ['owner_id']
+    static override aggregates = { items: count() }
+    static override groupBy = ['owner_id']
+    static override facets = ['owner_id']
+  }
+
+  it('is told by no foreign key: in answers, filters, groups and facets', async () => {
+    const id = '01890a5d-ac96-774b-bcce-b302099a8057'
+    await database.knex.raw(`
+      create table owners (id int primary key generated always as identity, public_id uuid unique);
+      create table items (id int primary key generated always as identity, title text, owner_id int references owners);
+      insert into owners (public_id) values ('${id}'), ('01890a5d-ac96-774b-bcce-b302099a8058');
+      insert into items (title, owner_id) values ('x', 2), ('y', 1)`)
+    const other = await serveRouter(
+      routerOf({ items: Items }, { rules: [rule(Owner, { fields: { public_id: { read: isHr } } })] }),
+    )
+    onTestFinished(() => other.close())
+    const ask = async (path: string, who: Who) => {
+      const { status, json } = await other.get(path, AS[who])
+      return [status, json]
+    }
+    for (const path of ['/items', `/items?owner_id=${id}`, `/items?owner__id=${id}`, '/items/facets']) {
+      expect(JSON.stringify(await ask(path, 'hr'))).toContain(id)
+      expect([path, JSON.stringify(await ask(path, 'ada'))]).toEqual([path, expect.not.stringContaining(id)])
+    }
+    expect(await ask(`/items?owner_id=${id}`, 'hr')).toEqual([200, [{ title: 'y', owner_id: id }]])
+    expect(await ask(`/items?owner_id=${id}`, 'ada')).toEqual([200, [{ title: 'x' }, { title: 'y' }]])
+    expect(await ask('/items?ordering=owner_id', 'ada')).toEqual([200, [{ title: 'y' }, { title: 'x' }]])
+    expect(await ask('/items/aggregate?group_by=owner_id', 'hr')).toMatchObject([200, [{ owner_id: id }, {}]])
+    expect(await ask('/items/aggregate?group_by=owner_id', 'ada')).toMatchObject([400, {}])
   })
 })
 
