@@ -54,8 +54,8 @@ export interface PageRequest {
   readonly params: Readonly<Record<string, string>>
   /** The answer will have nothing of the page but its `results`; said to paginators that keep connections. */
   readonly resultsOnly?: boolean
-  /** What rules let the caller read, likewise: the same things for those who may read the same. */
-  readonly reads?: readonly unknown[] | undefined
+  /** What rules let the caller read of what the list has asked them about, or of what `held` tells, likewise: the same values for those who may read the same. */
+  readonly reads?: ((held?: ReadonlyMap<string, unknown>) => ReadonlyMap<string, unknown>) | undefined
 }
 
 /** What a paginator is checked against. */

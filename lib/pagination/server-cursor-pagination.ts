@@ -173,7 +173,7 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
       { owner, id, pool: source.pool },
       async () => {
         const cursor = await source.open({ name: `koa_viewsets_${id}`, idleMilliseconds: this.#backstop })
-        return { cursor, query, reads: request.reads ?? [] }
+        return { cursor, query, reads: request.reads?.() }
       },
       async (held) => {
         const used = await this.#read(held, {
@@ -191,10 +191,13 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
     const id = readServerCursorId(scope, text)?.toString('hex')
     if (id === undefined) throw notFound()
     const asked = queryParts(source, request)
-    const reads = request.reads ?? []
-    const fits = (held: HeldCursor) =>
-      (asked.length === 0 || JSON.stringify(asked) === JSON.stringify(held.query)) &&
-      (held.reads ?? []).every((one, index) => one === reads[index])
+    const fits = ({ query, reads }: HeldCursor) => {
+      const now = reads && request.reads?.(reads)
+      return (
+        (asked.length === 0 || JSON.stringify(asked) === JSON.stringify(query)) &&
+        (!reads || [...reads].every(([name, one]) => now?.get(name) === one))
+      )
+    }
     return this.#cursors.use({ id, pool: source.pool }, fits, async (held) => {
       if (request.ctx.method === 'HEAD') {
         // it must not take a page from the GET that follows it

@@ -19,7 +19,7 @@ export interface HeldCursor {
   /** What the first request filtered and ordered by. */
   readonly query: readonly string[]
   /** What rules let its caller read then. */
-  readonly reads?: readonly unknown[]
+  readonly reads?: ReadonlyMap<string, unknown> | undefined
 }
 
 /** A place for one cursor, taken before there is a connection for it. */

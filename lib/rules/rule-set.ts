@@ -332,9 +332,15 @@ export class RequestRules {
     return this.#fields.access
   }
 
-  /** What tells callers apart who read other rows or fields of a model: values of conditions, as of the time, do not. */
-  reading(model: ModelClass): readonly unknown[] {
-    return [this.fields, this.rows(model, 'read')?.where(model.tableName).sql]
+  /**
+   * What tells callers apart who read other rows or fields: values of conditions, as of the time, do not.
+   * @param tables the names of those whose rows count @default all that were asked about by now
+   */
+  reading(tables?: Iterable<string>): ReadonlyMap<string, unknown> {
+    const asked = tables && new Set(tables)
+    const models = this.models.filter(({ tableName }) => asked?.has(tableName) ?? this.#known.has(`read ${tableName}`))
+    const rows = models.map((model) => [model.tableName, this.rows(model, 'read')?.where(model.tableName).sql] as const)
+    return new Map<string, unknown>([['', this.fields], ...rows])
   }
 
   /** Finds conditions of fields that are none. @throws {ConfigurationError} */

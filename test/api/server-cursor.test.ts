@@ -367,6 +367,7 @@ describe('a cursor that is not there', () => {
   it.each<[string, (isStaff: () => boolean) => Rules]>([
     ['rows', (isStaff) => [rule(City, { read: () => isStaff() || { id__gt: Date.now() % 7 } })]],
     ['fields', (isStaff) => [rule(City, { fields: { at: { read: () => isStaff() } } })]],
+    ['related objects', (isStaff) => [rule(City, { read: true }), rule(Country, { read: () => isStaff() })]],
   ])('[D15] is no more where rules let its caller read other %s than before', async (_, make) => {
     let isStaff = true
     const client = await exportsOf({ pageSize: 10, rules: make(() => isStaff) })

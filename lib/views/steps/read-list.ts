@@ -168,16 +168,17 @@ export async function cutPage(
   const { ctx } = view
   const params = (ctx['params'] ?? {}) as Record<string, string>
   const request: PageRequest = { ctx, url: publicUrl(ctx), query: queryOf(ctx), params }
-  const asked = paginator.keepsConnections ? { ...readOn(view, source), ...request } : request
+  const asked = paginator.keepsConnections ? { ...readOn(view), ...request } : request
   const page: unknown = await paginator.paginate(source, asked)
   if (typeof page === 'object' && page !== null) return page
   throw new ConfigurationError(`${paginator.constructor.name}: paginate() returned ${String(page)}; return the page`)
 }
 
 /** Additional facts for paginators that keep a connection for later requests. */
-function readOn(view: GenericView, { model }: ListSource): Pick<PageRequest, 'resultsOnly' | 'reads'> {
+function readOn(view: GenericView): Pick<PageRequest, 'resultsOnly' | 'reads'> {
   const { resultsOnly } = rendererOf(view)
-  return { resultsOnly, reads: view.plan.rules?.of(view.ctx).reading(model.model) }
+  const { rules } = view.plan
+  return { resultsOnly, reads: rules && ((held) => rules.of(view.ctx).reading(held?.keys())) }
 }
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */
