@@ -158,7 +158,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   ],
   'lib/views/steps/hold-objects.ts': [1, 'the mark of a row that is found afterwards'],
   'lib/webhooks/claimed-deliveries.ts': [2, 'claims deliveries, a table of ours, and ends attempts'],
-  'lib/webhooks/delivery-table.ts': [2, 'makes and sweeps deliveries, a table of ours'],
+  'lib/webhooks/delivery-table.ts': [3, 'makes, hands over and sweeps deliveries, a table of ours'],
   'lib/webhooks/fan-out.ts': [1, 'notes how far it has read, in a table of ours'],
   'lib/webhooks/webhook-endpoint-view-set.ts': [3, 'endpoints of their owner, and their deliveries'],
 }

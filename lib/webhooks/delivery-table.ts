@@ -9,7 +9,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { readRows, runRaw } from '../postgres/type-parsers.js'
 import type { ToldEndpoint } from './new-deliveries.js'
 import { IS_AMONG } from './webhook-events.js'
-import { missingTables, TABLES } from './webhook-tables.js'
+import { missingTables, REPLAYED, TABLES } from './webhook-tables.js'
 
 /** Queue of one object's deliveries to one endpoint, in order. */
 export interface ObjectQueue {
@@ -186,7 +186,7 @@ export async function replayDeliveries(
   const rows = await readRows<ObjectQueue>(
     trx,
     `update ${TABLES.deliveries} set state = 'pending',
-       attempts = 0, due_at = now(), ended_at = null, waits = true
+       attempts = 0, due_at = now(), ended_at = null, waits = true, leased_until = ${REPLAYED}
      where endpoint_id = ? and state = 'dead' and (?::text[] is null or id = any(?))
      returning endpoint_id as "endpointId", object`,
     [endpointId, ids ?? null, ids ?? null],
@@ -194,10 +194,24 @@ export async function replayDeliveries(
   await runRaw(
     trx,
     `update ${TABLES.deliveries} set waits = true
-     where endpoint_id = ? and object = any(?) and ended_at is null and leased_until is null and not waits`,
+     where endpoint_id = ? and object = any(?) and ended_at is null and not waits
+       and coalesce(leased_until, ${REPLAYED}) = ${REPLAYED}`,
     [endpointId, rows.map(({ object }) => object)],
   )
   return rows
+}
+
+/** What was replayed, as its turn comes: for a queue of jobs, which does not have it any more. */
+export async function takeReplayed(
+  trx: Knex.Transaction,
+  endpoints: string,
+): Promise<readonly { readonly id: string }[]> {
+  return readRows<{ readonly id: string }>(
+    trx,
+    `update ${TABLES.deliveries} as d set leased_until = null from ?? as e
+     where e.id = d.endpoint_id and d.leased_until = ${REPLAYED} and not d.waits returning d.id`,
+    [endpoints],
+  )
 }
 
 /** The most that one statement deletes. */

@@ -13,6 +13,7 @@ import {
   promoteNext,
   selectPostponed,
   settlePostponed,
+  takeReplayed,
 } from './delivery-table.js'
 import { AT_ONCE, NewDeliveries, resourcesOf, type Telling, type ToldEndpoint } from './new-deliveries.js'
 import { TABLES } from './webhook-tables.js'
@@ -106,6 +107,16 @@ export class FanOut {
     if (waiting) await promoteNext(knex, waiting)
     if (waiting && deliveries.some(({ body }) => body === null)) postponed()
     return waiting !== undefined
+  }
+
+  /** Hands over what was replayed. @returns false where there is nothing */
+  async handOverReplayed(): Promise<boolean> {
+    const { knex, endpoints, enqueue } = this.#options
+    return knex.transaction(async (trx) => {
+      const replayed = await takeReplayed(trx, endpoints)
+      if (replayed.length > 0) await enqueue?.(trx, replayed)
+      return replayed.length > 0
+    })
   }
 
   async #handOver(trx: Knex.Transaction, deliveries: readonly NewDelivery[]): Promise<void> {

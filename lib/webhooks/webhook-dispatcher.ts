@@ -215,10 +215,9 @@ class Running {
   }
 
   #begin(): void {
-    const { knex, enqueue } = this.#options
+    const { knex } = this.#options
     this.#unhear = hearOfChanges(knex, () => this.#signal.tell())
-    this.#loops.push(this.#readOn(), this.#mendOn())
-    if (!enqueue) this.#loops.push(this.#sendOn())
+    this.#loops.push(this.#readOn(), this.#mendOn(), this.#sendOn())
   }
 
   async end(seconds: number): Promise<void> {
@@ -248,10 +247,13 @@ class Running {
     }
   }
 
+  /** Sends, or hands over what a queue of jobs does not have any more. */
   async #sendOn(): Promise<void> {
+    const { enqueue } = this.#options
     let pause = POLL.first
     while (!this.#isEnding) {
-      const hasSent = await this.#errors.tried('send', () => this.sender.sendDue())
+      const send = () => (enqueue ? this.fanOut.handOverReplayed() : this.sender.sendDue())
+      const hasSent = await this.#errors.tried('send', send)
       pause = hasSent ? POLL.first : Math.min(pause * 2, POLL.longest)
       if (!hasSent) await this.#sending.wait(hasSent === undefined ? AFTER_ERROR : pause)
     }

@@ -15,6 +15,9 @@ export const TABLES = {
 /** True of an element `old` of `old_secrets`, the last one first: `{"secret", "until"}`. */
 export const STILL_SIGNS = `(old ->> 'until')::timestamptz > now()`
 
+/** `leased_until` of what was replayed, until it is taken or handed over. */
+export const REPLAYED = `'-infinity'::timestamptz`
+
 const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
   endpoints: [
     `create table if not exists ${TABLES.endpoints} (
@@ -54,6 +57,7 @@ const CREATED: Readonly<Record<keyof typeof TABLES, readonly string[]>> = {
     `create index on ${TABLES.deliveries} (endpoint_id, object, change_id) where ended_at is null`,
     `create index on ${TABLES.deliveries} (endpoint_id, due_at) where state = 'pending' and not waits`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id) where state = 'postponed'`,
+    `create index on ${TABLES.deliveries} (endpoint_id) where leased_until = ${REPLAYED}`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id) where state = 'dead'`,
     `create index on ${TABLES.deliveries} (endpoint_id, change_id)`,
     `create index on ${TABLES.deliveries} (ended_at) where ended_at is not null`,

@@ -412,6 +412,27 @@ describe('deliveries', () => {
     expect(receiver.received.map((received) => received.id)).toEqual([one, one, two])
   })
 
+  it('are handed to a queue of jobs once more as they are replayed', async () => {
+    const receiver = await receiveWebhooks(() => 500)
+    const { id: endpoint } = await subscribe(receiver.url)
+    const jobs: string[] = []
+    const dispatcher = await dispatch({ enqueue: async (_, made) => void jobs.push(...made.map(({ id }) => id)) })
+    const id = await post()
+    await patch(id, 'b')
+    await vi.waitFor(() => expect(jobs).toHaveLength(2))
+    const [one, two] = jobs as [string, string]
+    await vi.waitFor(async () => expect(await listed(endpoint)).toHaveLength(2))
+    await database.knex.raw('update koa_viewsets_webhook_deliveries set attempts = 9')
+    for (const job of [one, two]) expect(await dispatcher.deliver(job)).toBe(false)
+    expect(await listed(endpoint, '?state=dead')).toHaveLength(2)
+    receiver.answer = () => 200
+    await client.send('POST', `/hooks/${endpoint}/replay`, {}, as('1'))
+    await vi.waitFor(() => expect(jobs).toEqual([one, two, one]), PATIENT)
+    await vi.waitFor(async () => expect(await dispatcher.deliver(one)).toBe(true), PATIENT)
+    await vi.waitFor(() => expect(jobs).toEqual([one, two, one, two]), PATIENT)
+    await vi.waitFor(async () => expect(await dispatcher.deliver(two)).toBe(true), PATIENT)
+  })
+
   it('are signed by the old secrets, too, each for a day, at most four of them', async () => {
     const receiver = await receiveWebhooks()
     const { id, secret } = await subscribe(receiver.url)
