@@ -21,6 +21,12 @@ export interface Leading {
   readonly model: ModelClass
 }
 
+/** Target of a foreign key: the number of a table is one of the database of the model that has the key. */
+export interface KeyTarget {
+  readonly owner: ModelClass
+  readonly table: number
+}
+
 /** The rows of a table that somebody sees, or may write: a condition on each of them. */
 export interface RowCondition {
   /** @param table what the query calls the table @param schema that which the query reads, where the connection does not say */
@@ -48,8 +54,8 @@ export type RowWrite = 'create' | 'update' | 'delete'
 export interface VisibleRows {
   /** The rows that a relation leads to. */
   related(leading: Leading): SeenRows | undefined
-  /** The rows that a foreign key leads to. @param table the table's number @param leading the relation of that key, where the model has one */
-  ofTable(table: number, leading: Leading | undefined): SeenRows | undefined
+  /** The rows that a foreign key leads to. @param leading the relation of that key, where the model has one */
+  ofTable(target: KeyTarget, leading: Leading | undefined): SeenRows | undefined
   /**
    * The rows of a model with which a rule lets somebody do something, wherever they are met: those that may be read, or that may
    * be written, as they were before, as they are afterwards, or both.

@@ -87,7 +87,7 @@ export class SeenConditions {
   #marking(visible: VisibleRows): VisibleRows {
     return {
       related: (leading: Leading) => this.#mark(visible.related(leading)),
-      ofTable: (table, leading) => visible.ofTable(table, leading),
+      ofTable: (target, leading) => visible.ofTable(target, leading),
       allowed: (model, does) => this.#mark(visible.allowed(model, does)),
       ofField: (model, property, use) => visible.ofField(model, property, use),
     }

@@ -104,12 +104,13 @@ function keyName(key: readonly unknown[]): string {
 /** The rows that the caller sees of those which a foreign key may lead to. */
 function seenThrough(serializer: AnySerializer, { table, properties }: WrittenReference) {
   const visible = visibleRowsIn(serializer.context)
-  if (!visible) return undefined
-  const relation = [...(serializer.plan.model?.relations.values() ?? [])].find(
+  const { model } = serializer.plan
+  if (!visible || !model) return undefined
+  const relation = [...model.relations.values()].find(
     ({ kind, ownerProperties: own }) =>
       kind === 'belongs-to-one' && own.length === properties.length && own.every((name) => properties.includes(name)),
   )
-  return visible.ofTable(table, leadingOf(serializer, { relation }))
+  return visible.ofTable({ owner: model.model, table }, leadingOf(serializer, { relation }))
 }
 
 /** Those that are not what is stored already. */

@@ -36,9 +36,10 @@ import {
 import { any, type Rules, readable, rule, sql } from '../../lib/rules/index.js'
 import { AggregateMixin, count, max, mountView } from '../../lib/views/index.js'
 import { type Client, serving } from '../support/client.js'
+import { createDatabase } from '../support/database.js'
 import { Author, Book, database, Genre, Review, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
-import { routerOf, serializerOf, serveRouter, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
 alter table authors add tenant_id int not null default 1;
@@ -357,6 +358,22 @@ describe.each(['rules', 'related'] as const)('what a caller may not read, by %s,
     expect(await asked('PATCH', '/both/1', { author_id: 2 })).toBe(400)
     expect(await asked('PATCH', '/both/1', { writer: 2 })).toBe(400)
     expect(await asked('PATCH', '/both/1', { author_id: 3 })).toBe(200)
+  })
+
+  it('is of the database of the model that has a rule, where tables of another have the same numbers', async () => {
+    const schema = `create table people (id int primary key); insert into people values (1), (2);
+      create table notes (id int primary key generated always as identity, person_id int references people)`
+    const first = await createDatabase({ schema })
+    const second = await createDatabase({ copied: first.name })
+    onTestFinished(() => Promise.all([first.drop(), second.drop()]).then(() => {}))
+    const Person = tableOf('people').bindKnex(first.knex)
+    const Note = tableOf('notes').bindKnex(second.knex)
+    const people = viewOf(Person, serializerOf(Person, ['id']))
+    const notes = viewOf(Note, serializerOf(Note, ['id', 'person_id']))
+    const rules = [rule(Person, { read: { id: 1 } })]
+    const one = await serveRouter(routerOf({ people, notes }, { rules }))
+    expect((await one.get('/people')).json).toEqual([{ id: 1 }])
+    expect((await one.send('POST', '/notes', { person_id: 2 })).status).toBe(201)
   })
 
   it('is not seen by another model of the table, whatever that calls the columns', async () => {

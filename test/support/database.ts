@@ -11,9 +11,12 @@ export interface DatabaseOptions {
   schema?: string
   /** What its text is stored in. @default that of the server's template */
   encoding?: 'LATIN1' | 'EUC_JP'
+  /** A database to copy, whose tables have the same numbers; nobody is connected to it. */
+  copied?: string
 }
 
 export interface TestDatabase {
+  name: string
   /** A pool of at most ten connections. */
   knex: Knex
   /** For a `pg` client or pool, or another knex. */
@@ -35,12 +38,16 @@ export function poolMode(): PoolMode | undefined {
  * const database = await createDatabase({ schema: 'create table papers (id int primary key)' })
  * afterAll(() => database.drop())
  */
-export async function createDatabase({ schema, encoding }: DatabaseOptions = {}): Promise<TestDatabase> {
+export async function createDatabase({
+  schema,
+  encoding,
+  copied = 'template1',
+}: DatabaseOptions = {}): Promise<TestDatabase> {
   const server = inject('postgres')
   const name = `test_${randomBytes(8).toString('hex')}`
   await runSql(
     server,
-    `CREATE DATABASE ${name} TEMPLATE ${encoding ? `template0 ENCODING '${encoding}' LOCALE 'C'` : 'template1 STRATEGY file_copy'}`,
+    `CREATE DATABASE ${name} TEMPLATE ${encoding ? `template0 ENCODING '${encoding}' LOCALE 'C'` : `${copied} STRATEGY file_copy`}`,
   )
   const direct = withDatabase(server, name)
   if (schema) await runSql(direct, schema)
@@ -57,6 +64,7 @@ export async function createDatabase({ schema, encoding }: DatabaseOptions = {})
   })
   if (runsAsRole()) actOutsideRequests(db)
   return {
+    name,
     knex: db,
     connection,
     direct,

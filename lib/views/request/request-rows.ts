@@ -1,9 +1,17 @@
 /** Decides which rows the caller of a request sees and may write: `ruledRows()` in the view's own queryset, `RequestRows` wherever else rows of a model are met. */
 
 import type { PathStart, Where } from '../../filters/field-path.js'
-import { describeModel } from '../../models/describe-model.js'
+import { areReadTogether, describeModel } from '../../models/describe-model.js'
 import type { ModelClass } from '../../models/objection.js'
-import type { FieldUse, Leading, RowCondition, RowWrite, SeenRows, VisibleRows } from '../../queryset/visible-rows.js'
+import type {
+  FieldUse,
+  KeyTarget,
+  Leading,
+  RowCondition,
+  RowWrite,
+  SeenRows,
+  VisibleRows,
+} from '../../queryset/visible-rows.js'
 import type { RequestRules } from '../../rules/rule-set.js'
 import type { GenericView } from '../generic-view.js'
 import { relatedSource } from '../related-view-set.js'
@@ -50,9 +58,9 @@ class RequestRows implements VisibleRows {
     }
   }
 
-  ofTable(table: number, leading: Leading | undefined): SeenRows | undefined {
+  ofTable({ owner, table }: KeyTarget, leading: Leading | undefined): SeenRows | undefined {
     if (leading) return this.related(leading)
-    const model = this.#rules?.models.find((one) => describeModel(one).table === table)
+    const model = this.#rules?.models.find((one) => describeModel(one).table === table && areReadTogether(one, owner))
     return model && this.#rules?.rows(model, 'read')
   }
 
