@@ -111,7 +111,7 @@ export function checkScopable(knex: Knex): void {
 /** A transaction that begins with the settings. Without a container it is the caller's to end, as knex has it. */
 async function begin({ base, settings }: KnexScope, container?: unknown, config?: unknown): Promise<unknown> {
   const isWork = typeof container === 'function'
-  const given = (isWork ? config : container) as Knex.TransactionConfig | undefined
+  const given = (isWork ? config : (container ?? config)) as Knex.TransactionConfig | undefined
   const options = settings.readOnly ? { ...given, readOnly: true } : given
   if (isWork) {
     return base.transaction(async (trx) => {

@@ -55,6 +55,17 @@ const reaching: [string, () => Knex][] = [
   ["beside pg's own pipelining", () => poolOf({ pipeline: true })],
 ]
 
+it.each<[string, (knex: Knex) => Promise<Knex.Transaction>]>([
+  ['behind no work', (knex) => knex.transaction(undefined, { isolationLevel: 'serializable' })],
+  ['alone', (knex) => knex.transaction({ isolationLevel: 'serializable' })],
+  ['of a provider', (knex) => knex.transactionProvider({ isolationLevel: 'serializable' })()],
+])('a transaction heeds a configuration %s', async (_, begin) => {
+  const trx = await begin(scopedKnex(poolOf(), settings()))
+  const { rows } = await trx.raw("select current_setting('transaction_isolation') as level")
+  await trx.rollback()
+  expect(rows).toEqual([{ level: 'serializable' }])
+})
+
 describe.each(reaching)('a statement %s', (_, reach) => {
   const ways: [string, (knex: Knex) => Promise<unknown>][] = [
     ['of a builder', (knex) => knex.select(knex.raw(WHO.slice(7))).first()],
