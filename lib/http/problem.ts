@@ -13,6 +13,9 @@ export const PROBLEM_TYPE = 'application/problem+json'
 /** The member of the body that holds what messages are about. */
 export const BODY_MEMBER = new RequestSlot<string>('the member of the body that holds the object')
 
+/** What is being read is the query, whatever the method: what is wrong with it are parameters. */
+export const READS_QUERY = new RequestSlot<boolean>('the query is being read')
+
 /** The parts of an error that a problem is made of. */
 export interface ProblemAnswer {
   readonly status: number
@@ -70,7 +73,7 @@ export function requestIdOf(ctx: Context): string | undefined {
 
 function messagesOf(ctx: Context, { errors, codes = {} }: ShownErrors): ProblemMessage[] {
   const found: ProblemMessage[] = []
-  const ofQuery = isSafeMethod(ctx.method)
+  const ofQuery = isSafeMethod(ctx.method) || READS_QUERY.get(ctx) === true
   const around = [BODY_MEMBER.get(ctx) ?? []].flat()
   const walk = (map: ErrorMessages, ofMap: ErrorMessages, path: readonly string[]) => {
     for (const [name, inner] of Object.entries(map)) {

@@ -52,6 +52,11 @@ class Books extends BulkModelViewSet<Book> {
   @action({ methods: ['POST'], detail: false, inputSerializer: z.object({ counts: z.record(z.string(), z.int()) }) })
   async count() {}
 
+  @action({ methods: ['POST'], detail: false, queryParameters: z.object({ n: z.coerce.number() }) })
+  async counted() {
+    throw new ValidationError({ title: ['No.'] })
+  }
+
   @action({ methods: ['POST'], detail: false })
   async crowded() {
     throw new ApiError(409, 'Taken', { members: { status: 1, type: 'x', available: [2] } })
@@ -135,6 +140,15 @@ describe('a problem', () => {
     ])
     const unknown = await send('POST', '/books?z=1', { body: { title: 'a' }, Prefer: 'handling=strict' })
     expect(unknown.json.errors).toMatchObject([{ parameter: 'z', code: 'unknown_parameter' }])
+  })
+
+  it('names parameters of the query that an action which writes has declared', async () => {
+    const { send } = await served()
+    const wrong = await send('POST', '/books/counted?n=x', { body: {} })
+    expect([wrong.status, wrong.json.errors]).toMatchObject([400, [{ parameter: 'n' }]])
+    expect(wrong.json.errors[0]).not.toHaveProperty('pointer')
+    const body = await send('POST', '/books/counted?n=1', { body: {} })
+    expect(body.json.errors).toMatchObject([{ pointer: '#/title' }])
   })
 
   it('has no errors where an error has none, and keeps its own members', async () => {

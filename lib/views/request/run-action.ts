@@ -7,6 +7,7 @@ import { type Context, FORMAT, isSafeMethod, queryOf } from '../../http/context.
 import { knexInScope } from '../../http/database-role.js'
 import { disposeBody } from '../../http/dispose-body.js'
 import type { Preferences } from '../../http/prefer.js'
+import { READS_QUERY } from '../../http/problem.js'
 import { mayFail, mayFailUnsent, statusOf } from '../../http/response-body.js'
 import { callersKey } from '../../idempotency/rule.js'
 import { ConfigurationError, NotFound } from '../../kernel/errors.js'
@@ -194,7 +195,7 @@ async function readInput(view: View, serializerClass: SerializerClass): Promise<
 }
 
 /** What the action has declared of the query, validated: texts, as in a form. @throws ValidationError */
-function readQuery(view: View, serializerClass: SerializerClass): Promise<unknown> {
+async function readQuery(view: View, serializerClass: SerializerClass): Promise<unknown> {
   const { viewClass, action } = view.plan as GenericPlan
   const query = queryOf(view.ctx)
   const asked = declaredParameters(viewClass, action).flatMap((parameter): [string, unknown][] => {
@@ -202,7 +203,10 @@ function readQuery(view: View, serializerClass: SerializerClass): Promise<unknow
     if (given === undefined) return []
     return [[parameter.name, isList(parameter) && typeof given === 'string' ? itemsOf(given) : given]]
   })
-  return validatedBy(serializerClass, view, { data: Object.fromEntries(asked), textual: true })
+  READS_QUERY.set(view.ctx, true)
+  const validated = await validatedBy(serializerClass, view, { data: Object.fromEntries(asked), textual: true })
+  READS_QUERY.set(view.ctx, false)
+  return validated
 }
 
 function itemsOf(text: string): readonly string[] {
