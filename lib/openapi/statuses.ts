@@ -57,7 +57,7 @@ export function statusesOf(
   // what the role of the caller may not do
   if (view.plan.database) statuses.add(401).add(403)
   // a schema that is none
-  if (view.plan.database?.settings.some((one) => typeof one === 'function')) statuses.add(404)
+  if (view.plan.database?.settings.some((one) => typeof one === 'function' || 'search_path' in one)) statuses.add(404)
   // the key is malformed, nobody's, being used, or of another request
   if (policies.idempotency && !isSafeMethod(operation.method)) statuses.add(400).add(401).add(409).add(422)
   if (permissionsOfParents(view.plan).length > 0) statuses.add(401).add(403)

@@ -892,6 +892,29 @@ describe('idempotency() with a role', () => {
 })
 
 describe('a schema for each tenant', () => {
+  it('may be called as the role: each is asked whether it has the tables', async () => {
+    await database.knex.raw(`
+      create schema ${USER} authorization ${USER}; create schema ${READER} authorization ${READER};
+      create table ${USER}.leaflets (id int primary key); create table leaflets (id int primary key);
+      insert into ${USER}.leaflets values (7); grant select on ${USER}.leaflets to ${USER}`)
+    onTestFinished(() =>
+      database.knex.raw(`drop schema ${USER} cascade; drop schema ${READER} cascade; drop table leaflets`),
+    )
+    const Leaflet = table('leaflets')
+    Leaflet.knex(db)
+    class Leaflets extends modelViewSet(Leaflet, {
+      serializerClass: modelSerializer(Leaflet, { fields: ['id'] }),
+      databaseRole: ({ headers }) => headers['x-role'] as string,
+      databaseSettings: { search_path: '"$user"' },
+    }) {}
+    const api = new APIRouter().register('leaflets', Leaflets)
+    await api.prepare()
+    const own = await serving(api.routes())
+    onTestFinished(() => own.close())
+    const at = async (role: string) => (await own.get('/leaflets', { 'x-role': role })).status
+    expect([await at(USER), await at(READER), await at(USER)]).toEqual([200, 404, 200])
+  })
+
   const TABLE = 'create table books (id serial primary key, title varchar(20) not null)'
   class Books extends modelViewSet(table('books'), {
     serializerClass: modelSerializer(table('books'), { fields: ['id', 'title'] }),

@@ -7,7 +7,7 @@ import { oncePer, RecentMap } from '../../kernel/once-per.js'
 import { configOf, isReadFrom, oncePerCatalogue } from '../../models/describe-model.js'
 import { findsSameTables } from '../../models/same-tables.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { scopeOf } from '../../postgres/scoped-knex.js'
+import { scopeOf, tablePlaceOf } from '../../postgres/scoped-knex.js'
 import { modelsOf } from '../checks/models-of.js'
 import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -54,7 +54,8 @@ export function checkDatabase(view: View, knex: Knex): Promise<void> | undefined
  */
 async function askTables(view: GenericViewClass, knex: Queryable, path: string | undefined): Promise<void> {
   const known = tablesOf(view)(configOf(knex))
-  const schema = path ?? OWN
+  // a path may have the schema that is called as the role
+  const schema = path?.includes('$user') ? JSON.stringify(tablePlaceOf(knex)) : (path ?? OWN)
   const asked = known.get(schema) ?? findsSameTables(modelsOf(view), knex, path)
   known.set(schema, asked)
   try {
