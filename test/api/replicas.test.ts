@@ -551,6 +551,31 @@ describe('a replica that', () => {
     expect([status, headers['tried'], headers['stale'], done]).toEqual([200, 'primary', undefined, ['primary']])
   })
 
+  it('fails while it looks whether a format is part of a key leaves the path as it was', async () => {
+    await cluster.primary.knex.raw(`
+      create table files (name text primary key); insert into files values ('a');
+      create function fails_on_replicas() returns boolean language plpgsql as $$
+        begin if pg_is_in_recovery() then raise exception using errcode = '40001'; end if; return true; end $$`)
+    await caughtUp()
+    const File = table('files', { idColumn: 'name' })
+    File.knex(cluster.primary.knex)
+    class Files extends modelViewSet(File, { serializerClass: modelSerializer(File, { fields: ['name'] }) }) {
+      override getQueryset() {
+        return super.getQueryset().whereRaw('(select fails_on_replicas())')
+      }
+    }
+    const replicas = new ReplicaSet({
+      primary: cluster.primary.knex,
+      replicas: cluster.standbys.map(({ knex }) => knex),
+    })
+    const api = new APIRouter({ replicas }).register('files', Files)
+    await api.prepare()
+    const server = await serve(new Koa().use(api.routes()))
+    onTestFinished(() => server.close())
+    const { status, json } = await server.send({ path: '/files/a.json' })
+    expect([status, json]).toEqual([200, { name: 'a' }])
+  })
+
   it('loses its connections in the middle is done without', async () => {
     const server = await serveItems({ retryAfter: 50 })
     for (let round = 0; round < 10; round++) {

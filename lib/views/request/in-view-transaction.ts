@@ -6,6 +6,7 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
 import { loggingWrites } from './log-writes.js'
+import { resetOf } from './second-attempt.js'
 
 /** Thrown by the first step of a write, when the database does not let the caller lock rows: it may see or delete them. */
 export class LockRefused extends Error {
@@ -39,6 +40,7 @@ export async function inViewTransaction(view: View, knex: Knex, work: () => unkn
   }
   const { ctx } = view
   const { action } = view.plan
+  const reset = resetOf(view)
   const options = {
     name: `${action}()`,
     work: attempt,
@@ -50,6 +52,7 @@ export async function inViewTransaction(view: View, knex: Knex, work: () => unkn
       if (!(error instanceof LockRefused)) throw error
       // nothing was written yet; what fails has ended the transaction
       isRefused = true
+      reset()
       return inTransaction(knex, options)
     })
   } finally {

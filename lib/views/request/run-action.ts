@@ -1,9 +1,8 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 
-import type { OutgoingHttpHeaders } from 'node:http'
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
-import { type Context, FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
+import { FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
 import { knexInScope } from '../../http/database-role.js'
 import { disposeBody } from '../../http/dispose-body.js'
 import type { Preferences } from '../../http/prefer.js'
@@ -40,6 +39,7 @@ import { checkParents } from './parents.js'
 import { handleStrictly, preferredAnswer, refuseIgnored } from './preferences.js'
 import { requireOwner } from './require-user.js'
 import { runOnce } from './run-once.js'
+import { resetOf } from './second-attempt.js'
 import { bodyOfStored } from './stored-keys.js'
 
 const READS_LATER = 'readsBody() has returned a promise; it says at once whether the body is read'
@@ -267,14 +267,13 @@ interface ReplicaRequest {
 function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequest): unknown {
   const { database, resource } = view.plan
   if (asked !== replicas.primary || resource?.keepsConnections === true) return steps.call(view)
-  const headers = view.ctx.res.getHeaders()
-  let isAgain = false
+  const reset = resetOf(view)
   return replicas.read(view.ctx, async (knex) => {
     // that the tables are there was asked of the primary, of which this is a copy
     const own = database ? await knexInScope(view.ctx, knex, database) : knex
-    if (isAgain) restoreHeaders(view.ctx, headers)
-    isAgain = true
-    begin(view, own)
+    reset()
+    view.knex = own
+    if (database) view.trx = own as Knex.Transaction
     return steps.call(view)
   })
 }
@@ -282,21 +281,4 @@ function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequ
 /** Does what was to be done once the action is over, unless its answer is a refusal. */
 export function runAfterAction({ afterAction = [], ctx }: View): void {
   if (ctx.status < 400) runAll(afterAction.splice(0), (error) => reportError(ctx, error))
-}
-
-/** Resets what an earlier attempt, on another replica, has left in the view. */
-function begin(view: View, knex: Knex): void {
-  view.knex = knex
-  if (view.plan.database) view.trx = knex as Knex.Transaction
-  view.parentKey = undefined
-  view.afterAction?.splice(0)
-  view.ctx.status = 200
-}
-
-function restoreHeaders({ res }: Context, headers: OutgoingHttpHeaders): void {
-  for (const name of res.getHeaderNames()) {
-    const value = headers[name]
-    if (value === undefined) res.removeHeader(name)
-    else res.setHeader(name, value)
-  }
 }
