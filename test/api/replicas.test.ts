@@ -418,9 +418,13 @@ describe('a role', () => {
     await post(await serveItems(), 'one')
     await post(await serveItems(), 'two')
     await caughtUp()
+    let timesAsked = 0
     class Scoped extends modelViewSet(Item, {
       serializerClass: ItemSerializer,
-      databaseRole: 'reader',
+      databaseRole: () => {
+        timesAsked++
+        return 'reader'
+      },
       actions: {
         who: listAction({ methods: ['GET'] }, async function () {
           const { rows } = await (this.trx as Knex).raw('select current_user as name, pg_is_in_recovery() as standby')
@@ -437,6 +441,7 @@ describe('a role', () => {
     const server = await serve(new Koa().use(api.routes()))
     onTestFinished(() => server.close())
     expect((await server.send({ path: '/items/who' })).json).toEqual({ name: 'reader', standby: true })
+    expect(timesAsked).toBe(1)
     expect((await server.send({ path: '/items' })).json.map(({ name }: Row) => name)).toEqual(['one'])
     await cluster.primary.knex.raw('drop policy odd on items; alter table items disable row level security')
   })

@@ -3,7 +3,6 @@
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
 import { FORMAT, isSafeMethod, queryOf } from '../../http/context.js'
-import { knexInScope } from '../../http/database-role.js'
 import { disposeBody } from '../../http/dispose-body.js'
 import type { Preferences } from '../../http/prefer.js'
 import { READS_QUERY } from '../../http/problem.js'
@@ -15,6 +14,7 @@ import { isPlain, isRecord } from '../../kernel/records.js'
 import { settled } from '../../kernel/settled.js'
 import { type ParsedBody, parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
+import { scopedKnex, scopeOf } from '../../postgres/scoped-knex.js'
 import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { declaredParameters } from '../action-parameters.js'
@@ -265,15 +265,16 @@ interface ReplicaRequest {
 
 /** Runs the action on a replica; on the view's own database where that is another than the replicas', or keeps server cursors. */
 function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequest): unknown {
-  const { database, resource } = view.plan
+  const { resource } = view.plan
   if (asked !== replicas.primary || resource?.keepsConnections === true) return steps.call(view)
   const reset = resetOf(view)
+  const settings = view.knex && scopeOf(view.knex)?.settings
   return replicas.read(view.ctx, async (knex) => {
     // that the tables are there was asked of the primary, of which this is a copy
-    const own = database ? await knexInScope(view.ctx, knex, database) : knex
+    const own = settings ? scopedKnex(knex, settings) : knex
     reset()
     view.knex = own
-    if (database) view.trx = own as Knex.Transaction
+    if (settings) view.trx = own as Knex.Transaction
     return steps.call(view)
   })
 }
