@@ -8,10 +8,9 @@ import { pascalCase } from '../kernel/naming.js'
 import { isRecord } from '../kernel/records.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
-import { isModelClass, isRowOf, type ModelClass, modelName } from '../models/objection.js'
+import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
-import { forgetAnswers } from '../queryset/row-answers.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
@@ -19,11 +18,11 @@ import { freshRows } from './fresh-row.js'
 import { checkDeclaredNames, type ExtraKwargs, type FieldNames, generateFields } from './generate-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
-import { prefixErrors } from './prefix-errors.js'
 import { schemaNameOf } from './schema-name.js'
 import { Serializer } from './serializer.js'
 import type { WriteItem } from './write-own-rows.js'
-import { checkWritten, toItems, writeTree } from './write-tree.js'
+import { toItems, writeTree } from './write-tree.js'
+import { writeOneByOne } from './written-items.js'
 
 export type { ExtraKwargs, FieldNames } from './generate-fields.js'
 
@@ -132,24 +131,14 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
 
   /** @internal Writes objects together, but for those that the class creates or updates in its own way. */
   async writeAll(entries: readonly WriteEntry[]): Promise<readonly Model[]> {
+    const own = entries.filter((entry) => this.#inOwnWay(entry))
+    const others = entries.filter((entry) => !this.#inOwnWay(entry))
     const rows = new Map<WriteEntry, Model>()
-    for (const entry of entries.filter((one) => this.#inOwnWay(one))) {
-      const { instance, data, path } = entry
-      rows.set(entry, await prefixErrors(path, () => (instance ? this.update(instance as M, data) : this.create(data))))
-    }
-    if (visibleRowsIn(this.context)) await this.#checkOwn(rows)
-    const others = entries.filter((entry) => !rows.has(entry))
+    const made = await writeOneByOne(this, this.#model, own)
+    for (const [index, entry] of own.entries()) rows.set(entry, made[index] as Model)
     const written = await writeTree(this, toItems(this, others))
     for (const [index, entry] of others.entries()) rows.set(entry, written[index] as Model)
     return entries.map((entry) => rows.get(entry) as Model)
-  }
-
-  /** Refuses rows that code of the class has written where rules do not let the caller. @throws PermissionDenied */
-  async #checkOwn(rows: ReadonlyMap<WriteEntry, Model>): Promise<void> {
-    const written = [...rows].map(([{ instance }, row]) => ({ instance, row }))
-    const own = written.filter(({ row }) => isRecord(row) && isRowOf(this.#model, row))
-    forgetAnswers(own.map(({ row }) => row))
-    await checkWritten(this, own)
   }
 
   /** All or nothing, in one statement for each level of objects; what is wrong with an item stands under its position. */

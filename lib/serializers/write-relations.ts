@@ -26,7 +26,7 @@ import { checkDetached } from './guard-fields.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { clearedColumns, ownColumns } from './own-columns.js'
-import { type Path, prefixErrors, prefixed } from './prefix-errors.js'
+import { type Path, prefixed } from './prefix-errors.js'
 import { replaceSets } from './replace-sets.js'
 import { namesOfRows } from './row-keys.js'
 import type { KeySet, NestedWrite } from './split-writes.js'
@@ -36,6 +36,7 @@ import { type KeyLink, relate, relatedQuery, unlink } from './write-links.js'
 import { writeLogOf } from './write-log.js'
 import type { WriteItem } from './write-own-rows.js'
 import { serializerKnex } from './write-rows.js'
+import { writeOneByOne } from './written-items.js'
 
 type Data = Record<string, unknown>
 type Row = Model & Data
@@ -65,6 +66,7 @@ export async function writeBefore(serializer: AnySerializer, items: readonly Wri
     if (stored.length > 1) await lockDistinct(stored, serializer)
     const written = await writeEntries(
       child,
+      relation,
       given.map((entry) => ({ ...entry, instance: entry.instance ?? undefined })),
     )
     await checkRelated(serializer.context, leadingOf(serializer, { relation }), written, serializerKnex(serializer))
@@ -310,7 +312,7 @@ async function writeRelated(serializer: AnySerializer, child: AnySerializer, ask
   })
   const links = entries.flatMap(({ owner, instance }) => (instance ? [{ owner, target: instance }] : []))
   if (links.length > 0) await lockTargets(links, relation, serializerKnex(serializer))
-  const written = await writeEntries(child, entries)
+  const written = await writeEntries(child, relation, entries)
   await checkRelated(serializer.context, leadingOf(serializer, { relation }), written, serializerKnex(serializer))
   if (!relation.through) return
   const created = entries.flatMap(({ owner, instance, path }, index): KeyLink[] => {
@@ -327,14 +329,13 @@ function added(relation: RelationDescription, data: Data): Data {
 }
 
 /** Objects of a serializer that writes them in its own way are written one by one. */
-async function writeEntries(child: AnySerializer, entries: readonly WriteEntry[]): Promise<readonly object[]> {
+async function writeEntries(
+  child: AnySerializer,
+  { model }: RelationDescription,
+  entries: readonly WriteEntry[],
+): Promise<readonly object[]> {
   if (entries.length === 0) return []
-  if (child.writeAll) return child.writeAll(entries)
-  const written: object[] = []
-  for (const { instance, data, path } of entries) {
-    written.push(await prefixErrors(path, () => (instance ? child.update(instance, data) : child.create(data))))
-  }
-  return written
+  return child.writeAll ? child.writeAll(entries) : writeOneByOne(child, model, entries)
 }
 
 /** The foreign key of objects that are related to the row by it; undefined where a join table relates them. */

@@ -1,16 +1,12 @@
 /** Writes objects with all that is nested in them: each level of each table by one statement. */
 import type { Model } from 'objection'
 import { forgetAnswers } from '../queryset/row-answers.js'
-import { visibleRowsIn } from '../queryset/visible-rows.js'
-import { checkWrittenRows } from './check-written.js'
-import type { AnySerializer, SerializerClass, WriteEntry } from './contract.js'
-import { checkLimited } from './guard-fields.js'
+import type { AnySerializer, WriteEntry } from './contract.js'
 import { prefixed } from './prefix-errors.js'
 import { splitWrites, type Writes } from './split-writes.js'
-import { writeLogOf } from './write-log.js'
 import { type WriteItem, writeOwnRows } from './write-own-rows.js'
 import { writeAfter, writeBefore } from './write-relations.js'
-import { serializerKnex } from './write-rows.js'
+import { afterWritten, beforeWritten, type WrittenItem } from './written-items.js'
 
 /** Sorts the data of objects by where it is written. @throws {ConfigurationError} */
 export function toItems(serializer: AnySerializer, entries: readonly WriteEntry[]): WriteItem[] {
@@ -38,56 +34,19 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
     if (writes.before.length > 0) hasBefore = true
     if (writes.after.length + writes.sets.length > 0) hasAfter = true
   }
-  const visible = visibleRowsIn(serializer.context)
-  const log = writeLogOf(serializer.context.knex)
-  if (visible) await checkStored(serializer, items)
-  if (log) await log.keep(storedOf(items), classOf(serializer))
+  const changed = items.filter(isChanged)
+  await beforeWritten(serializer, items, changed)
   if (hasBefore) await writeBefore(serializer, items)
   await writeOwnRows(serializer, items)
   if (hasAfter) await writeAfter(serializer, items)
-  if (visible) {
-    const related = items.filter(({ writes }) => writes.hasRelated)
-    forgetAnswers(related.map(({ row }) => row as Model))
-    await checkWritten(serializer, items as readonly WrittenItem[])
-    await checkLimited(
-      serializer,
-      items.flatMap(({ data, row }) => (row ? [{ data, row }] : [])),
-    )
-  }
-  const rows: Model[] = []
-  for (const { row } of items) rows.push(row as Model)
-  // one whose key has changed is another one, too
-  if (log) log.add(rows, classOf(serializer))
-  return rows
+  for (const { writes, row } of changed) if (writes.hasRelated) forgetAnswers([row as Model])
+  await afterWritten(serializer, items as readonly WrittenItem[], changed as readonly WrittenItem[])
+  return items.map(({ row }) => row as Model)
 }
 
-function storedOf(items: readonly WriteItem[]): Model[] {
-  return items.flatMap(({ instance }) => instance ?? [])
-}
-
-function classOf(serializer: AnySerializer): SerializerClass {
-  return serializer.constructor as unknown as SerializerClass
-}
-
-/** Refuses to change rows that are not the caller's to change. @throws PermissionDenied */
-function checkStored(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
-  const changed = items.filter(({ writes }) => Object.keys(writes.columns).length > 0 || writes.hasRelated)
-  return checkWrittenRows(serializer.context, storedOf(changed), 'update', serializerKnex(serializer))
-}
-
-/** An object that was written: the row that was, if any, and the row that is. */
-export interface WrittenItem {
-  readonly instance: object | undefined
-  readonly row: object
-}
-
-/** Refuses rows that the caller may not have made, or not have made into what they are now. @throws PermissionDenied */
-export async function checkWritten(serializer: AnySerializer, items: readonly WrittenItem[]): Promise<void> {
-  const { context } = serializer
-  const rowsOf = (isNew: boolean) =>
-    items.flatMap(({ instance, row }) => ((instance === undefined) === isNew ? row : []))
-  await checkWrittenRows(context, rowsOf(true), 'create', serializerKnex(serializer))
-  await checkWrittenRows(context, rowsOf(false), 'update', serializerKnex(serializer))
+/** False for a stored object of which nothing changes: nobody is asked whether it may. */
+function isChanged({ instance, writes }: WriteItem): boolean {
+  return instance === undefined || Object.keys(writes.columns).length > 0 || writes.hasRelated
 }
 
 /**

@@ -320,6 +320,32 @@ describe('a change', () => {
     ])
   })
 
+  it('is of nested objects that a serializer writes in its own way, too', async () => {
+    class Own extends AuthorSerializer {
+      override async create(data: Record<string, unknown>) {
+        return Author.query(this.context.knex)
+          .insert(data as object)
+          .returning('*')
+      }
+      override async update(author: Author, data: Record<string, unknown>) {
+        return author.$query(this.context.knex).patchAndFetch(data)
+      }
+    }
+    class Books extends BookViewSet {
+      static override serializerClass: SerializerClass = class extends BookSerializer {
+        static override declaredFields: DeclaredFields = { author: new NestedSerializer(Own, { required: false }) }
+      }
+    }
+    const { send } = await serveBooks(Books)
+    await send('POST', '/books', { title: 'Emma', author: { name: 'Jane' } })
+    await send('PATCH', '/books/1', { author: { name: 'Jane Austen' } })
+    const ofAuthors = (await recorded()).filter(({ model }) => model === 'authors')
+    expect(ofAuthors.map(({ action: word, before, after }) => [word, before?.name, after?.name])).toEqual([
+      ['create', undefined, 'Jane'],
+      ['update', 'Jane', 'Jane Austen'],
+    ])
+  })
+
   it('is of what is there at the end: by code of the application, hooks and triggers', async () => {
     class Own extends BookViewSet {
       override async performUpdate(serializer: any) {

@@ -28,7 +28,7 @@ import {
   objectAction,
   PrimaryKeyRelatedField,
   SearchFilter,
-  type Serializer,
+  Serializer,
   SerializerMethodField,
   SlugRelatedField,
   StreamMixin,
@@ -469,6 +469,63 @@ describe('what a caller may not write', () => {
     ).toBe(403)
     expect(await stored('select count(*)::int, max(tenant_id) from books where id = 1 or id > 5')).toEqual([
       { count: 1, max: 1 },
+    ])
+  })
+
+  it('is not taken over by code of a nested serializer, a plain one too', async () => {
+    const declared = { id: new IntegerField({ readOnly: true }), tenant_id: new IntegerField() }
+    class Own extends ModelSerializer<Author> {
+      static override model = Author
+      static override fields = ['id']
+      static override declaredFields = declared
+      override async update(author: Author, data: Record<string, unknown>) {
+        return Author.query(this.context.knex).patchAndFetchById(author.id, data)
+      }
+    }
+    class Plain extends Serializer<Author> {
+      static override declaredFields = declared
+      override async update(author: Author, data: Record<string, unknown>) {
+        return Author.query(this.context.knex).patchAndFetchById(author.id, data)
+      }
+    }
+    const own = rule(Author, { read: true, create: false, update: ofTenant })
+    const api = new APIRouter({ rules: [own] })
+    for (const nested of [Own, Plain]) {
+      class Books extends TenantViewSet {
+        static override model = Book
+        static override serializerClass = serializerOf(Book, ['id', 'author'], {
+          author: new NestedSerializer(nested, { required: false }),
+        }) as never
+      }
+      api.register(nested.name, Books, nested.name)
+    }
+    await api.prepare()
+    const one = await serving(api.routes())
+    onTestFinished(() => one.close())
+    for (const name of ['Own', 'Plain']) {
+      expect((await one.send('PATCH', `/${name}/2`, { author: { tenant_id: 1 } }, AS(1))).status).toBe(403)
+      expect((await one.send('PATCH', `/${name}/1`, { author: { tenant_id: 2 } }, AS(1))).status).toBe(403)
+    }
+    expect(await stored('select tenant_id from authors order by id')).toMatchObject([
+      { tenant_id: 1 },
+      { tenant_id: 2 },
+      { tenant_id: 1 },
+    ])
+  })
+
+  it('may stand in a nested list as it was shown', async () => {
+    const one = await serve(VIEWS, [rule(Review, { read: true, update: { stars__gte: 4 } })])
+    onTestFinished(() => one.close())
+    const { json } = await one.get('/nested/1', AS(1))
+    const [mine, another] = (json as { reviews: { id: number; stars: number }[] }).reviews
+    expect([mine?.stars, another?.stars]).toEqual([5, 3])
+    const changed = await one.send('PATCH', '/nested/1', { reviews: [{ ...mine, stars: 4 }, another] }, AS(1))
+    expect(changed.status).toBe(200)
+    const refused = await one.send('PATCH', '/nested/1', { reviews: [mine, { ...another, stars: 4 }] }, AS(1))
+    expect(refused.status).toBe(403)
+    expect(await stored('select stars from reviews where book_id = 1 order by id')).toEqual([
+      { stars: 4 },
+      { stars: 3 },
     ])
   })
 
