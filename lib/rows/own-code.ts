@@ -3,15 +3,15 @@
 import { uploadField } from '../fields/file-upload-field.js'
 import { reasonOf } from '../kernel/reasons.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { overrideOf } from '../serializers/model-serializer.js'
+import { overrideOf, SAVING } from '../serializers/model-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { writesByPlan } from '../serializers/serializer.js'
 import { decideRows } from './row-plan.js'
 
 /** Methods that an application may put in the place of ours. */
 const METHODS = {
-  insert: ['isValid', 'validate', 'save', 'create', 'createMany'],
-  update: ['isValid', 'validate', 'save', 'update', 'updateMany'],
+  insert: ['isValid', 'validate', ...SAVING.insert],
+  update: ['isValid', 'validate', ...SAVING.update],
 } as const
 
 /** All of it, and what is written besides the row, for `explain()`; null where there is nothing. */

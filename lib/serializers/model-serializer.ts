@@ -29,6 +29,12 @@ export type { ExtraKwargs, FieldNames } from './generate-fields.js'
 /** What may stand between validated data and the row. */
 const WRITING = ['create', 'update', 'validate'] as const
 
+/** What writes new rows, and stored ones. */
+export const SAVING = {
+  insert: ['save', 'create', 'createMany'],
+  update: ['save', 'update', 'updateMany'],
+} as const
+
 /**
  * Fields generated from an Objection model: types, lengths, nullability and defaults are those of its `jsonSchema` and of
  * the database. Declared fields stand before generated ones of the same name.

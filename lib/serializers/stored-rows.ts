@@ -10,7 +10,7 @@ import type { ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { SerializerClass, SerializerPlan } from './contract.js'
-import { overrideOf } from './model-serializer.js'
+import { overrideOf, SAVING } from './model-serializer.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 
@@ -57,7 +57,7 @@ function* reasonsOfOwn(
   { writes, isList }: Writing,
 ): Generator<string> {
   const { tableName } = model
-  const overridden = overrideOf(serializer, ['save', writes === 'insert' ? 'create' : 'update'])
+  const overridden = overrideOf(serializer, SAVING[writes])
   if (overridden !== null) yield overridden
   if (isIndirect) yield `"${tableName}" is a view or a foreign table, or has rules`
   if (writes === 'update' && hasHeirs) yield `other tables inherit from "${tableName}"`

@@ -1,5 +1,5 @@
 /** What writes store: of rows without values, and of objects that share columns, rows or nested objects. */
-import { modelSerializer, NestedSerializer, PrimaryKeyRelatedField } from 'koa-viewsets'
+import { ModelSerializer, modelSerializer, NestedSerializer, PrimaryKeyRelatedField } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -781,3 +781,25 @@ function renaming(from: string, to: string) {
   return (given: Record<string, unknown>) =>
     Object.fromEntries(Object.entries(given).map(([name, value]) => [name === from ? to : name, value]))
 }
+
+it('is read again where the serializer creates or changes lists in its own way', async () => {
+  class Own extends ModelSerializer<Model> {
+    static override model = Post
+    static override fields = ['id', 'title']
+    protected override async createMany(items: readonly Record<string, unknown>[]) {
+      return this.#renamed(await super.createMany(items))
+    }
+    protected override async updateMany(posts: readonly Model[], items: readonly Record<string, unknown>[]) {
+      return this.#renamed(await super.updateMany(posts, items))
+    }
+    async #renamed(posts: Model[]) {
+      await Post.query(this.context.knex).patch({ title: 'own' } as object)
+      return posts
+    }
+  }
+  const { send } = await serveViews({ posts: viewOf(Post, Own) })
+  const created = await send('POST', '/posts/bulk', [{ title: 'a' }])
+  expect(created.json).toMatchObject([{ title: 'own' }])
+  const [{ id }] = created.json as [{ id: number }]
+  expect((await send('PATCH', '/posts/bulk', [{ id, title: 'b' }])).json).toMatchObject([{ title: 'own' }])
+})
