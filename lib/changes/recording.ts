@@ -86,11 +86,12 @@ class Recording {
     const shown = recordedClass(serializer, { of: model, only, rules })
     const mark = resourceOf(this.#view).deletion?.column
     const taking = unseen(serializerClass ?? serializer)
+    const nesting = new Set([declaredInput(this.#view) ?? taking, taking])
     return {
       shown,
       mark,
       deciding: decidingColumns(model, { shown, serializer: taking, rules, mark, named: visibleBy }),
-      nested: nestedRows(taking),
+      nested: [...nesting].flatMap(nestedRows),
     }
   }
 }

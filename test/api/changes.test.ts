@@ -419,6 +419,21 @@ describe('a change', () => {
     ])
   })
 
+  it('of what only bodies nest is recorded where it is deleted with its object, too', async () => {
+    class Taking extends BookViewSet {
+      static override serializerClass: SerializerClass = FlatSerializer
+      static override inputSerializerClass: SerializerClass = BookSerializer
+    }
+    const { send } = await serveBooks(Taking)
+    await send('POST', '/books', { title: 'Emma', reviews: [{ text: 'good' }] })
+    await send('DELETE', '/books/1')
+    const reviews = (await recorded()).filter(({ model }) => model === 'reviews')
+    expect(reviews.map(({ action: word, before, after }) => [word, before, after])).toEqual([
+      ['create', null, { id: 1, text: 'good' }],
+      ['delete', { id: 1, text: 'good' }, null],
+    ])
+  })
+
   it('by an action that answers with its object shows no nested ones that a rule hides', async () => {
     class ReviewedSerializer extends ModelSerializer<Book> {
       static override model = Book
