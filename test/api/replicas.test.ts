@@ -192,6 +192,48 @@ describe('[I30] who has written', () => {
     for (const { headers } of [failed, wrong]) expect(headers).not.toHaveProperty('consistency-token')
   })
 
+  it('is told by what has failed outside of a transaction, too', async () => {
+    const write = async ({ knex, ctx }: { knex?: Knex | undefined; ctx: { status: number } }) => {
+      await knex?.raw("insert into visits values ('kept')")
+      ctx.status = 409
+      return { detail: 'kept' }
+    }
+    class Loose extends modelViewSet(Item, {
+      serializerClass: ItemSerializer,
+      actions: {
+        refuse: listAction({ methods: ['POST'], atomic: false }, function () {
+          return write(this)
+        }),
+        fail: listAction({ methods: ['POST'], atomic: false }, async function () {
+          await write(this)
+          throw new Error('no')
+        }),
+        undo: listAction({ methods: ['POST'] }, function () {
+          return write(this)
+        }),
+      },
+    }) {}
+    const replicas = new ReplicaSet({
+      primary: cluster.primary.knex,
+      replicas: cluster.standbys.map(({ knex }) => knex),
+    })
+    const api = new APIRouter({ replicas }).register('items', Loose)
+    await api.prepare()
+    const app = new Koa().use(api.routes()).on('error', () => {})
+    const server = await serve(app)
+    onTestFinished(() => server.close())
+    const answers = []
+    for (const action of ['refuse', 'fail', 'undo']) {
+      const { status, headers } = await server.send({ method: 'POST', path: `/items/${action}` })
+      answers.push([status, 'consistency-token' in headers])
+    }
+    expect(answers).toEqual([
+      [409, true],
+      [500, true],
+      [409, false],
+    ])
+  })
+
   it.each<[string, object]>([
     ['options that are left out', {}],
     ['options of an environment that has none', { wait: undefined, retryAfter: undefined, maxAge: undefined }],

@@ -81,9 +81,16 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
       if (database) view.trx = knex as Knex.Transaction | undefined
       data = await (replicas && asked ? onReplica(view, replicas, { asked, steps }) : steps.call(view))
     } else {
-      if (key) data = await runOnce(view, key, () => steps.call(view))
-      else data = await (knex && view.atomic ? inViewTransaction(view, knex, () => steps.call(view)) : steps.call(view))
-      if (replicas && (key || ctx.status < 400)) await replicas.wrote(ctx)
+      // what throws is undone by a transaction only
+      let isKept = !key && !view.plan.viewClass.atomic
+      try {
+        if (key) data = await runOnce(view, key, () => steps.call(view))
+        else if (knex && view.atomic) data = await inViewTransaction(view, knex, () => steps.call(view))
+        else data = await steps.call(view)
+        isKept ||= Boolean(key) || ctx.status < 400
+      } finally {
+        if (replicas && isKept) await replicas.wrote(ctx)
+      }
     }
     if (view.afterAction) runAfterAction(view)
     return data
