@@ -50,7 +50,7 @@ const SEEN = 'koaviewsetsseen'
 /** The related rows of each object, in the order of the objects; those of equal keys are the same instances. */
 export async function relatedRows(owners: Owners, reading: RelatedReading): Promise<readonly Model[][]> {
   const { model, relation, objects } = owners
-  const columns = keyColumns(model, relation)
+  const columns = comparedColumns(model, relation)
   const { rows, places } = distinctKeys(owners, columns)
   if (rows.length === 0) return objects.map(() => [])
   const found = await readRows(columns, rows, owners, reading)
@@ -58,7 +58,7 @@ export async function relatedRows(owners: Owners, reading: RelatedReading): Prom
 }
 
 /** Columns of the keys, as they are compared. */
-function keyColumns(model: ModelClass, relation: RelationDescription): readonly (Column | undefined)[] {
+export function comparedColumns(model: ModelClass, relation: RelationDescription): readonly (Column | undefined)[] {
   const joined = joinedColumns(relation)
   return relation.ownerProperties.map((property, index) => {
     const own = describeModel(model).columns.get(property)

@@ -238,6 +238,7 @@ function showsColumn({ name, field, writer, column, relation, ids, method, passe
 function innerRows(relation: RelationDescription, table: number, collector: Collector) {
   const owner = collector.modelOf(table)
   const { columns } = describeModel(owner)
+  checkKeys(owner, relation)
   const keys = relation.ownerProperties.map((property) => {
     const column = columns.get(property)
     if (!column) throw new NeedsInstances(`the relation "${relation.name}" joins by what is no column`)
@@ -255,7 +256,6 @@ function describeList(
   const { model, narrowed, through, name } = relation
   const { modifiers = [], order = [] } = shown ?? {}
   checkRowModel(model)
-  checkKeys(owner, relation)
   if (through && !through.isPlain) throw new NeedsInstances(`the join table of "${name}" has code of its own`)
   if (narrowed && !choosesRows(model, (owner.getRelation(name) as Narrowed).modify)) {
     throw new NeedsInstances(`the relation "${name}" does more than to choose and order rows`)

@@ -1,4 +1,5 @@
 /** Numbers of related objects on request: what counts, for whom, and how many statements that costs. */
+import { Model } from 'objection'
 import { describe, expect, it } from 'vitest'
 import type { createClient } from '../../lib/client/index.js'
 import {
@@ -66,6 +67,39 @@ describe('the number of related objects', () => {
       tasks_count: 2,
     })
     expect((await get('/projects.csv?expand=tasks_count')).text).toContain('2,New,2')
+  })
+
+  it.each(['rows', 'instances'])('is of texts and of what is none, which stand for one another, of %s', async (way) => {
+    await database.knex.raw(`
+      drop table if exists labels; create table labels (code text);
+      insert into labels values ('1'), ('1'), ('2'), ('x')`)
+    class Label extends Model {
+      static override tableName = 'labels'
+    }
+    class Labelled extends Model {
+      static override tableName = 'projects'
+      static override relationMappings = () => ({
+        labels: {
+          relation: Model.HasManyRelation,
+          modelClass: Label,
+          join: { from: 'projects.id', to: 'labels.code' },
+        },
+      })
+    }
+    for (const model of [Label, Labelled]) model.knex(database.knex)
+    class Views extends modelViewSet(Labelled, {
+      serializerClass: modelSerializer(Labelled, { fields: ['id'] }),
+      ordering: ['id'],
+    }) {
+      static override expandable = { labels_count: count('labels') }
+      override getQueryset() {
+        return way === 'rows' ? super.getQueryset() : super.getQueryset().runAfter((rows) => rows)
+      }
+    }
+    const { get, reported } = await serveViews({ labelled: Views })
+    const { json } = await get('/labelled?expand=labels_count')
+    expect(reported).toEqual([])
+    expect(numbers(json, 'labels_count')).toEqual([2, 1, 0])
   })
 
   it('is read with the page as rows and as JSON, and by one statement more for instances', async () => {

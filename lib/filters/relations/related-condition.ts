@@ -2,11 +2,13 @@
 
 import type { Context } from '../../http/context.js'
 import { describeModel } from '../../models/describe-model.js'
+import type { RelationDescription } from '../../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { isModelQuery } from '../../models/objection.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement, type StatementClient } from '../../postgres/run-statement.js'
 import { keyRows, PLACE, valuesOf } from '../../queryset/key-rows.js'
+import { comparedColumns } from '../../queryset/related-rows.js'
 import { schemaOf } from '../../queryset/schema-of.js'
 import type { SqlPart } from '../../queryset/sql-part.js'
 import type { VisibleRows } from '../../queryset/visible-rows.js'
@@ -107,11 +109,10 @@ const COUNTED = 'koa_viewsets_counted'
 /** How many related objects each owner has, in the order of the owners: by one statement. */
 export async function countObjects(asked: ObjectsToCount): Promise<readonly number[]> {
   const { model, relation, owners, knex, recipient } = asked
-  const description = describeModel(model)
+  const described = describeModel(model).relations.get(relation) as RelationDescription
   const count = countSql(asked, KEYS)
-  const properties = description.relations.get(relation)?.ownerProperties ?? []
-  const columns = properties.map((property) => description.columns.get(property))
-  const values = owners.map((owner) => valuesOf(owner, properties, columns))
+  const columns = comparedColumns(model, described)
+  const values = owners.map((owner) => valuesOf(owner, described.ownerProperties, columns))
   const rows = keyRows({ columns, values, table: KEYS, names: count.columns })
   const sql = `select ${count.sql} from ${rows.sql} order by ??`
   const compiled = nativeSql(knex.raw(sql, [...count.bindings, ...rows.bindings, PLACE] as never))
