@@ -10,7 +10,6 @@ import { InstanceList } from '../rows/instance-list.js'
 import type { RowAccess } from '../rows/row-access.js'
 import { RowList } from '../rows/row-list.js'
 import { overridden } from '../views/built-in.js'
-import { askRelations } from '../views/request/ask-relations.js'
 import { resourceOf } from '../views/resource.js'
 import { openRows } from '../views/steps/open-rows.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
@@ -38,7 +37,6 @@ export class ReadingRoad extends RoadBook {
     let list: ListSource | undefined
     const isOurs = !paginator || OURS.some(({ prototype }) => paginator.paginate === prototype.paginate)
     await this.step('list', async () => {
-      if (view.resource.asksRelations) await askRelations(view)
       list = explainedList(view, this.tell)
       if (paginator?.keepsConnections) {
         const cursor = await list.open({ name: 'explained', idleMilliseconds: 1_000 })

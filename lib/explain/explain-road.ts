@@ -19,9 +19,11 @@ export async function explainRoad(subject: ExplainedView<GenericAPIView>): Promi
   view.knex = recording.knex
   if (action.writes !== undefined) {
     const road = new WritingRoad(subject, recording)
+    await road.askRelations()
     return action.writes === 'insert' ? road.insert(action) : road.change(action)
   }
   const road = new ReadingRoad(subject, recording)
+  await road.askRelations()
   if (action.shows === 'figures') return road.figures(action.name)
   return action.shows === 'list' ? road.list() : road.object()
 }

@@ -6,6 +6,7 @@ import type { RowAccess } from '../rows/row-access.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { overridden } from '../views/built-in.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
+import { askRelations } from '../views/request/ask-relations.js'
 import type { ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import type { ExplainedView } from './subject.js'
 
@@ -35,6 +36,11 @@ export class RoadBook {
     this.subject = subject
     this.view = subject.view
     this.recording = recording
+  }
+
+  /** What is asked before the action of the related objects that it filters by or counts. */
+  async askRelations(): Promise<void> {
+    if (this.view.resource.asksRelations) await this.step('relations', () => askRelations(this.view))
   }
 
   /** Runs a step and notes its statements; that nothing is found is expected. */

@@ -15,7 +15,7 @@ import {
   PageNumberPagination,
 } from '../../lib/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
-import { count } from '../../lib/views/index.js'
+import { AggregateMixin, count } from '../../lib/views/index.js'
 import { serveApp } from '../support/client.js'
 import { countQueries } from '../support/database.js'
 import { database, Person, Project, Task, useProjects } from '../support/projects.js'
@@ -177,6 +177,27 @@ describe('what counts', () => {
     filterRelations: { tasks: OpenTasks },
     expandable: { tasks_count: count('tasks') },
   }) {}
+
+  it('is explained as it is for the caller, wherever it is asked', async () => {
+    class Summed extends AggregateMixin(Shown) {
+      static override aggregates = { projects: count() }
+      static override filterBackends = [new FieldFilter({ groupParam: 'filter' })]
+    }
+    const api = new APIRouter().register('projects', Summed)
+    await api.prepare()
+    const { get, send } = await serveApp(async (ctx) => {
+      if (ctx.get('x-user')) ctx.state['user'] = { id: ctx.get('x-user') }
+      ctx.body = await api.explain({ ctx }).catch(({ status }) => ({ status }))
+    })
+    const user = { 'x-user': 'ada' }
+    const open = { statements: [{ sql: expect.stringContaining('"done" = ') }] }
+    for (const path of ['/projects?expand=tasks_count', '/projects/1?expand=tasks_count'])
+      expect((await get(path, user)).json).toMatchObject([open])
+    expect((await get('/projects/aggregate?filter=any(tasks)', user)).json).toMatchObject([open])
+    const [changed] = (await send('PATCH', '/projects/1?expand=tasks_count', {}, user)).json
+    expect(changed.statements.at(-1).sql).toContain('"done" = ')
+    expect((await get('/projects/1?expand=tasks_count')).json).toEqual({ status: 401 })
+  })
 
   it('is what the view set of the relation shows the caller', async () => {
     const { get, send } = await serveViews({ projects: Shown })
