@@ -249,7 +249,9 @@ function modelsIn(owner: ModelClass, graph: RelationGraph): readonly ModelClass[
   const { relations } = describeModel(owner)
   return Object.entries(graph).flatMap(([name, inner]) => {
     const relation = relations.get(name)
-    return relation ? [relation.model, ...modelsIn(relation.model, inner)] : []
+    if (!relation) return []
+    const { model, through } = relation
+    return [model, ...(through ? [through.model] : []), ...modelsIn(model, inner)]
   })
 }
 

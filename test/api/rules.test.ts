@@ -1474,6 +1474,13 @@ it('is shown by explain(), as it is for the caller', async () => {
       statements: [{ does: 'list', sql: expect.stringContaining('where "books"."tenant_id" = $1') }],
     },
   ])
+  class Link extends Model {
+    static override tableName = 'books_genres'
+  }
+  const linked = new APIRouter({ rules: [rule(Link, { read: { book_id__gt: 1 } })] }).register('books', BookViewSet)
+  expect((await linked.explain('book-list'))[0]?.rules).toEqual([
+    expect.stringContaining('where "books_genres"."book_id" > $1'),
+  ])
   class Related extends BookViewSet {
     static override related: FilterRelations = { author: AuthorViewSet }
   }
