@@ -1,5 +1,6 @@
 /** Explains a router's paths: all, those of a name, or the one that a request is for. */
 
+import type { Knex } from 'knex'
 import { type Context, isSafeMethod } from '../http/context.js'
 import type { IdempotencyRule } from '../idempotency/rule.js'
 import { didYouMean } from '../kernel/near-miss.js'
@@ -21,6 +22,7 @@ import type { ActionPlan } from '../views/action-plan.js'
 import { actionNamed, showsFigures } from '../views/actions.js'
 import { isAggregating } from '../views/aggregates.js'
 import type { APIView } from '../views/api-view.js'
+import { overridden } from '../views/built-in.js'
 import { webhooksOf } from '../views/described-webhook.js'
 import { type Endpoint, operationOf } from '../views/endpoint.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -86,6 +88,7 @@ async function explainOperation(options: ExplainOptions): Promise<Explanation> {
   const road = generic
     ? await explainRoad(subject as ExplainedView<GenericAPIView>)
     : { reading: null, insert: null, statements: [] }
+  const knex = await askedKnex(subject)
   const records = generic ? recordsOf(generic, options) : {}
   if (records.records && road.insert?.by !== 'statement' && road.write?.by !== 'statement')
     notes.push('objects that change are read before and after, and recorded by one INSERT')
@@ -109,17 +112,23 @@ async function explainOperation(options: ExplainOptions): Promise<Explanation> {
     ...road,
     database: view.plan.database?.described ?? null,
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
-    transaction: road.transaction ?? false,
-    replicas: isSafeMethod(operation.method) ? replicasOf(view.plan) : 0,
+    transaction: road.transaction ?? (!isSafeMethod(operation.method) && knex !== undefined && view.atomic),
+    replicas: isSafeMethod(operation.method) ? replicasOf(view.plan, knex) : 0,
     traced: heardChannels(),
     tools: options.tools.get(operation.operationId) ?? [],
     notes: [...new Set(notes)],
   }
 }
 
-/** How many replicas it reads on: a server cursor stays on the primary. */
-function replicasOf({ replicas, resource }: ActionPlan): number {
-  return resource?.keepsConnections ? 0 : (replicas?.size ?? 0)
+/** The database that the action asks; null where the application decides that on each request. */
+async function askedKnex({ view, isAsked }: ExplainedView): Promise<Knex | null | undefined> {
+  return !isAsked && overridden(view, 'getKnex') !== undefined ? null : view.getKnex()
+}
+
+/** How many replicas it reads on: they are copies of one database, and a server cursor stays on the primary. */
+function replicasOf({ replicas, resource }: ActionPlan, knex: Knex | null | undefined): number {
+  const isCopied = knex === null || knex === replicas?.primary
+  return replicas && isCopied && !resource?.keepsConnections ? replicas.size : 0
 }
 
 /** What is recorded of a write, and who is told of it. */

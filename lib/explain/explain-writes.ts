@@ -90,7 +90,7 @@ export class WritingRoad extends RoadBook {
     const finding = ['getObject', 'getObjectToWrite']
     const asked = isDecided(this.subject, ...CHOOSING_OBJECTS, ...finding) || isDecidedOutside(this.subject)
     const own = this.overridden(name, runs)
-    if (own) return { ...NOTHING, transaction }
+    if (own) return { ...NOTHING, transaction: view.atomic }
     if (name === 'update' && takesPart(view.plan))
       this.subject.notes.push('fields that the body leaves out stay as they are (partialPut)')
     const isChange = writes === 'update' && name !== 'restoreDeleted'

@@ -355,4 +355,4 @@ Object.assign(APIView.prototype, {
   afterAction: undefined,
 })
 
-markBuiltIn(APIView.prototype, 'checkObjectPermissions')
+markBuiltIn(APIView.prototype, 'checkObjectPermissions', 'getKnex')

@@ -7,6 +7,7 @@ import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import {
   APIRouter,
   AuthenticationFailed,
+  action,
   BaseAuthentication,
   BulkModelViewSet,
   CSVRenderer,
@@ -376,6 +377,24 @@ describe('code of the application that needs a request', () => {
     await client.send('GET', path, undefined, { Authorization: 'nobody', 'X-Explain': '1' })
     expect(refused).toEqual([expect.any(AuthenticationFailed)])
   })
+})
+
+it('says of actions of the application whether they are one transaction', async () => {
+  class Published extends Books {
+    @action({ detail: true, methods: ['POST'] })
+    publish() {
+      return Promise.resolve({})
+    }
+    override async update() {
+      return {}
+    }
+  }
+  class Alone extends Published {
+    static override atomic = false
+  }
+  for (const [view, transaction] of [[Published, true] as const, [Alone, false] as const])
+    for (const name of ['publish', 'update'])
+      expect(await explained(routerOf(view), name)).toMatchObject({ transaction })
 })
 
 it.each([

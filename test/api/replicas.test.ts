@@ -14,6 +14,7 @@ import {
   PageNumberPagination,
   SerializerMethodField,
   table,
+  ViewSet,
 } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/index.js'
 import { ReplicaSet, type ReplicaSetOptions } from '../../lib/replicas/index.js'
@@ -504,6 +505,23 @@ describe('explain()', () => {
       ['POST', 0],
     ])
     expect(formatExplanations(told)).toContain('reads on     2 replicas, else the primary')
+  })
+
+  it('counts no replica for a view of another database, or of none', async () => {
+    const replicas = new ReplicaSet({
+      primary: cluster.primary.knex,
+      replicas: cluster.standbys.map(({ knex }) => knex),
+    })
+    class Elsewhere extends Items {
+      static override model = Item.bindKnex(cluster.standbys[0]?.knex as Knex)
+    }
+    class Pings extends ViewSet {
+      list() {
+        return {}
+      }
+    }
+    const api = new APIRouter({ replicas }).register('items', Elsewhere, 'item').register('pings', Pings, 'ping')
+    for (const name of ['item-list', 'ping-list']) expect(await api.explain(name)).toMatchObject([{ replicas: 0 }])
   })
 })
 
