@@ -79,6 +79,7 @@ export function checkEndpoints(endpoints: readonly Endpoint[]): void {
   const taken = { path: new Map<string, Endpoint>(), name: new Map(), operationId: new Map() }
   for (const endpoint of endpoints) {
     const { segments, pattern, operations } = endpoint
+    checkLookups(endpoint)
     // parameters of different names match the same paths
     const shape = segments.map((segment) => (segment.kind === 'literal' ? segment : { ...segment, name: '' }))
     const isAction = endpoint.kind === 'action' || taken.path.get(writePattern(shape))?.kind === 'action'
@@ -90,6 +91,19 @@ export function checkEndpoints(endpoints: readonly Endpoint[]): void {
       if (taken.name.get(name) !== endpoint) claim(taken.name, name, endpoint, `have the route name "${name}"; ${fix}`)
       claim(taken.operationId, operationId, endpoint, `are called "${operationId}" in the OpenAPI document; ${fix}`)
     }
+  }
+}
+
+/** @throws {ConfigurationError} an action finds its object by another parameter than its path has */
+function checkLookups({ view, segments, pattern, operations }: Endpoint): void {
+  for (const { view: answering, action } of operations.values()) {
+    if (!isGeneric(view) || !isGeneric(answering)) continue
+    const name = answering.lookupUrlKwarg ?? answering.lookupField
+    const isInherited = name === (view.lookupUrlKwarg ?? view.lookupField)
+    if (isInherited || segments.some((segment) => segment.kind === 'param' && segment.name === name)) continue
+    throw new ConfigurationError(
+      `${view.name}: ${action}() finds its object by the parameter "${name}", which its path ${pattern} does not have; name it in its urlPath, or set its lookupUrlKwarg`,
+    )
   }
 }
 

@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   APIView,
+  action,
   and,
   BaseFilter,
   ConfigurationError,
@@ -136,6 +137,31 @@ describe('mistakes of the programmer', () => {
         'BookViewSet and Others both have the path /books/{id:int}; give one of them another prefix',
       ),
     )
+  })
+
+  it('[I23] an action that finds its object by a parameter that its path does not have is named by prepare()', async () => {
+    class Fitting extends BookViewSet {
+      @action({ detail: true, methods: ['POST'], lookupField: 'title', lookupUrlKwarg: 'id' })
+      open() {
+        return this.getObject()
+      }
+      @action({ detail: false, methods: ['POST'], urlPath: 'named/{title}', lookupField: 'title' })
+      named() {
+        return this.getObject()
+      }
+    }
+    class Slugs extends Fitting {
+      @action({ detail: true, methods: ['POST'], lookupField: 'title' })
+      publish() {
+        return this.getObject()
+      }
+    }
+    await expect(new APIRouter().register('books', Slugs).prepare()).rejects.toThrow(
+      new ConfigurationError(
+        'Slugs: publish() finds its object by the parameter "title", which its path /books/{id:int}/publish does not have; name it in its urlPath, or set its lookupUrlKwarg',
+      ),
+    )
+    await expect(new APIRouter().register('books', Fitting).prepare()).resolves.toBeUndefined()
   })
 
   it.each([
