@@ -212,7 +212,7 @@ export type GroupName<View> = NameOf<View, 'groupBy'>
 /** The names of facets; never for a view set that declares none. */
 export type FacetName<View> = NameOf<View, 'facets'>
 
-type Filtering<View> = Omit<BackendQuery<View>, 'ordering'> & OwnQuery<View>
+type Filtering<View> = Omit<BackendQuery<View>, 'ordering'> & OwnQuery<View> & DeletedQuery<View>
 
 /** What filters the objects, and cuts their groups into pages. */
 export type AggregateQuery<View> = Filtering<View> & PageQuery<PagesOf<PaginatorOf<View>>>

@@ -3,6 +3,7 @@ import {
   APIRouter,
   CursorPagination,
   FieldFilter,
+  IsAdminUser,
   modelSerializer,
   modelViewSet,
   OrderingFilter,
@@ -58,6 +59,11 @@ class Feed extends readOnlyModelViewSet(Order, {
   groupBy: ['status'],
 }) {}
 class Whole extends readOnlyModelViewSet(Order, { aggregates: { orders: count() }, groupBy: ['status'] }) {}
+class Kept extends readOnlyModelViewSet(Order, {
+  softDelete: { column: 'shipped_on', permissionClasses: [IsAdminUser] },
+  aggregates: { orders: count() },
+  facets: ['status'],
+}) {}
 class Bare extends readOnlyModelViewSet(Order, {}) {}
 class Plain extends ReadOnlyModelViewSet<Order> {
   static override aggregates = { orders: count(), total: sum('amount') }
@@ -68,6 +74,7 @@ const api = new APIRouter()
   .register('orders', Orders)
   .register('feed', Feed)
   .register('whole', Whole)
+  .register('kept', Kept)
   .register('bare', Bare)
   .register('plain', Plain)
 const client = createClient<typeof api>('http://localhost')
@@ -124,6 +131,8 @@ async function taken() {
       Equal<typeof facets.data, { status: { values: { value: 'open' | 'paid'; count: number }[]; has_more: boolean } }>
     >()
   }
+  await client.kept.aggregate({ deleted: 'only' })
+  await client.kept.facets({ deleted: 'true' })
   const both = await client.orders.facets()
   if (both.ok) is<Equal<keyof typeof both.data, 'status' | 'country__name'>>()
   const plain = await client.plain.aggregate({ aggregate: ['orders'] })
@@ -131,6 +140,8 @@ async function taken() {
 }
 
 async function refused() {
+  // @ts-expect-error: nobody may see deleted objects
+  await client.whole.aggregate({ deleted: 'only' })
   // @ts-expect-error: no such aggregate
   await client.orders.aggregate({ aggregate: 'totals' })
   // @ts-expect-error: no such group
