@@ -99,7 +99,7 @@ function madeContext({ method, path = '/', params = {}, version }: DescribedRequ
   const get = () => ''
   const ignore = () => {}
   const req = { method, url: path, headers: {}, socket: { destroyed: false } }
-  const res = { headersSent: false, statusCode: 200 }
+  const res = { headersSent: false, statusCode: 200, getHeaders: () => ({}), getHeaderNames: () => [] }
   const request = { method, url: path, headers: {}, get }
   const own = { method, path, url: path, originalUrl: path, query: {}, querystring: '', params, headers: {}, get }
   return { ...own, append: ignore, set: ignore, state: { version }, req, res, request } as unknown as Context
