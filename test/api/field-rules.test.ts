@@ -796,6 +796,25 @@ describe('a field that may not be set', () => {
     expect(made).toMatchObject({ status: 201, json: own })
   })
 
+  it('is asked of a new row that code of the serializer makes, alone or among others', async () => {
+    class OwnSerializer extends ModelSerializer<Employee> {
+      static override model = Employee
+      static override fields = ['id', 'name', 'email']
+      override async create(data: object) {
+        return Employee.query(this.context.knex as never).insert(data as never)
+      }
+    }
+    const employees = viewOf(Employee, OwnSerializer as never, { authenticationClasses: [Staff] })
+    const one = await serveRouter(routerOf({ employees }, { rules: RULES }))
+    const body = { name: 'Zoe', email: 'z@x.org' }
+    const statusOf = async (path: string, sent: unknown, who: Who) =>
+      (await one.send('POST', path, sent, AS[who])).status
+    expect(await statusOf('/employees', body, 'ada')).toBe(403)
+    expect(await statusOf('/employees/bulk', [body], 'ada')).toBe(403)
+    expect(await database.knex('employees')).toHaveLength(3)
+    expect(await statusOf('/employees', body, 'hr')).toBe(201)
+  })
+
   it('does not lead to objects that are written by it, where it may not be read', async () => {
     await database.knex('employees').where('id', 1).update({ deputy_id: 3 })
     expect(await send('PATCH', '/led/1', { deputy: { name: 'X' } })).toMatchObject({

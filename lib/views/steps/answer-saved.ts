@@ -3,7 +3,7 @@ import type { KeyValues } from '../../fields/object-key.js'
 import { waitingFor } from '../../kernel/begun-work.js'
 import { objectsIn } from '../../kernel/records.js'
 import { exactValues } from '../../models/exact-types.js'
-import { isRowOf } from '../../models/objection.js'
+import { isRowOf, type ModelClass } from '../../models/objection.js'
 import { escaped, quoteIdentifier, toReference } from '../../models/table-reference.js'
 import { readingError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -16,6 +16,7 @@ import { writingCode } from '../../rows/own-code.js'
 import type { RowAccess } from '../../rows/row-access.js'
 import { allowsRows, checkWrittenRows } from '../../serializers/check-written.js'
 import type { SerializerClass } from '../../serializers/contract.js'
+import { checkLimited } from '../../serializers/guard-fields.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { DeferredTriggers } from '../../serializers/stored-rows.js'
@@ -75,7 +76,17 @@ async function mayShow(view: GenericView, serializer: Serializer, action: Writin
   const isOwn = resource.ownHook(action) ?? writingCode(serializerClass, isNew ? 'insert' : 'update')
   if (deferred.length > 0 || isOwn !== null) forgetAnswers(own)
   await checkWrittenRows({ view }, own, isNew ? 'create' : 'update', knex)
+  if (isNew && isOwn !== null) await checkLimited(serializer, newRows(serializer, model))
   return allowsRows({ view }, own, 'read', knex)
+}
+
+/** The rows that code of the application has made of what was sent. */
+function newRows({ validatedData, obj }: Serializer, model: ModelClass): readonly { data: object; row: object }[] {
+  const rows = objectsIn(obj)
+  return objectsIn(validatedData).flatMap((data, index) => {
+    const row = rows[index]
+    return row && isRowOf(model, row) ? [{ data, row }] : []
+  })
 }
 
 /**
