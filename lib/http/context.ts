@@ -35,16 +35,27 @@ export function userId(user: unknown): unknown {
   return (user as { id?: unknown }).id ?? undefined
 }
 
+const ORIGINAL = Symbol('the request that a copy is of')
+
+/** The request that was sent, of a copy for what is asked on behalf of it. */
+export function originalRequest(ctx: Context & { readonly [ORIGINAL]?: Context }): Context {
+  return ctx[ORIGINAL] ?? ctx
+}
+
+function copyOf(ctx: Context, own: PropertyDescriptorMap): Context {
+  return Object.create(ctx, { ...own, [ORIGINAL]: { value: originalRequest(ctx) } }) as Context
+}
+
 /** A copy of a request with another method, for what is asked on behalf of it. */
 export function withMethod(ctx: Context, method: string): Context {
   const own = { method: { value: method } }
-  return Object.create(ctx, { ...own, request: { value: Object.create(ctx.request, own) } }) as Context
+  return copyOf(ctx, { ...own, request: { value: Object.create(ctx.request, own) } })
 }
 
 /** A copy of a request with other parameters of its query, for what is asked on behalf of it. */
 export function withParameters(ctx: Context, query: QueryParameters): Context {
   const own = { query: { value: query } }
-  const copy = Object.create(ctx, { ...own, request: { value: Object.create(ctx.request, own) } }) as Context
+  const copy = copyOf(ctx, { ...own, request: { value: Object.create(ctx.request, own) } })
   ASKED.set(copy, query)
   return copy
 }
@@ -53,7 +64,7 @@ export function withParameters(ctx: Context, query: QueryParameters): Context {
 export function withoutParameters(ctx: Context): Context {
   const none = { query: { value: {} }, querystring: { value: '' }, search: { value: '' }, method: { value: 'GET' } }
   const own = { ...none, params: { value: {} }, request: { value: Object.create(ctx.request, none) } }
-  const copy = Object.create(ctx, own) as Context
+  const copy = copyOf(ctx, own)
   // nor what a body has asked of the other
   ASKED.set(copy, undefined)
   return copy

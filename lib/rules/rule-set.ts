@@ -1,7 +1,7 @@
 /** The rules of an API, and what they say of one request. */
 
 import { PathStart } from '../filters/field-path.js'
-import type { Context } from '../http/context.js'
+import { type Context, originalRequest } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { didYouMean } from '../kernel/near-miss.js'
@@ -215,7 +215,7 @@ export class RuleSet {
     const user: RuleCaller['user'] = ctx.state['user']
     // who asks is known once authentication has run; a request within the process may be made of the one around it
     if (known?.user === user && known?.request === request) return known
-    const rules = new RequestRules(this, { user, ctx })
+    const rules = new RequestRules(this, { user, ctx: originalRequest(ctx) })
     request[this.#asked] = rules
     return rules
   }

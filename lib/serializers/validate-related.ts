@@ -1,5 +1,6 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
 
+import type { SerializerContext } from '../fields/field.js'
 import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
 import { referenceTo } from '../fields/object-key.js'
 import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
@@ -15,6 +16,7 @@ import { loadRelations } from '../queryset/load-relations.js'
 import { type CanonicalKey, namesOfValues } from '../queryset/same-keys.js'
 import { type Leading, visibleRowsIn } from '../queryset/visible-rows.js'
 import type { AnySerializer, BoundField } from './contract.js'
+import { isLeftOut } from './represent.js'
 import { isAsShown, keepUnchanged, leaveOut, type ShownLink, shownLinks } from './unchanged.js'
 import {
   convert,
@@ -93,7 +95,7 @@ export async function validateRelated(
         takeNull(serializer, bound, item)
         continue
       }
-      const links = item.current && bound.readable ? shownLinks(bound, item) : undefined
+      const links = showsLinks(bound, item, context) ? shownLinks(bound, item) : undefined
       const [named, nameless] = withoutNulls(given, links ?? [])
       const checked: unknown = field.toInternalValue(named, context)
       const keys = [isPromise(checked) ? await checked : checked].flat()
@@ -114,6 +116,11 @@ export async function validateRelated(
   const kept = asked.flatMap((one) => settle(bound, field, one, found) ?? [])
   await noteUnchanged(bound, kept, knex)
   if (ids) for (const { item, keys } of asked) keepGiven(item, bound.name, keys)
+}
+
+/** False where the caller is not shown which objects it leads to: trying would tell. */
+function showsLinks(bound: BoundField, { current }: Item, context: SerializerContext): boolean {
+  return current !== undefined && bound.readable && !(bound.access && isLeftOut(bound, current, context))
 }
 
 /** Finds for each key what is stored of the shown objects that it names. */

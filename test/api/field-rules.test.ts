@@ -796,6 +796,22 @@ describe('a field that may not be set', () => {
     expect(made).toMatchObject({ status: 201, json: own })
   })
 
+  it('tells nobody by trying which object it leads to, where only its row hides that', async () => {
+    const fields = {
+      department_id: { read: ({ user }: { user: { id?: unknown } | undefined }) => ({ id: user?.id }), write: true },
+    }
+    const employees = viewOf(
+      Employee,
+      serializerOf(Employee, ['id'], { department_id: new PrimaryKeyRelatedField({ queryset: Department }) }),
+      { authenticationClasses: [Staff] },
+    )
+    const rules = [rule(Department, { read: { id: 1 } }), rule(Employee, { fields })]
+    const { send } = await serveRouter(routerOf({ employees }, { rules }))
+    const statusOf = async (department_id: number) =>
+      (await send('PATCH', '/employees/3', { department_id }, AS.ada)).status
+    expect([await statusOf(2), await statusOf(99), await statusOf(1)]).toEqual([400, 400, 200])
+  })
+
   it('is asked of a new row that code of the serializer makes, alone or among others', async () => {
     class OwnSerializer extends ModelSerializer<Employee> {
       static override model = Employee

@@ -1398,6 +1398,26 @@ describe('mistakes in rules', () => {
   })
 })
 
+it('is a function of the request that was sent, whatever is asked first on behalf of it', async () => {
+  const asked: string[] = []
+  const create = ({ ctx }: { ctx: Context }) => {
+    asked.push(`${ctx.method} ${ctx.query['by'] ?? ''}`)
+    return ctx.method === 'POST'
+  }
+  class Related extends BookViewSet {
+    static override related: FilterRelations = { author: AuthorViewSet }
+  }
+  const api = new APIRouter({ rules: [rule(Author, { read: ofTenant }), rule(Book, { create })] })
+  api.register('authors', AuthorViewSet).register('books', Related)
+  await api.prepare()
+  const one = await serving(api.routes())
+  onTestFinished(() => one.close())
+  const body = { title: 'New', tenant_id: 1, author_id: 1 }
+  asked.length = 0
+  expect((await one.send('POST', '/books?by=hand', body, AS(1))).status).toBe(201)
+  expect(new Set(asked)).toEqual(new Set(['POST hand']))
+})
+
 it('of a row that an action holds is that of changes, unless the action says otherwise', async () => {
   const held = (rule?: 'read' | 'delete') =>
     objectAction({ methods: ['POST'], ...(rule && { rule }) }, (book: Book) => ({ held: book.$id() }))
