@@ -153,7 +153,8 @@ function columnType(column: CatalogueColumn, enums: EnumTypes): string {
 
 function typeOf(type: string, column: CatalogueColumn, enums: EnumTypes): string {
   if (type === 'enum') return enums.nameOf(column)
-  return parsedType(type)
+  // pg makes a number of it, and JSON shows a string
+  return type === 'oid' ? 'string' : parsedType(type)
 }
 
 /** True for a type of which we know nothing, but that PostgreSQL writes it as a string. */
