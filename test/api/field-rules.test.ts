@@ -820,7 +820,7 @@ describe('a field that may not be set', () => {
         return Employee.query(this.context.knex as never).insert(data as never)
       }
     }
-    const employees = viewOf(Employee, OwnSerializer as never, { authenticationClasses: [Staff] })
+    const employees = viewOf(Employee, OwnSerializer, { authenticationClasses: [Staff] })
     const one = await serveRouter(routerOf({ employees }, { rules: RULES }))
     const body = { name: 'Zoe', email: 'z@x.org' }
     const statusOf = async (path: string, sent: unknown, who: Who) =>
