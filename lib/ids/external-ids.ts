@@ -53,6 +53,8 @@ export class ExternalIds {
   readonly expire: boolean
   /** Clients never see the primary key; else ids are its decimal digits. */
   readonly hidesKeys: boolean
+  /** They do not tell what they are made of. */
+  readonly conceal: boolean
   readonly #codec: IDCodec
   readonly #make: (() => string) | undefined
   #known: { readonly description: ModelDescription; readonly property: string } | undefined
@@ -61,6 +63,7 @@ export class ExternalIds {
     this.model = model
     this.stored = settings.kind === 'random' || settings.kind === 'uuid7'
     this.hidesKeys = settings.kind !== 'raw'
+    this.conceal = this.hidesKeys && !this.stored
     this.#codec = this.#codecOf(settings)
     this.perUser = this.#codec.perUser
     this.expire = settings.kind === 'signed' && settings.expiresIn !== undefined

@@ -168,9 +168,8 @@ export class Resource {
   get namesObjects(): boolean {
     const { lookup } = this
     const parts = lookup instanceof CompositeKey ? lookup.parts : [lookup]
-    // an external id does not tell the value behind it
     const names = lookup.columns.every(
-      ({ property }, index) => parts[index]?.ids?.hidesKeys || this.mayAsk('lookupField', property),
+      ({ property }, index) => parts[index]?.ids?.conceal || this.mayAsk('lookupField', property),
     )
     return decided(this, 'namesObjects', names)
   }

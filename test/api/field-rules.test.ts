@@ -1075,16 +1075,26 @@ describe('a stored id that the caller may not read', () => {
     static override facets = ['owner_id']
   }
 
-  it('is told by no foreign key: in answers, filters, groups and facets', async () => {
-    const id = '01890a5d-ac96-774b-bcce-b302099a8057'
+  const id = '01890a5d-ac96-774b-bcce-b302099a8057'
+  const rules = [rule(Owner, { fields: { public_id: { read: isHr } } })]
+
+  beforeAll(async () => {
     await database.knex.raw(`
       create table owners (id int primary key generated always as identity, public_id uuid unique);
       create table items (id int primary key generated always as identity, title text, owner_id int references owners);
       insert into owners (public_id) values ('${id}'), ('01890a5d-ac96-774b-bcce-b302099a8058');
       insert into items (title, owner_id) values ('x', 2), ('y', 1)`)
-    const other = await serveRouter(
-      routerOf({ items: Items }, { rules: [rule(Owner, { fields: { public_id: { read: isHr } } })] }),
-    )
+  })
+
+  it('names no object', async () => {
+    const owners = viewOf(Owner, serializerOf(Owner, ['public_id']), { authenticationClasses: [Staff] })
+    const { get } = await serveRouter(routerOf({ owners }, { rules }))
+    expect(await get(`/owners/${id}`, AS.hr)).toMatchObject({ status: 200, json: { public_id: id } })
+    expect(await get(`/owners/${id}`, AS.ada)).toMatchObject({ status: 404 })
+  })
+
+  it('is told by no foreign key: in answers, filters, groups and facets', async () => {
+    const other = await serveRouter(routerOf({ items: Items }, { rules }))
     onTestFinished(() => other.close())
     const ask = async (path: string, who: Who) => {
       const { status, json } = await other.get(path, AS[who])

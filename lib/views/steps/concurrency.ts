@@ -49,7 +49,7 @@ function versionOf(view: GenericView, texts: readonly (string | null)[]): string
   const key = texts.slice(0, length).map(String)
   const parts = (length > 1 && compositeKey(model)?.parts) || [resource]
   for (const [index, { ids }] of parts.entries()) {
-    if (!ids?.hidesKeys || ids.stored) continue
+    if (!ids?.conceal) continue
     // who knows all else of the row could find a hidden key by trying; the number in an id is known anyway
     const [number = ''] = ids.encode(key[index] as string, { user: ctx.state['user'], ctx }).split(SEPARATOR, 1)
     key[index] = number
