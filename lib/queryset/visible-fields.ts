@@ -63,14 +63,22 @@ export function mayAsk(fields: VisibleFields, owner: ModelDescription, path: rea
 }
 
 /** A property, and those that say the same: of a relation the columns that say where it leads, of such a column the relation. */
-export function alongRelation({ model, relations }: ModelDescription, property: string): readonly Property[] {
+export function alongRelation(owner: ModelDescription, property: string): readonly Property[] {
+  const { model, relations } = owner
   const relation = relations.get(property)
-  const keys = relation?.kind === 'belongs-to-one' ? relation.ownerProperties : []
-  // a foreign key alone says as much as the relation
-  const named = relation ? [] : [...relations.values()].filter((one) => isKeyOf(one, property)).map(({ name }) => name)
-  return [property, ...keys, ...named].map((one) => ({ model, property: one }))
+  const keys = relation ? foreignKey(relation) : []
+  const named = relation ? [] : [...relations.values()].filter((one) => tells(owner, property, one))
+  return [property, ...keys, ...named.map(({ name }) => name)].map((one) => ({ model, property: one }))
 }
 
-function isKeyOf({ kind, ownerProperties }: RelationDescription, property: string): boolean {
-  return kind === 'belongs-to-one' && ownerProperties.length === 1 && ownerProperties[0] === property
+/** True for a column that says where a relation leads, and nothing else: of a key of several that may be a part of it. */
+function tells({ primaryKey, relations }: ModelDescription, property: string, relation: RelationDescription): boolean {
+  const key = foreignKey(relation)
+  if (!key.includes(property) || key.length === 1) return key.includes(property)
+  const others = [...relations.values()].map(foreignKey).filter((other) => String(other) !== String(key))
+  return ![primaryKey, ...others].some((other) => other.includes(property))
+}
+
+function foreignKey({ kind, ownerProperties }: RelationDescription): readonly string[] {
+  return kind === 'belongs-to-one' ? ownerProperties : []
 }

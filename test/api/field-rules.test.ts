@@ -549,6 +549,43 @@ describe('a field that may not be read', () => {
     expect(await statuses('ada')).toEqual([404, 404, 404, 404, 404])
   })
 
+  it('is no column of its foreign key of several, but those that say more', async () => {
+    class Desk extends Model {
+      static override tableName = 'desks'
+      static override idColumn = ['site', 'no']
+    }
+    class Phone extends Model {
+      static override tableName = 'phones'
+      static override idColumn = ['site', 'no']
+      static override relationMappings = () => ({
+        desk: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Desk,
+          join: { from: ['phones.site', 'phones.desk_no'], to: ['desks.site', 'desks.no'] },
+        },
+      })
+    }
+    await database.knex.raw(`
+      create table desks (site int, no int, primary key (site, no)); insert into desks values (7, 3), (7, 4);
+      create table phones (site int, no int, desk_no int, primary key (site, no), foreign key (site, desk_no) references desks);
+      insert into phones values (7, 1, 3), (7, 2, 4)`)
+    const phones = viewOf(Phone, serializerOf(Phone, ['site', 'no', 'desk_no']), {
+      authenticationClasses: [Staff],
+      filterBackends: [FieldFilter],
+      filtersetFields: ['desk_no'],
+    })
+    const rules = [rule(Phone, { fields: { desk: { read: isHr } } })]
+    const other = await serveRouter(routerOf({ phones }, { rules }))
+    const ask = async (who: Who) => (await other.get('/phones?desk_no=4', AS[who])).json
+    expect(await ask('hr')).toEqual([{ site: 7, no: 2, desk_no: 4 }])
+    expect(await ask('ada')).toEqual([
+      { site: 7, no: 1 },
+      { site: 7, no: 2 },
+    ])
+    const body = { site: 7, no: 3, desk_no: 4 }
+    expect((await other.send('POST', '/phones', body, AS.ada)).status).toBe(403)
+  })
+
   it('is in no full text, no cursor, and no JSON that PostgreSQL writes', async () => {
     expect(await get('/text?search=rum', 'hr')).toMatchObject({ results: [{ id: 2 }] })
     expect(await get('/text?search=rum')).toMatchObject({ results: [] })
