@@ -201,7 +201,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
       return objects ? this.update(objects[0] as T, one) : this.create(one)
     }
     this.obj = keepsUploads(this.plan)
-      ? await withUploads({ plan: this.plan, knex: this.context.knex, items, current: objects }, write)
+      ? await withUploads({ plan: this.plan, context: this.context, items, current: objects }, write)
       : await write(items)
     return this.obj as T
   }

@@ -1,11 +1,12 @@
 /** Sorts validated data by where it is written: the object's own row, before it, or after it. */
 
+import type { SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
-import type { AnySerializer, BoundField } from './contract.js'
+import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { isKept, isMask } from './unchanged.js'
 import { ADDED_BY, changesNothing, DECIDED } from './validated-item.js'
@@ -63,7 +64,7 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
     const { relation } = bound ?? {}
     if (isKept(data, name)) {
       const { column, input } = bound ?? {}
-      if (!column || input === 'objects' || maskedIn(serializer).includes(column.property)) continue
+      if (!column || input === 'objects' || maskedIn(plan, serializer.context).includes(column.property)) continue
       if (!isMask(value, (instance as Data | undefined)?.[column.property], column)) kept[column.property] = value
       continue
     }
@@ -94,7 +95,8 @@ interface Masking {
   maskedOf?(model: ModelClass): readonly string[]
 }
 
-function maskedIn({ plan: { model }, context }: AnySerializer): readonly string[] {
+/** The properties of which an object that was read holds no value of its row. */
+export function maskedIn({ model }: SerializerPlan, context: SerializerContext): readonly string[] {
   const view = context.view as Masking | null | undefined
   return (model && view?.maskedOf?.(model.model)) ?? []
 }

@@ -1,5 +1,6 @@
 /** Keeps the files of validated data, and removes those that nothing names any more (promise F8). */
 import type { Knex } from 'knex'
+import type { SerializerContext } from '../fields/field.js'
 import { CheckedFile, uploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -11,6 +12,7 @@ import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { relatedAt } from './relation-graph.js'
+import { maskedIn } from './split-writes.js'
 import { isKept } from './unchanged.js'
 import { TARGET } from './validated-item.js'
 
@@ -18,13 +20,14 @@ type Data = Record<string, unknown>
 
 /** Files that come and go with one write. */
 interface Changes {
+  readonly context: SerializerContext
   readonly added: Kept[]
   readonly replaced: Kept[]
 }
 
 interface UploadScope {
   readonly plan: SerializerPlan
-  readonly knex: Knex | undefined
+  readonly context: SerializerContext
   readonly items: readonly Data[]
   /** The objects before an update, each in the place of its item. */
   readonly current: readonly object[] | undefined
@@ -50,10 +53,11 @@ export const keepsUploads: (plan: SerializerPlan) => boolean = oncePer(({ fields
  * where the connection was lost on the way: the row may be there, and name any of them.
  */
 export async function withUploads<Result>(
-  { plan, knex, items, current }: UploadScope,
+  { plan, context, items, current }: UploadScope,
   write: (items: Data[]) => Promise<Result> | Result,
 ): Promise<Result> {
-  const changes: Changes = { added: [], replaced: [] }
+  const { knex } = context
+  const changes: Changes = { context, added: [], replaced: [] }
   try {
     const stored: Data[] = []
     for (const [position, item] of items.entries()) {
@@ -71,11 +75,12 @@ export async function withUploads<Result>(
 }
 
 /** Removes the files of objects that are deleted, once that is committed. */
-export function dropUploads(plan: SerializerPlan, objects: readonly object[], knex: Knex | undefined): void {
+export function dropUploads(plan: SerializerPlan, objects: readonly object[], context: SerializerContext): void {
   if (!keepsUploads(plan)) return
-  const dropped = objects.flatMap((object) => plan.fields.flatMap((bound) => keptBy(bound, object)))
+  const masked = maskedIn(plan, context)
+  const dropped = objects.flatMap((object) => plan.fields.flatMap((bound) => keptBy(bound, object, masked)))
   if (dropped.length === 0) return
-  afterEnd(knex, { committed: () => remove(dropped) })
+  afterEnd(context.knex, { committed: () => remove(dropped) })
 }
 
 /** Calls back when the transaction has ended, or at once where there is none. */
@@ -98,7 +103,9 @@ async function store(plan: SerializerPlan, data: Data, current: object | undefin
     if (!upload?.storage) continue
     stored[name] = await storeValue(upload.storage, value, changes)
     const named = [stored[name]].flat()
-    if (current) changes.replaced.push(...keptBy(bound, current).filter(({ key }) => !named.includes(key)))
+    if (!current) continue
+    const before = keptBy(bound, current, maskedIn(plan, changes.context))
+    changes.replaced.push(...before.filter(({ key }) => !named.includes(key)))
   }
   return stored
 }
@@ -136,12 +143,13 @@ async function storeValue(storage: UploadStorage, value: unknown, changes: Chang
   return key
 }
 
-/** The files that an object names by a field. */
-function keptBy({ field, column, source }: BoundField, object: object): Kept[] {
+/** The files that an object names by a field, as far as its row does. */
+function keptBy({ field, column, source }: BoundField, object: object, masked: readonly string[]): Kept[] {
   const upload = uploadField(field)
   const { storage } = upload ?? {}
   if (!upload || !storage || upload.options.keepsReplaced || source.length > 1) return []
-  const value = (object as Data)[column?.property ?? source[0] ?? '']
+  const property = column?.property ?? source[0] ?? ''
+  const value = masked.includes(property) ? null : (object as Data)[property]
   return [value].flat().flatMap((key) => (typeof key === 'string' && key !== '' ? [{ storage, key }] : []))
 }
 

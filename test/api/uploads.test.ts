@@ -6,7 +6,7 @@ import Router from '@koa/router'
 import knex, { type Knex } from 'knex'
 import type { Middleware } from 'koa'
 import compress from 'koa-compress'
-import { Model } from 'objection'
+import { Model, raw } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
@@ -427,6 +427,24 @@ describe('[F8] a stored file', () => {
     }
     expect((await client.get('/photos/1')).json).toMatchObject({ title: 'y', image: json.image, papers: json.papers })
     expect(kept()).toEqual([json.image, ...json.papers].map(nameOf).toSorted())
+  })
+
+  it('stays where the queryset shows it in the place of none', async () => {
+    class Covered extends viewOf(Photo, PhotoSerializer, { parserClasses: PARSERS }) {
+      override getQueryset() {
+        return super.getQueryset().select('photos.*', raw('coalesce(image, ?)', nameOf(placeholder.image)).as('image'))
+      }
+    }
+    const { json: placeholder } = await create('placeholder', png())
+    for (const title of ['a', 'b', 'c']) await create(title)
+    const own = await serveViews({ photos: Covered })
+    expect((await own.get('/photos/2')).json).toMatchObject({ title: 'a', image: placeholder.image })
+    expect(await own.send('DELETE', '/photos/2')).toMatchObject({ status: 204 })
+    expect(await own.send('DELETE', '/photos/3')).toMatchObject({ status: 204 })
+    const body = multipart(png())
+    const changed = await connectTo(own.port).send({ method: 'PATCH', path: '/photos/4', headers: MULTIPART, body })
+    expect(changed.status).toBe(200)
+    expect(kept()).toEqual([placeholder.image, changed.json.image].map(nameOf).toSorted())
   })
 
   it('stays for ever where the field says so', async () => {

@@ -34,7 +34,7 @@ export async function deleteObject(view: GenericView, object: Model): Promise<un
   if (typeof deleted === 'number' && deleted > 1) throw severalRows(view.plan.resource.model.model)
   if (deleted === 0) await refuseKept(view, object, 'delete')
   const taking = knownInputClass(view)
-  if (taking) dropUploads(serializerPlan(taking), [object], knex)
+  if (taking) dropUploads(serializerPlan(taking), [object], { view, knex })
   return deleted
 }
 
@@ -73,7 +73,7 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
     const deleted: unknown = await whereRows(ownRows(modelOf(first), knex).delete() as AnyQueryBuilder, objects)
     if (typeof deleted === 'number' && deleted < objects.length) await checkGone(view, objects, 'delete')
   }
-  dropUploads(serializerPlan(inputClassOf(view)), objects, knex)
+  dropUploads(serializerPlan(inputClassOf(view)), objects, { view, knex })
 }
 
 /**
