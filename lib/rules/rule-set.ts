@@ -229,6 +229,9 @@ export function ruleSetOf(rules: Rules | RuleSet): RuleSet {
 const madeOf = oncePer((rules: Rules) => new RuleSet(rules))
 
 const USES: readonly FieldUse[] = ['read', 'write']
+/** The name of no table. */
+const FIELDS_OF_ROWS = 'fields of rows'
+
 function reachedFrom(models: readonly ModelClass[]): readonly ModelClass[] {
   const reached = new Set(models)
   for (const model of reached) {
@@ -340,13 +343,25 @@ export class RequestRules {
     const asked = tables && new Set(tables)
     const models = this.models.filter(({ tableName }) => asked?.has(tableName) ?? this.#known.has(`read ${tableName}`))
     const rows = models.map((model) => [model.tableName, this.rows(model, 'read')?.where(model.tableName).sql] as const)
-    return new Map<string, unknown>([['', this.fields], ...rows])
+    return new Map<string, unknown>([['', this.fields], [FIELDS_OF_ROWS, this.#readable()], ...rows])
+  }
+
+  /** The SQL of all conditions on what is read of fields. */
+  #readable(): string {
+    const conditions = this.models.flatMap((model) =>
+      this.#fieldNames(model).map((name) => this.fieldRows(model, name, 'read')?.where(model.tableName).sql),
+    )
+    return conditions.join('\n')
+  }
+
+  #fieldNames(model: ModelClass): readonly string[] {
+    return Object.keys(this.#rules.ruleOf(model)?.options.fields ?? {})
   }
 
   /** Finds conditions of fields that are none. @throws {ConfigurationError} */
   checkFields(): void {
     for (const model of this.models) {
-      for (const name of Object.keys(this.#rules.ruleOf(model)?.options.fields ?? {})) {
+      for (const name of this.#fieldNames(model)) {
         for (const use of USES) this.fieldRows(model, name, use)?.where(model.tableName)
       }
     }

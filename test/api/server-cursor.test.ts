@@ -367,6 +367,10 @@ describe('a cursor that is not there', () => {
   it.each<[string, (isStaff: () => boolean) => Rules]>([
     ['rows', (isStaff) => [rule(City, { read: () => isStaff() || { id__gt: Date.now() % 7 } })]],
     ['fields', (isStaff) => [rule(City, { fields: { at: { read: () => isStaff() } } })]],
+    [
+      'fields of rows',
+      (isStaff) => [rule(City, { fields: { at: { read: () => ({ [isStaff() ? 'id__gt' : 'id__lt']: 0 }) } } })],
+    ],
     ['related objects', (isStaff) => [rule(City, { read: true }), rule(Country, { read: () => isStaff() })]],
   ])('[D15] is no more where rules let its caller read other %s than before', async (_, make) => {
     let isStaff = true
