@@ -14,6 +14,7 @@ import {
   actionSerializer,
 } from '../views/action.js'
 import type { ObjectRule } from '../views/action-options.js'
+import { holdingRows } from '../views/request/in-view-transaction.js'
 import type { GenericViewSet } from '../views/view-set.js'
 
 /** The validated data of an action's input; undefined for an action that takes none. */
@@ -102,7 +103,8 @@ export class ViewSetAction<Types extends ActionTypes = ActionTypes> {
 
 /**
  * An action of one object, at `/<prefix>/{id}/<action>`. A request that writes holds the object's row from before it is given
- * to the function, as `getObjectToWrite()` does.
+ * to the function, as `getObjectToWrite()` does; with `atomic: false` rules and preconditions are asked alike, and the row is
+ * free again when the function begins.
  * @param run gets the object, and the validated input and query where the action takes them; `this` is the view
  * @example
  * actions: {
@@ -186,8 +188,8 @@ function listMethod(run: Run): Run {
 /** The method of an action of one object: it finds the object first. */
 function objectMethod(run: Run): Run {
   return async function objectAction(this: AnyViewSet, ...given: unknown[]) {
-    const isWritten = this.trx !== undefined && !isSafeMethod(this.ctx.method)
-    const object: unknown = await (isWritten ? this.getObjectToWrite() : this.getObject())
+    const isWritten = (this.trx ?? this.knex) !== undefined && !isSafeMethod(this.ctx.method)
+    const object: unknown = await (isWritten ? holdingRows(this, () => this.getObjectToWrite()) : this.getObject())
     return run.call(this, object, ...given)
   }
 }

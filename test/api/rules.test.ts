@@ -1418,28 +1418,31 @@ it('is a function of the request that was sent, whatever is asked first on behal
   expect(new Set(asked)).toEqual(new Set(['POST by=hand']))
 })
 
-it('of a row that an action holds is that of changes, unless the action says otherwise', async () => {
-  const held = (rule?: 'read' | 'delete') =>
-    objectAction({ methods: ['POST'], ...(rule && { rule }) }, (book: Book) => ({ held: book.$id() }))
-  const Held = modelViewSet(Book, {
-    serializerClass: BookSerializer,
-    authenticationClasses: [Tenants],
-    actions: { touch: held(), look: held('read'), wipe: held('delete') },
-  })
-  const api = new APIRouter({ rules: [rule(Book, { read: ofTenant, update: { published: true }, delete: false })] })
-  api.register('books', Held)
-  await api.prepare()
-  const one = await serving(api.routes())
-  onTestFinished(() => one.close())
-  const statuses = async (id: number) => {
-    const asked = ['touch', 'look', 'wipe'].map((name) => one.send('POST', `/books/${id}/${name}`, {}, AS(1)))
-    return (await Promise.all(asked)).map(({ status }) => status)
-  }
-  expect(await statuses(1)).toEqual([200, 200, 403])
-  expect(await statuses(5)).toEqual([403, 200, 403])
-  expect(await statuses(3)).toEqual([404, 404, 404])
-  expect(() => action({ methods: ['POST'], rule: 'write' as never })).toThrow('rule is "write"; take one of read')
-})
+it.each([true, false])(
+  'of a row that an action gets is that of changes, unless it says otherwise: atomic %s',
+  async (atomic) => {
+    const held = (rule?: 'read' | 'delete') =>
+      objectAction({ methods: ['POST'], atomic, ...(rule && { rule }) }, (book: Book) => ({ held: book.$id() }))
+    const Held = modelViewSet(Book, {
+      serializerClass: BookSerializer,
+      authenticationClasses: [Tenants],
+      actions: { touch: held(), look: held('read'), wipe: held('delete') },
+    })
+    const api = new APIRouter({ rules: [rule(Book, { read: ofTenant, update: { published: true }, delete: false })] })
+    api.register('books', Held)
+    await api.prepare()
+    const one = await serving(api.routes())
+    onTestFinished(() => one.close())
+    const statuses = async (id: number) => {
+      const asked = ['touch', 'look', 'wipe'].map((name) => one.send('POST', `/books/${id}/${name}`, {}, AS(1)))
+      return (await Promise.all(asked)).map(({ status }) => status)
+    }
+    expect(await statuses(1)).toEqual([200, 200, 403])
+    expect(await statuses(5)).toEqual([403, 200, 403])
+    expect(await statuses(3)).toEqual([404, 404, 404])
+    expect(() => action({ methods: ['POST'], rule: 'write' as never })).toThrow('rule is "write"; take one of read')
+  },
+)
 
 it('of a new row is asked also where its writer may not read it', async () => {
   const Reviews = modelViewSet(Review, { serializerClass: ReviewSerializer, authenticationClasses: [Tenants] })
