@@ -66,6 +66,7 @@ interface ConstraintRow {
   period: boolean
   enforced: boolean
   validated: boolean
+  part: boolean
   arbiter: boolean
   condition: string | null
   keys: string[]
@@ -255,7 +256,7 @@ const CONSTRAINTS = `
   )
   select w.ordinal, c.conname as name, case when w.part then 'i' else c.contype::text end as kind, nullif(c.confrelid, 0) as target,
     c.confrelid::regclass::text as reference, (select r.relrowsecurity from pg_class r where r.oid = c.confrelid) as secured,
-    to_jsonb(c)->>'conperiod' is not distinct from 'true' as period, to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, c.convalidated as validated,
+    to_jsonb(c)->>'conperiod' is not distinct from 'true' as period, to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, c.convalidated as validated, w.part,
     not w.part and c.contype in ('p', 'u') and not c.condeferrable and to_jsonb(c)->>'conperiod' is distinct from 'true' as arbiter, null as condition,
     array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
@@ -268,7 +269,7 @@ const CONSTRAINTS = `
         join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) end as columns
   from w join pg_constraint c on c.conrelid = w.table
   union all select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end,
-    null, null, null, false, true, true, not w.part and x.indisvalid and x.indpred is null and x.indexprs is null, case when not w.part and x.indisvalid and x.indexprs is null then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
+    null, null, null, false, true, true, w.part, not w.part and x.indisvalid and x.indpred is null and x.indexprs is null, case when not w.part and x.indisvalid and x.indexprs is null then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
     array(select a.attname::text from (
         select k.attnum, k.position from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position) where x.indexprs is null
         union select k.attnum, k.attnum from unnest(x.indkey[0:x.indnkeyatts - 1]) as k(attnum) where x.indexprs is not null
@@ -278,7 +279,7 @@ const CONSTRAINTS = `
   from w join pg_index x on x.indrelid = w.table and x.indisunique
   join pg_class i on i.oid = x.indexrelid
   where not exists (select 1 from pg_constraint c where c.conrelid = x.indrelid and c.conindid = x.indexrelid and c.contype in ('p', 'u'))
-  union all select w.ordinal, '${PARTITION_OF}' || r.relname, 'i', null, null, null, false, true, true, false, null, array[]::text[],
+  union all select w.ordinal, '${PARTITION_OF}' || r.relname, 'i', null, null, null, false, true, true, w.part, false, null, array[]::text[],
     array(select a.attname::text from unnest(p.partattrs) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = p.partrelid and a.attnum = k.attnum order by k.position)
   from w join pg_partitioned_table p on p.partrelid = w.table

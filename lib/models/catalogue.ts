@@ -79,6 +79,8 @@ export interface CatalogueConstraint {
   readonly enforced: boolean
   /** False for one that rows which are older may break (NOT VALID). */
   readonly validated: boolean
+  /** One of a partition, not of the whole table. */
+  readonly isOfPartition: boolean
   /** ON CONFLICT may name its columns: it is about equal values of all rows, and checked at once. */
   readonly arbiter: boolean
   /** The rows that a partial unique index is of, as SQL. */
@@ -202,6 +204,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
         enforced: row.enforced,
         // rows of a period need not be those of one row
         validated: row.validated && !row.period,
+        isOfPartition: row.part,
         arbiter: row.arbiter,
         condition: row.condition,
       })),

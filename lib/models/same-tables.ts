@@ -58,7 +58,7 @@ function withoutOwnTypes(column: CatalogueColumn): CatalogueColumn {
 
 /**
  * The first difference of two tables, as the middle of a message; undefined where they are the same. The numbers of tables
- * are not compared, nor are additional columns that need no value: nobody reads them.
+ * are not compared, nor are partitions, nor additional columns that need no value: nobody reads them.
  */
 function differenceOf(
   known: CatalogueTable,
@@ -77,10 +77,10 @@ function differenceOf(
   if (needed) return `has another column "${needed.column}"`
   const rest = (table: CatalogueTable) =>
     JSON.stringify([
-      { ...table, table: undefined, columns: undefined, constraints: undefined },
+      { ...table, table: undefined, partitions: undefined, columns: undefined, constraints: undefined },
       table.constraints
-        .filter((constraint) => constraint.columns.every((column) => names.has(column)))
-        .map(({ target, ...constraint }) => JSON.stringify([constraint, target?.columns]))
+        .filter((constraint) => !constraint.isOfPartition && constraint.columns.every((column) => names.has(column)))
+        .map(({ target, ...constraint }) => JSON.stringify([constraint, target?.columns, target?.secured]))
         .sort(),
     ])
   return rest(known) === rest(found) ? undefined : 'has other constraints, triggers or policies'

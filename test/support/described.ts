@@ -57,6 +57,7 @@ export function describeTable(
         enforced: true,
         condition: null,
         validated: true,
+        isOfPartition: false,
         arbiter: true,
       },
     ],
