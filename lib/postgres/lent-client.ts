@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { clientOf, type PgConnection } from './pg-types.js'
+import { statementsIn } from './sql-text.js'
 
 /** A client of pg that is in a transaction: Drizzle, Kysely and plain `query()` take it. */
 export interface PgClient {
@@ -36,9 +37,9 @@ export function lentClient(trx: Knex | Knex.Transaction | undefined): PgClient |
 
 /** Statements by which a library begins and ends a transaction, and the savepoint statement that takes the place of each. */
 const BOUNDS: readonly (readonly [RegExp, step: -1 | 1, sql: string])[] = [
-  [/^\s*(?:begin|start\s+transaction)\b/i, 1, 'savepoint'],
-  [/^\s*(?:commit|end)\b/i, -1, 'release savepoint'],
-  [/^\s*(?:rollback|abort)\b(?!\s+(?:work\s+|transaction\s+)?to\b)/i, -1, 'rollback to savepoint'],
+  [/^(?:begin|start\s+transaction)\b/i, 1, 'savepoint'],
+  [/^(?:commit|end|prepare\s+transaction)\b/i, -1, 'release savepoint'],
+  [/^(?:rollback|abort)\b(?!\s+(?:work\s+|transaction\s+)?to\b)/i, -1, 'rollback to savepoint'],
 ]
 
 /**
@@ -48,8 +49,11 @@ const BOUNDS: readonly (readonly [RegExp, step: -1 | 1, sql: string])[] = [
 function lend(client: PgConnection, trx: Knex.Transaction): PgClient {
   let depth = 0
   const textOf = (text: string): string => {
-    const [, step, sql] = BOUNDS.find(([pattern]) => pattern.test(text)) ?? []
-    if (step === undefined || sql === undefined) return text
+    const statements = statementsIn(text)
+    const bound = BOUNDS.find(([pattern]) => statements.some((statement) => pattern.test(statement)))
+    if (!bound) return text
+    if (statements.length > 1) throw refusal('is begun and ended by no text of several statements; send each by itself')
+    const [, step, sql] = bound
     if (step === 1 && /\bisolation\b/i.test(text)) throw refusal('has an isolation level of its own')
     if (step === 1 && /\bread\s+only\b/i.test(text)) throw refusal('may write')
     if (depth + step < 0) throw refusal('is not theirs to end')

@@ -3,6 +3,7 @@
 import { EventEmitter } from 'node:events'
 import type { Knex } from 'knex'
 import { nextTurn } from '../kernel/turns.js'
+import { firstWord } from './sql-text.js'
 
 export interface Recording {
   readonly knex: Knex
@@ -74,6 +75,6 @@ class RecordingConnection extends EventEmitter {
 /** Command tag of a finished statement. */
 function commandOf(query: string | object): string {
   const text = typeof query === 'string' ? query : (query as { text: string }).text
-  const word = /^\w+/.exec(text)?.[0].toUpperCase() ?? ''
+  const word = firstWord(text)
   return word === 'WITH' ? 'SELECT' : word
 }

@@ -14,6 +14,7 @@ import { type LocalSettings, refusesSettings, SettingsRefused } from './local-se
 import { clientOf, type PgConnection, type Queryable } from './pg-types.js'
 import { sendsPlainly } from './plain-queries.js'
 import { queryWithSettings } from './scoped-query.js'
+import { statementsIn } from './sql-text.js'
 
 /** Parts of a scoped knex. */
 export interface KnexScope {
@@ -170,14 +171,12 @@ export function tablePlaceOf(knex: Queryable): TablePlace | undefined {
   return searchPath === undefined && !hasRole ? undefined : { searchPath, role: hasRole ? values[0] : undefined }
 }
 
-/** Several statements in one query, which only PostgreSQL's simple protocol takes. */
-const SEVERAL = /;\s*\S/
-
 /** In place of knex's own `_query()`. */
 async function queryScoped(scope: KnexScope, connection: PgConnection, query: KnexQuery): Promise<KnexQuery> {
   const { sql = '', bindings = [], options } = query
   if (sql === '') throw new Error('The query is empty')
-  const isSeveral = bindings.length === 0 && SEVERAL.test(sql)
+  // which only PostgreSQL's simple protocol takes
+  const isSeveral = bindings.length === 0 && sql.includes(';') && statementsIn(sql).length > 1
   if (isSeveral || sendsPlainly(connection)) return queryInTransaction(scope, connection, query)
   query.response = await new Promise((resolve, reject) => {
     const done = (error: Error | null, response?: unknown) => (error ? reject(error) : resolve(response))

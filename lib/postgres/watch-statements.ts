@@ -8,6 +8,7 @@ import { firstTime } from '../kernel/once-per.js'
 import { currentTrace } from '../kernel/trace.js'
 import { CHANNELS, type SqlTrace } from '../kernel/trace-channels.js'
 import { clientOf, type KnexClient, type PgConnection, poolOf, type Queryable } from './pg-types.js'
+import { firstWord } from './sql-text.js'
 
 type Done = (error: unknown, ...rest: unknown[]) => void
 
@@ -152,15 +153,13 @@ function publishEnd(event: SqlTrace, error: unknown): void {
   channel.asyncEnd.publish(event)
 }
 
-const FIRST_WORD = /^[\s(]*(?:--[^\n]*\n\s*|\/\*(?:[^*]|\*(?!\/))*\*\/\s*)*([a-z]+)/i
-
 function eventOf(query: Query, request: SqlTrace['request']): SqlTrace {
   const { text: given, name } = typeof query === 'string' ? { text: query, name: undefined } : query
   const text = typeof given === 'string' ? given : ''
   return {
     request,
     text,
-    operation: FIRST_WORD.exec(text)?.[1]?.toUpperCase() ?? '',
+    operation: firstWord(text),
     statement: typeof name === 'string' && name !== '' ? name : undefined,
   }
 }

@@ -46,6 +46,14 @@ const OTHERS: Readonly<Record<string, (client: PgClient) => Promise<unknown>>> =
     await db.transaction((tx) => tx.insert(audits).values({ note: 'kept' }))
   },
   commit: (client) => client.query('commit'),
+  '/* of a /* tool */ */ COMMIT': (client) => client.query('/* of a /* tool */ */ COMMIT'),
+  'commit after a quote': (client) => client.query(`--'\n;commit--'`),
+  'prepare transaction': (client) => client.query(`prepare transaction 'theirs'`),
+  several: (client) => client.query(`begin; insert into audits (note) values ('lost'); commit`),
+  'words in quotes': (client) =>
+    client.query(`
+      do $theirs$ begin perform 1; end $theirs$;
+      insert into audits (note) values (E'\\'; commit; ''begin'), ('; end') /* ; abort; /* */ ; commit */`),
   rollback: (client) => client.query(' ROLLBACK'),
   'start transaction read only': (client) =>
     kyselyOn(client)
@@ -190,6 +198,10 @@ describe('this.client', () => {
   it.each([
     ['commit', 'is not theirs to end'],
     ['rollback', 'is not theirs to end'],
+    ['/* of a /* tool */ */ COMMIT', 'is not theirs to end'],
+    ['commit after a quote', 'is not theirs to end'],
+    ['prepare transaction', 'is not theirs to end'],
+    ['several', 'is begun and ended by no text of several statements'],
     ['start transaction read only', 'may write'],
     ['begin isolation level serializable', 'has an isolation level of its own'],
   ])('lets nobody end the transaction: %s', async (text, message) => {
@@ -197,6 +209,12 @@ describe('this.client', () => {
     expect((await client.send('POST', '/books', { title: 'a' }, { 'X-Way': text })).status).toBe(500)
     expect(String(client.reported.at(length))).toContain(`this.client: the transaction of the request ${message}`)
     expect(await counts()).toEqual([0, 0])
+  })
+
+  it('takes words of strings, comments and code for none that end it', async () => {
+    const answer = await client.send('POST', '/books', { title: 'a' }, { 'X-Way': 'words in quotes' })
+    expect(answer.status).toBe(201)
+    expect((await database.knex('audits')).map(({ note }) => note)).toEqual([`'; commit; 'begin`, '; end'])
   })
 
   it.each([
