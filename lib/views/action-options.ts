@@ -5,6 +5,7 @@ import { hyphenate, snakeCase } from '../kernel/naming.js'
 import { oncePer } from '../kernel/once-per.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { ACTIONS, permissionsBeside } from './actions.js'
 
 /** What a rule may be asked about an object. */
 export type ObjectRule = 'read' | 'update' | 'delete'
@@ -93,30 +94,54 @@ export function originalOf<View extends object>(view: View): View {
   return (originals.get(view) ?? view) as View
 }
 
+type ViewLike = ActionClass & (new () => object)
+type Statics = ActionSettings['statics']
+
 /** The class that answers an action: the view's own, or a subclass of it with the statics that are the action's. */
-export function actionClass<View extends ActionClass & (new () => object)>(given: View, action: string): View {
+export function actionClass<View extends ViewLike>(given: View, action: string): View {
   const view = originalOf(given)
-  const statics = Object.entries(actionsOf(view).get(action)?.statics ?? {})
-  if (statics.length === 0) return view
-  const known = variantsOf(view)
-  let variant = known.get(action) as View | undefined
-  if (!variant) {
-    variant = class extends (view as new () => object) {} as View
-    Object.defineProperty(variant, 'name', { value: view.name })
-    for (const [name, value] of statics) {
-      if (!(name in view)) {
-        throw new ConfigurationError(`${view.name}.${action}: action() sets ${name}, which the view does not have`)
-      }
-      checkStatic(`${view.name}.${action}: action()`, view, name, value)
-      Object.defineProperty(variant, name, { value, enumerable: true })
-    }
-    originals.set(variant, view)
-    known.set(action, variant)
+  return variantOf(view, action, () => {
+    const statics = actionsOf(view).get(action)?.statics ?? {}
+    const beside = permissionsBeside(view, action)
+    return beside ? permitting(view, beside, statics) : statics
+  })
+}
+
+/** A class like another whose permissions are asked besides its own. */
+export function permittingClass<View extends ViewLike>(view: View, beside: readonly object[]): View {
+  return variantOf(view, 'permitting', () => permitting(view, beside))
+}
+
+function permitting(view: ActionClass, beside: readonly object[], statics: Statics = {}): Statics {
+  const { permissionClasses } = {
+    permissionClasses: Reflect.get(view, 'permissionClasses') as readonly object[],
+    ...statics,
   }
+  return { ...statics, permissionClasses: [...permissionClasses, ...beside] }
+}
+
+function variantOf<View extends ViewLike>(view: View, key: string, overriding: () => Statics): View {
+  const variants = variantsOf(view)
+  const known = variants.get(key) as View | undefined
+  if (known) return known
+  const statics = Object.entries(overriding())
+  if (statics.length === 0) return view
+  const variant = class extends (view as new () => object) {} as View
+  Object.defineProperty(variant, 'name', { value: view.name })
+  for (const [name, value] of statics) {
+    if (!(name in view)) {
+      throw new ConfigurationError(`${view.name}.${key}: action() sets ${name}, which the view does not have`)
+    }
+    checkStatic(`${view.name}.${key}: action()`, view, name, value)
+    Object.defineProperty(variant, name, { value, enumerable: true })
+  }
+  originals.set(variant, originalOf(view))
+  variants.set(key, variant)
   return variant
 }
 
 /** The class itself and those that answer its actions with statics of their own. */
-export function classesOf<View extends ActionClass & (new () => object)>(view: View): readonly View[] {
-  return [...new Set([view, ...[...actionsOf(view).keys()].map((action) => actionClass(view, action))])]
+export function classesOf<View extends ViewLike>(view: View): readonly View[] {
+  const actions = [...actionsOf(view).keys(), ...ACTIONS.map(({ name }) => name)]
+  return [...new Set([view, ...actions.map((action) => actionClass(view, action))])]
 }

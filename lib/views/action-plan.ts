@@ -16,8 +16,8 @@ import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { standardSchemaOf } from '../serializers/schema-serializer.js'
-import { type ActionClass, type AnswerSchema, actionClass, actionsOf } from './action-options.js'
-import { type ActionMap, actionNamed, changesObject, takesMany } from './actions.js'
+import { type ActionClass, type AnswerSchema, actionClass, actionsOf, permittingClass } from './action-options.js'
+import { type ActionMap, actionNamed, changesObject, showsObject, takesMany } from './actions.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
 import { declaredInput } from './input-class.js'
 import { INPUT, type RowAnswer, rowMethods } from './overrides.js'
@@ -152,6 +152,14 @@ export class ActionPlan {
       rules: this.rules,
     })
     return decided(this, 'parent', plan as GenericPlan)
+  }
+
+  /** The plan of the same action about deleted objects, whose permissions are asked about each object, too. */
+  get ofDeleted(): ActionPlan {
+    const asked = this.resource?.deletion?.permissions?.filter((permission) => permission.guardsObjects()) ?? []
+    const isAsked = asked.length > 0 && showsObject(this.action)
+    const view = isAsked ? permittingClass(this.viewClass, asked) : this.viewClass
+    return decided(this, 'ofDeleted', isAsked ? makePlan({ ...this.#route, view }) : this)
   }
 
   /** A plan of the same action with only those permissions that look at objects. */

@@ -6,6 +6,7 @@
 import { mayBeUndefined } from '../kernel/declarations.js'
 import { type ActionMethod, ALL_METHODS } from '../kernel/methods.js'
 import { oncePer } from '../kernel/once-per.js'
+import { resolvePolicies } from '../kernel/policy.js'
 
 /** Which method of a view answers which HTTP method, in lower case: `{ get: 'list', post: 'create' }`. */
 export type ActionMap = Readonly<Record<string, string>>
@@ -182,12 +183,23 @@ export const sampleOf = oncePer((view: ActingClass): object => {
 
 /** False for an action that a class declares nothing for. */
 function isDeclared(view: object, action: string): boolean {
-  const { needs } = byName.get(action) ?? {}
-  if (needs === undefined) return true
-  const [name = '', option] = needs.split('.')
-  const stated = (view as Readonly<Record<string, unknown>>)[name]
-  const declared = option === undefined ? stated : (stated as Readonly<Record<string, unknown>> | null)?.[option]
+  if (byName.get(action)?.needs === undefined) return true
+  const declared = declaredFor(view, action)
   return typeof declared === 'object' && declared !== null && Object.keys(declared).length > 0
+}
+
+/** What a class declares for an action that needs it. */
+function declaredFor(view: object, action: string): unknown {
+  const [name = '', option] = byName.get(action)?.needs?.split('.') ?? []
+  const stated = (view as Readonly<Record<string, unknown>>)[name]
+  return option === undefined ? stated : (stated as Readonly<Record<string, unknown>> | null)?.[option]
+}
+
+/** The permissions that an action asks besides those of its class, which `softDelete` declares; undefined where it asks none. */
+export function permissionsBeside(view: { readonly name: string }, action: string): readonly object[] | undefined {
+  const { needs } = byName.get(action) ?? {}
+  const declared = needs?.includes('.') ? declaredFor(view, action) : undefined
+  return Array.isArray(declared) ? resolvePolicies(`${view.name}.${needs}`, declared, 'hasPermission') : undefined
 }
 
 /** True for an action that only shows what there is: a list, one object, or what is computed of them. */

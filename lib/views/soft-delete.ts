@@ -39,6 +39,11 @@ export function deletionFor(name: string, softDelete: NonNullable<SoftDelete>, m
   }
   const permissionsOf = (list: 'permissionClasses' | 'purgePermissionClasses') => {
     const classes = typeof softDelete === 'string' ? undefined : softDelete[list]
+    if (classes?.length === 0) {
+      throw new ConfigurationError(
+        `${name}.softDelete.${list} is empty; leave it out for nobody, or name AllowAny for all whom the view set lets in`,
+      )
+    }
     return classes && resolvePolicies(`${name}.softDelete.${list}`, classes, 'hasPermission')
   }
   return {

@@ -4,17 +4,21 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '../../lib/client/index.js'
 import {
   APIRouter,
+  BaseAuthentication,
   BasePermission,
   bulkModelViewSet,
   CursorPagination,
   configure,
   FieldFilter,
+  HasScope,
   ModelSerializer,
   modelSerializer,
   modelViewSet,
   NestedRouter,
   NestedSerializer,
   nestedViewSet,
+  ObjectPermission,
+  or,
   PageNumberPagination,
   PrimaryKeyRelatedField,
 } from '../../lib/index.js'
@@ -353,6 +357,70 @@ function unmarked() {
   return Unmarked
 }
 
+class OpenIdAuthentication extends BaseAuthentication {
+  override openapi = [{ name: 'openId', definition: { type: 'openIdConnect', openIdConnectUrl: 'https://id.test' } }]
+  override authenticate() {
+    return null
+  }
+}
+
+/** Lets in the owner of an object: projects of the name that is its id. */
+class IsOwner extends BasePermission {
+  override hasObjectPermission({ state }: any, _view: unknown, { name }: any) {
+    return name === state.user?.id
+  }
+}
+
+describe('permissions that look at objects', () => {
+  class Owned extends modelViewSet(Project, {
+    serializerClass: ProjectSerializer,
+    softDelete: {
+      column: 'deleted_at',
+      permissionClasses: [or(IsAdmin, IsOwner)],
+      purgePermissionClasses: [or(IsAdmin, IsOwner)],
+    },
+  }) {}
+
+  it('are asked about what is restored, purged and shown', async () => {
+    const { api, get, send } = await serveViews({ projects: Owned })
+    const { name } = (await get('/projects/2')).json
+    await send('DELETE', '/projects/2')
+    const [owner, other] = [{ 'x-user': name }, { 'x-user': 'somebody' }]
+    const statuses = async (caller: Record<string, string>) => [
+      (await get('/projects/2?deleted=true', caller)).status,
+      (await send('POST', '/projects/2/restore', undefined, caller)).status,
+      (await send('DELETE', '/projects/2')).status,
+      (await send('DELETE', '/projects/2/purge', undefined, caller)).status,
+    ]
+    expect(await statuses(other)).toEqual([403, 403, 404, 403])
+    expect(await statuses(owner)).toEqual([200, 200, 204, 409])
+    expect((await get('/projects/1?deleted=true', owner)).status).toBe(403)
+    expect((await get('/projects/1', other)).status).toBe(200)
+    expect(formatExplanations(await api.explain('projects-retrieve'))).toMatch(/reads +rows/)
+  })
+
+  it('check the view set that they stand on', async () => {
+    class Misnamed extends modelViewSet(Project, {
+      serializerClass: ProjectSerializer,
+      softDelete: { column: 'deleted_at', permissionClasses: [new ObjectPermission({ ownerField: 'owner' })] },
+    }) {}
+    await expect(new APIRouter().register('projects', Misnamed).prepare()).rejects.toThrow(/ownerField "owner"/)
+  })
+
+  it('ask for their scopes in the document', async () => {
+    class Scoped extends modelViewSet(Project, {
+      serializerClass: ProjectSerializer,
+      authenticationClasses: [new OpenIdAuthentication()],
+      softDelete: { column: 'deleted_at', permissionClasses: [new HasScope('restore:projects')] },
+    }) {}
+    const { api } = await serveViews({ projects: Scoped })
+    const document = api.getSchema({ title: 't', version: '1' })
+    const { security, responses } = operationOf(document, '/projects/{id}/restore', 'post')
+    expect(security).toEqual([{ openId: ['restore:projects'] }])
+    expect(Object.keys(responses)).toContain('403')
+  })
+})
+
 describe('a wrong declaration', () => {
   const mistakes: [string, any, string][] = [
     [
@@ -374,6 +442,11 @@ describe('a wrong declaration', () => {
       'no permission',
       { softDelete: { column: 'deleted_at', permissionClasses: [Project] } },
       'ProjectViewSet.softDelete.permissionClasses',
+    ],
+    [
+      'nobody who may, where a list says who',
+      { softDelete: { column: 'deleted_at', permissionClasses: [] } },
+      'ProjectViewSet.softDelete.permissionClasses is empty',
     ],
     [
       'a field that clients write',

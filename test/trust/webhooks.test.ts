@@ -138,7 +138,7 @@ interface Fire {
   readonly count?: () => Promise<number>
 }
 
-const kills = size(3, 200)
+const kills = size(2, 200)
 
 /** Writers, and endpoints that answer as they like, while something ends what processes work with: by default, themselves. */
 async function underFire(fire: Fire): Promise<void> {
@@ -207,7 +207,7 @@ describe('each committed change is delivered', () => {
   it('though the database is away for seconds', { timeout: 3_600_000 }, async () => {
     const { host, port } = postgres.connection
     const proxy = await startProxy({ path: join(host, `.s.PGSQL.${port}`) }, `.s.PGSQL.${port}`)
-    const cuts = size(2, 20)
+    const cuts = size(1, 20)
     const cut = async (_: unknown, random: Random) => {
       for (let times = 0; times < cuts; times++) {
         await sleep(500 + random.below(1_000))
@@ -355,7 +355,7 @@ describe('receivers that hang, fail, redirect or are slow', () => {
   it('cost others nothing, and hold no connection', { timeout: 600_000 }, async () => {
     const good = await Promise.all(Array.from({ length: 5 }, () => subscribe(() => 204)))
     const { apps, stop } = await startApps(program.file, postgres.url, 1, { TIMEOUT_SECONDS: '30' })
-    const changes = size(20, 500)
+    const changes = size(8, 500)
     // as many as the machine has time for, with whom it tells of them: beyond that, each change costs all
     const perSecond = 12
     const round = async () => {

@@ -26,17 +26,19 @@ const ROWS: ReadonlyMap<string, DeletedRows> = new Map([
 export async function askDeleted(view: GenericView): Promise<void> {
   const { ctx } = view
   const { action, resource } = view.plan
-  const { permissions, purgePermissions } = resource.deletion ?? {}
   if (action === 'restoreDeleted' || action === 'purgeDeleted') {
-    await checkPermissions(ctx, view, (action === 'restoreDeleted' ? permissions : purgePermissions) ?? [])
     view.deletedRows = 'deleted'
     return
   }
+  const permissions = resource.deletion?.permissions
   const asked = permissions && isRead(action) ? lastValueOf(queryOf(ctx), PARAMETER) : undefined
   if (asked === undefined) return
   const rows = ROWS.get(asked)
   if (!rows) throw new ValidationError({ [PARAMETER]: ['Use one of: true, only, false.'] })
-  if (rows !== 'live') await checkPermissions(ctx, view, permissions ?? [])
+  if (rows !== 'live' && permissions) {
+    await checkPermissions(ctx, view, permissions)
+    Object.assign(view, { plan: view.plan.ofDeleted })
+  }
   view.deletedRows = rows
 }
 
