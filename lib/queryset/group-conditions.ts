@@ -46,13 +46,9 @@ function settleAdded(
   add: () => unknown,
   settle: (built: Conditioned, before: ReadonlySet<Condition>) => void,
 ): void {
-  let before: ReadonlySet<Condition> = new Set()
-  const note = (built: Knex.QueryBuilder) => {
-    before = new Set((built as Conditioned)._statements)
-  }
-  const settleBuilt = (built: Knex.QueryBuilder) => settle(built as Conditioned, before)
-  ours.set(note, 'before').set(settleBuilt, kind)
-  void query.onBuildKnex(note)
+  const settleBuilt = (built: Knex.QueryBuilder) => settle(built as Conditioned, begun(built))
+  ours.set(settleBuilt, kind)
+  void query.onBuildKnex(begin)
   add()
   void query.onBuildKnex(settleBuilt)
 }
@@ -140,8 +136,8 @@ interface Building {
   runs?: Set<BeforeSql>
   /** Kind of the statement, as knex names it. */
   method?: string
-  /** Those that it had before the hooks of its context add to them. */
-  before?: ReadonlySet<Condition>
+  /** Those that it had before others are added to them, which are kept together; the last come first to an end. */
+  before?: ReadonlySet<Condition>[]
 }
 
 const building = oncePer((_query: object): Building => ({}))
@@ -149,7 +145,10 @@ const building = oncePer((_query: object): Building => ({}))
  * Hooks that change nothing an application would notice, or run its own within parentheses; by a word for what they do to the
  * conditions that stand before them, where that says all.
  */
-const ours = new WeakMap<object, string | undefined>([[group, 'group']])
+const ours = new WeakMap<object, string | undefined>([
+  [group, 'group'],
+  [begin, 'before'],
+])
 
 /** What a hook does to the conditions that stand before it; undefined for one of an application, and where more must be known. */
 export function hookKind(hook: object): string | undefined {
@@ -336,13 +335,21 @@ function isGroup({ func }: Operation): boolean {
 }
 
 function begin(knexQuery: Knex.QueryBuilder): void {
-  building(knexQuery).before = new Set((knexQuery as Conditioned)._statements)
+  const own = building(knexQuery)
+  own.before ??= []
+  own.before.push(new Set((knexQuery as Conditioned)._statements))
+}
+
+/** What it had at the beginning that comes to its end. */
+function begun(knexQuery: Knex.QueryBuilder): ReadonlySet<Condition> {
+  return building(knexQuery).before?.pop() ?? new Set()
 }
 
 function end(knexQuery: Knex.QueryBuilder): void {
   const query = knexQuery as Conditioned
-  const { before: known, declared = [] } = building(knexQuery)
-  const added = query._statements.filter((one) => one.grouping === 'where' && !known?.has(one))
+  const { declared = [] } = building(knexQuery)
+  const known = begun(knexQuery)
+  const added = query._statements.filter((one) => one.grouping === 'where' && !known.has(one))
   const joined = added[0]?.bool === 'or' ? declared : []
   if (added.length > 0) enclose(query, [...joined, ...added])
 }

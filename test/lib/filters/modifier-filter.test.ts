@@ -75,6 +75,29 @@ describe('a modifier that is declared', () => {
     expect([status, json.errors]).toEqual([400, { [query.split('=')[0] as string]: ['Use true, or leave it out.'] }])
   })
 
+  it('lets in no row that the queryset keeps out, where it holds a copy of it', async () => {
+    class Peered extends Task {
+      static override modifiers = {
+        ...Task.modifiers,
+        peers: (query: QueryBuilder<Peered>) =>
+          void query.whereIn('id', query.clone().clearSelect().select('id')).orWhere('done', false),
+      }
+    }
+    class Peers extends modelViewSet(Peered, {
+      serializerClass: modelSerializer(Peered, { fields: ['id', 'title'] }),
+      filterBackends: [new ModifierFilter(Peered, ['peers'])],
+      ordering: ['title'],
+    }) {
+      override getQueryset() {
+        return super.getQueryset().where('project_id', 2)
+      }
+    }
+    const { get } = await serveApp(new APIRouter().register('tasks', Peers).routes())
+    const all = (await get('/tasks')).json
+    expect(all.length).toBeGreaterThan(0)
+    expect((await get('/tasks?peers=true')).json).toEqual(all)
+  })
+
   it('leaves alone what is not declared', async () => {
     class Strict extends TaskViewSet {
       static override strictParams = true
