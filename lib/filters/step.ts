@@ -7,7 +7,6 @@ import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/obje
 import { bareName } from '../models/table-reference.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { relatedTo } from '../queryset/related-rows.js'
-import { schemaOf } from '../queryset/schema-of.js'
 import { type ShownRowsOptions, shownRows, withAllColumns } from '../queryset/shown-rows.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { orderByKey } from '../queryset/total-order.js'
@@ -60,25 +59,25 @@ export interface JoinNames {
   readonly through: string
   /** The schema of all of them; undefined where the connection knows. Not asked where nothing depends on it. */
   readonly schema: () => string | undefined
-  /** The related rows there are. @default those of the model's `query()` */
+  /** The related rows there are, of whatever schema. @default those of the model's `query()` */
   readonly rows?: AnyQueryBuilder | undefined
-  /** The schema of the related table, where that is another view set's to say. @default that of all */
-  readonly relatedSchema?: (() => string | undefined) | undefined
+  /** Another view set has them all, which names no schema. @default the related table is of the schema of all */
+  readonly areListed?: boolean | undefined
   /** Whose rows are read; undefined for all there are. */
   readonly visible: VisibleRows | undefined
 }
 
 /** The tables that a step leads to, and the condition that a row of them belongs to one of its owner's. */
 export function joinOf(step: RelationStep, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
-  const { owner, related, schema, relatedSchema, visible } = names
+  const { owner, related, schema, areListed, visible } = names
   if (step.isFirst) return firstOf(step, names)
   const seen = visible?.related({ owner: step.owner, relation: step.name, model: step.model })
   const { rows = seen && 'query' in seen ? seen.query() : undefined } = names
-  const own = { schema, rows, relatedSchema, seen: seen && 'where' in seen ? seen : undefined }
+  const own = { schema, rows, areListed, seen: seen && 'where' in seen ? seen : undefined }
   const source = sourceOf(step, own, related)
   const { through } = step
   if (!through) return { from: source, where: equal(owner, related, step.join) }
-  const links = { schema, rows: undefined, relatedSchema: undefined, seen: visible?.allowed(through.model(), 'read') }
+  const links = { schema, rows: undefined, seen: visible?.allowed(through.model(), 'read') }
   // a mapping that narrows the related rows may name columns of the join table, as in a query of Objection
   const joined = bareName(through.model().tableName)
   const readsLinks = step.narrowing !== undefined && joined !== owner
@@ -117,7 +116,7 @@ function firstOf(step: RelationStep, { owner, related, through, schema, rows, vi
   }
 }
 
-interface SeenNames extends Pick<JoinNames, 'schema' | 'rows' | 'relatedSchema'> {
+interface SeenNames extends Pick<JoinNames, 'schema' | 'rows' | 'areListed'> {
   /** The related rows that the caller sees. */
   readonly seen: RowCondition | undefined
 }
@@ -138,9 +137,8 @@ function isWhole({ model, narrowing, deletedBy }: Source): boolean {
 /** The related table, or a query for the part of it that the mapping and the model's own `query()` narrow it to. */
 function sourceOf(source: Source, names: SeenNames, alias: string): SqlPart {
   const { model, narrowing } = source
-  const { rows, relatedSchema, seen } = names
-  // a queryset may be of a schema of its own
-  const schema = relatedSchema ? relatedSchema() : rows && schemaOf(rows) !== undefined ? undefined : names.schema()
+  const { rows, areListed, seen } = names
+  const schema = rows || areListed ? undefined : names.schema()
   if (!rows && isWhole(source)) {
     if (seen) {
       const { sql, bindings } = seenTable(model, seen, schema)

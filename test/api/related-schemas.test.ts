@@ -5,12 +5,14 @@ import {
   type FilterRelations,
   ModelSerializer,
   ModelViewSet,
+  NestedSerializer,
   type SerializerClass,
 } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serializerOf, serveViews } from '../support/views.js'
 
 const SCHEMAS = ['public', 'a', 'b'] as const
 type Schema = (typeof SCHEMAS)[number]
@@ -177,4 +179,32 @@ describe.each(PAIRS)('items of %s ask about reviews that are listed of %s', (own
         join public.tags t on t.id = j.tag_id where j.item_id = i.id and t.label = 'x')`),
     )
   })
+})
+
+it('filters by the related objects that it shows, where their list names no schema and its own does', async () => {
+  class Few extends Reviews {
+    override getQueryset() {
+      return super.getQueryset().where('stars', '<', 4)
+    }
+  }
+  class Shown extends ModelViewSet<Item> {
+    static override model = Item
+    static override serializerClass: SerializerClass = serializerOf(Item, ['id', 'reviews'], {
+      reviews: new NestedSerializer(ReviewSerializer, { many: true, readOnly: true }),
+    })
+    static override related: FilterRelations = { reviews: Few }
+    static override filterBackends = [FieldFilter]
+    static override filtersetFields = ['reviews__stars']
+    override getQueryset() {
+      return super.getQueryset().withSchema('a')
+    }
+  }
+  const { get } = await serveViews({ items: Shown })
+  const stars = (item: { reviews: { stars: number }[] }) => item.reviews.map((one) => one.stars)
+  const all = (await get('/items')).json
+  for (const star of [0, 1, 2, 3]) {
+    expect((await get(`/items?reviews__stars=${star}`)).json).toEqual(
+      all.filter((item: never) => stars(item).includes(star)),
+    )
+  }
 })

@@ -79,7 +79,7 @@ function tables({ step, relation }: AskedRelation, { start: outer, ctx }: Asking
       ...names,
       schema: () => outer.schema,
       visible: outer.visible,
-      relatedSchema: () => schema,
+      areListed: true,
       rows,
     }),
   }
@@ -94,8 +94,8 @@ export interface ObjectsToCount {
   readonly schema: () => string | undefined
   /** The related rows that count; undefined for those of the model. */
   readonly rows: AnyQueryBuilder | undefined
-  /** The schema of these, where that is another view set's to say. */
-  readonly relatedSchema: (() => string | undefined) | undefined
+  /** Another view set says which these are. */
+  readonly areListed: boolean
   /** Whose rows are counted. */
   readonly visible: VisibleRows | undefined
   /** Who waits for the numbers. */
@@ -122,11 +122,11 @@ export async function countObjects(asked: ObjectsToCount): Promise<readonly numb
 
 /** The SQL of the number for one owner, and the columns of the owner that it reads. */
 export function countSql(
-  { model, relation, knex, schema, rows, relatedSchema, visible }: Omit<ObjectsToCount, 'owners'>,
+  { model, relation, knex, schema, rows, areListed, visible }: Omit<ObjectsToCount, 'owners'>,
   owner: string,
 ): SqlPart & { readonly columns: readonly string[] } {
   const step = stepThrough(model.name, describeModel(model), relation)
-  const names = { owner, related: COUNTED, through: `${COUNTED}_through`, schema, rows, relatedSchema, visible }
+  const names = { owner, related: COUNTED, through: `${COUNTED}_through`, schema, rows, areListed, visible }
   const { from, where } = joinOf(step, names)
   const counted = countedRows(step, COUNTED)
   const bindings = [...counted.bindings, ...from.bindings, ...where.bindings]

@@ -42,7 +42,7 @@ function toCount(
     rows,
     visible: view.visibleRows,
     recipient: recipientOf(parent),
-    relatedSchema: shown && (() => rows && schemaOf(rows)),
+    areListed: shown !== undefined,
   }
 }
 
