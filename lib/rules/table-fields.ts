@@ -2,7 +2,7 @@
 
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
-import type { ModelClass } from '../models/objection.js'
+import { columnName, type ModelClass } from '../models/objection.js'
 import {
   accessOfAll,
   alongRelation,
@@ -38,7 +38,8 @@ export function namesIn(ruled: ModelClass, { model, property }: Property): reado
   const own = describeModel(ruled)
   const place = placeOf(describeModel(model), property)
   const names = [...own.columns.keys(), ...own.relations.keys()].filter((name) => placeOf(own, name) === place)
-  if (place === undefined || names.length === 0 || names.includes(property)) return [property]
+  if (place === undefined || names.length === 0) return [property]
+  // that model may not have the relation of its foreign key
   return [...new Set(names.flatMap((name) => alongRelation(own, name)).map((one) => one.property))]
 }
 
@@ -46,17 +47,19 @@ export function namesIn(ruled: ModelClass, { model, property }: Property): reado
 function placeOf(model: ModelDescription, property: string): string | undefined {
   const relation = model.relations.get(property)
   if (!relation) return model.columns.get(property)?.column
-  const { kind, through, ownerProperties, relatedProperties } = relation
-  const related = describeModel(relation.model)
+  const { model: related, through, ownerProperties, relatedProperties } = relation
   return JSON.stringify([
-    kind,
-    columnsOf(model, ownerProperties),
-    relation.model.tableName,
+    columnsOf(model.model, ownerProperties),
+    related.tableName,
     columnsOf(related, relatedProperties),
-    through && [through.model.tableName, through.ownerProperties, through.relatedProperties],
+    through && [
+      through.model.tableName,
+      columnsOf(through.model, through.ownerProperties),
+      columnsOf(through.model, through.relatedProperties),
+    ],
   ])
 }
 
-function columnsOf({ columns }: ModelDescription, properties: readonly string[]): readonly string[] {
-  return properties.map((property) => columns.get(property)?.column ?? property)
+function columnsOf(model: ModelClass, properties: readonly string[]): readonly string[] {
+  return properties.map((property) => columnName(model, property))
 }

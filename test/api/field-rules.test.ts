@@ -1179,8 +1179,16 @@ describe('another model of the table', () => {
     static override tableName = 'employees'
     static override columnNameMappers = snakeCaseMappers()
   }
+  class BareRow extends Model {
+    static override tableName = 'employees'
+  }
   const shown = { unit: new PrimaryKeyRelatedField({ queryset: Department, required: false }) }
   const views = {
+    bares: viewOf(BareRow, serializerOf(BareRow, ['id', 'name', 'department_id']), {
+      authenticationClasses: [Staff],
+      filterBackends: [FieldFilter],
+      filtersetFields: ['department_id'],
+    }),
     rows: viewOf(Row, serializerOf(Row, ['id', 'name', 'department_id', 'unit'], shown), {
       authenticationClasses: [Staff],
       filterBackends: [FieldFilter],
@@ -1199,17 +1207,39 @@ describe('another model of the table', () => {
     const ada = async (path: string) => (await one.get(path, AS.ada)).json
     expect(await ada('/rows/1')).toEqual({ id: 1, name: 'Ada' })
     expect(await ada('/camels/1')).toEqual({ id: 1, name: 'Ada' })
+    expect(await ada('/bares/1')).toEqual({ id: 1, name: 'Ada' })
+    expect(await ada('/bares?department_id=2')).toHaveLength(3)
     expect(await ada('/rows?unit__id=2')).toHaveLength(3)
     expect(await ada('/camels?departmentId=2')).toHaveLength(3)
     for (const [path, body] of [
       ['/rows/1', { department_id: 2 }],
       ['/rows/1', { unit: 2 }],
+      ['/bares/1', { department_id: 2 }],
       ['/camels/1', { departmentId: 2 }],
     ] as const) {
       expect((await one.send('PATCH', path, body, AS.ada)).status).toBe(403)
     }
     expect((await one.get('/rows/1', AS.hr)).json).toMatchObject({ department_id: 1, unit: 1 })
     expect((await one.get('/camels?departmentId=2', AS.hr)).json).toHaveLength(1)
+  })
+
+  it('has those of a relation by whatever it calls that', async () => {
+    class Unit extends Model {
+      static override tableName = 'departments'
+      static override relationMappings = {
+        lead: {
+          relation: Model.HasOneRelation,
+          modelClass: Employee,
+          join: { from: 'departments.id', to: 'employees.department_id' },
+        },
+      }
+    }
+    const lead = new NestedSerializer(EmployeeSerializer, { required: false })
+    const units = viewOf(Unit, serializerOf(Unit, ['id', 'lead'], { lead }), { authenticationClasses: [Staff] })
+    const rules = [rule(Department, { fields: { employees: { read: isHr } } })]
+    const one = await serveRouter(routerOf({ units }, { rules }))
+    expect((await one.get('/units/1', AS.ada)).json).toEqual({ id: 1 })
+    expect((await one.get('/units/1', AS.hr)).json).toMatchObject({ lead: { department_id: 1 } })
   })
 
   it('has what they say of rows', async () => {
