@@ -5,7 +5,7 @@ import { formValues, hasForbidden } from '../fields/json-text.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
 import { MESSAGES } from '../kernel/messages.js'
-import { ignoreRejection } from '../kernel/realms.js'
+import { ignoreRejection, isPromise } from '../kernel/realms.js'
 import { isOpaque, isPlain, isRecord, tagOf } from '../kernel/records.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
 import { isLeftOut } from './represent.js'
@@ -64,7 +64,9 @@ export interface ValidationScope {
 /** What is not an object is refused at once. */
 export function toItem(serializer: AnySerializer, candidate: Candidate, scope: ValidationScope): Item {
   const { input, current, textual = serializer.textual } = candidate
-  const isObject = isRecord(input)
+  // a client may send a file in the place of a nested object
+  const isFile = scope.nested === true && isRecord(input) && hasNoMembers(input) && !isPromise(input)
+  const isObject = isRecord(input) && !isFile
   if (isObject) refuseOpaque(serializer, 'inputData', input)
   return {
     input: isObject ? input : {},
@@ -82,11 +84,15 @@ export function toItem(serializer: AnySerializer, candidate: Candidate, scope: V
 
 /** @throws {ConfigurationError} it is a map, a form or a promise: nothing of it would be written */
 export function refuseOpaque(serializer: object, what: string, value: object): void {
-  if (isPlain(value) || !isOpaque(value)) return
+  if (!hasNoMembers(value)) return
   ignoreRejection(value)
   throw new ConfigurationError(
     `${serializer.constructor.name}: ${what} is a ${tagOf(value)}, which has no members; give a plain object`,
   )
+}
+
+function hasNoMembers(value: object): boolean {
+  return !isPlain(value) && isOpaque(value)
 }
 
 /** What has come of them in the end. */

@@ -363,6 +363,18 @@ describe('validation', () => {
     )
   })
 
+  it('is refused where a file stands in the place of a nested object', async () => {
+    class Shelf extends Serializer {
+      static override declaredFields = { book: new NestedSerializer(BookSerializer) }
+    }
+    const refused = make(Shelf, { inputData: { book: new File(['x'], 'x.txt') } })
+    expect(await refused.isValid()).toBe(false)
+    expect(refused.errors).toEqual({ book: { non_field_errors: ['Expected an object.'] } })
+    await expect(make(Shelf, { inputData: { book: Promise.resolve({}) } }).isValid()).rejects.toThrow(
+      'BookSerializer: inputData is a Promise',
+    )
+  })
+
   it('leaves alone what validate() returns to each of them', async () => {
     const kept = { title: 'kept' }
     class Constant extends BookSerializer {
