@@ -142,7 +142,7 @@ function wantedOf(
     ({ column: { property } }) => values?.get?.(property) ?? (stored && exactAt(stored, property)),
   )
   const key = reference.parts.map(({ fields }, index) => {
-    const bound = fields.findLast((one) => !isForced(forced, one) && Object.hasOwn(item.value, one.name))
+    const bound = fields.findLast((one) => !isForced(forced, one) && isWritten(item, one))
     if (!bound) return kept[index]
     isFound ||= reference.found.includes(bound) && !(scope.trustKeys === true && serializer.plan.trusted.has(bound))
     isGiven ||= Object.hasOwn(item.input, bound.name) && bound.input !== 'nothing'
@@ -150,6 +150,11 @@ function wantedOf(
   })
   // a key with a null in it leads nowhere, and nothing is asked of it
   return isGiven && !isFound && !key.includes(null) ? { item, reference, key, kept } : undefined
+}
+
+/** False for a field that was sent as it was shown, beside which another one may write the column. */
+function isWritten({ value, unchanged }: Item, { name }: BoundField): boolean {
+  return Object.hasOwn(value, name) && unchanged?.has(name) !== true
 }
 
 async function refuseUnseen(serializer: AnySerializer, knex: Queryable, wanted: readonly Wanted[]): Promise<void> {
