@@ -60,7 +60,10 @@ function changesOf(plan: SerializerPlan, item: Item): readonly Change[] {
       for (const { name, column, relation, input } of own.writable) {
         const isUnchanged = field === undefined ? item.unchanged?.has(name) === true : isKept(value, name)
         const written = column?.column ?? (input === 'keys' ? relation?.name : undefined)
-        if (written !== undefined && Object.hasOwn(value, name) && !isUnchanged) values.set(written, value[name])
+        if (written === undefined || !Object.hasOwn(value, name) || isUnchanged) continue
+        const set = value[name]
+        // of links the order says nothing
+        values.set(written, input === 'keys' && Array.isArray(set) ? new Set(set) : set)
       }
       if (values.size > 0) found.push({ item, field, model: own.model.model, object, values })
     }

@@ -556,6 +556,7 @@ describe('objects that others share', () => {
     const statusOf = async (author: object, editor: object) =>
       (await send('PATCH', '/jobs/1', { author, editor })).status
     expect(await statusOf({ tongues: [1] }, { tongues: [2] })).toBe(400)
+    expect(await statusOf({ tongues: [1, 2] }, { tongues: [2, 1] })).toBe(200)
     expect(await statusOf({ name: 'x' }, { fullName: 'y' })).toBe(400)
     expect(await statusOf({ tongues: [1] }, { fullName: 'y' })).toBe(200)
     expect(await statusOf({ name: 'z' }, { fullName: 'z' })).toBe(200)
