@@ -65,11 +65,6 @@ export function checkExtras(
 /** The model of a serializer whose rows are not those of another model; undefined where they are, or it has none. */
 export function otherModel(serializer: object, expected: ModelClass): ModelClass | undefined {
   const { model } = serializer as { readonly model?: unknown }
-  const isOther = isModelClass(model) && model.tableName !== expected.tableName && !isKin(model, expected)
+  const isOther = isModelClass(model) && model.tableName !== expected.tableName
   return isOther ? model : undefined
-}
-
-/** True where one of two classes extends the other. */
-function isKin(one: ModelClass, other: ModelClass): boolean {
-  return one.prototype instanceof other || other.prototype instanceof one
 }

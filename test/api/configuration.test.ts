@@ -105,6 +105,14 @@ class OtherSerializer extends ModelSerializer {
   static override fields = '__all__' as const
 }
 
+class Kept extends Person {
+  static override tableName = 'kept'
+}
+class KeptSerializer extends ModelSerializer {
+  static override model = Kept
+  static override fields = '__all__' as const
+}
+
 /** The same people, by names of their columns in camel case. */
 class Named extends Model {
   static override tableName = 'people'
@@ -251,6 +259,11 @@ const STATICS: Row[] = [
     'a serializer of another model',
     () => viewWith({ serializerClass: OtherSerializer }),
     'static serializerClass is OtherSerializer, of Other, and the view set is of Person; name a serializer of Person',
+  ],
+  [
+    'a serializer of a model that extends it, of another table',
+    () => viewWith({ serializerClass: KeptSerializer }),
+    'static serializerClass is KeptSerializer, of Kept, and the view set is of Person; name a serializer of Person',
   ],
   [
     'a serializer of another model, of an action',

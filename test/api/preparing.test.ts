@@ -603,6 +603,13 @@ describe('close()', () => {
 describe('a nested serializer that does not fit its relation', () => {
   const authors = new NestedSerializer(AuthorSerializer, { readOnly: true, many: true })
   const books = new NestedSerializer(BookSerializer, { readOnly: true })
+  class PenName extends Author {
+    static override tableName = 'genres'
+    static override relationMappings = () => ({}) as never
+  }
+  class PenNameSerializer extends AuthorSerializer {
+    static override model = PenName
+  }
 
   it.each<[string, typeof Model, DeclaredFields, object, RegExp]>([
     [
@@ -611,6 +618,13 @@ describe('a nested serializer that does not fit its relation', () => {
       { author: books },
       {},
       /"author" nests BookSerializer, of Book, and the relation leads to Author/,
+    ],
+    [
+      'of a model that extends it, of another table',
+      Book,
+      { author: new NestedSerializer(PenNameSerializer, { readOnly: true }) },
+      {},
+      /"author" nests PenNameSerializer, of PenName, and the relation leads to Author/,
     ],
     ['a list of what is one', Book, { author: authors }, {}, /"author" shows a list, and .* leave out many: true/],
     ['one of what is a list', Author, { books }, {}, /"books" shows one object, and .* set many: true/],
