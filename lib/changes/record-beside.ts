@@ -1,6 +1,5 @@
 /** Change record of a row in the statement that writes it. */
 
-import { atResponseEnd } from '../http/response-end.js'
 import { externalIds } from '../ids/external-ids.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
@@ -63,8 +62,7 @@ export function recordBeside(view: GenericView, write: RowWrite): StatementBesid
   })
   const { caller, requestId } = originOf(ctx)
   const tell = hearerOf(database)
-  // by then it is committed, whatever stands around it
-  if (tell) atResponseEnd(ctx, tell)
+  if (tell) view.afterCommit(tell)
   return { shape, columns, statement, values: [model.tableName, caller, requestId] }
 }
 

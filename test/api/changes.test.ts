@@ -6,6 +6,7 @@ import knexLibrary, { type Knex } from 'knex'
 import type Koa from 'koa'
 import { knexSnakeCaseMappers, Model, type QueryBuilder } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { hearOfChanges } from '../../lib/changes/committed-changes.js'
 import {
   type Changes,
   ChangesMixin,
@@ -45,6 +46,7 @@ import { countQueries, createDatabase, type TestDatabase } from '../support/data
 import { LIBRARY } from '../support/library.js'
 import { pagesReadBy } from '../support/pages-read.js'
 import { runsAsRole } from '../support/roles.js'
+import { untilWaiting } from '../support/waiting.js'
 import { Random } from '../trust/support/random.js'
 import { report, seed, size } from '../trust/support/size.js'
 
@@ -1703,6 +1705,78 @@ describe('explain()', () => {
       `)
     },
   )
+})
+
+describe('whoever waits for changes of this process', () => {
+  class Flat extends BookViewSet {
+    static override serializerClass: SerializerClass = FlatSerializer
+  }
+  const told = vi.fn<() => void>()
+  beforeEach(() => {
+    told.mockClear()
+    const leave = hearOfChanges(database.knex, told)
+    return () => {
+      leave()
+    }
+  })
+  const begin = async () => {
+    const trx = await database.knex.transaction()
+    onTestFinished(async () => {
+      if (!trx.isCompleted()) await trx.rollback()
+    })
+    return trx
+  }
+
+  it('is told of a row that one statement writes, and not of one that is refused', async () => {
+    const { send } = await serveBooks(Flat)
+    expect((await send('POST', '/books', { title: [] })).status).toBe(400)
+    expect(told).not.toHaveBeenCalled()
+    expect((await send('POST', '/books', { title: 'Emma' })).status).toBe(201)
+    expect(told).toHaveBeenCalledTimes(1)
+  })
+
+  it('is told of nothing before COMMIT, though the client has gone', async () => {
+    const { send, port } = await serveBooks(Flat)
+    await send('POST', '/books', { title: 'Emma' })
+    told.mockClear()
+    const holder = await begin()
+    await holder('books').where('id', 1).forUpdate()
+    const left = new AbortController()
+    const answer = fetch(`http://127.0.0.1:${port}/books/1`, { method: 'DELETE', signal: left.signal })
+    await untilWaiting(database.knex)
+    left.abort()
+    await expect(answer).rejects.toThrow('aborted')
+    // the process has heard of it, too
+    await send('GET', '/books')
+    expect(told).not.toHaveBeenCalled()
+    await holder.commit()
+    await vi.waitFor(() => expect(told).toHaveBeenCalled())
+    expect(await recorded()).toHaveLength(2)
+  })
+
+  it('is told of a row in a transaction of the application once that is committed', async () => {
+    let trx: Knex.Transaction | undefined
+    const { send } = await serveBooks(
+      class extends Flat {
+        override getKnex() {
+          return trx as Knex | undefined
+        }
+      },
+    )
+    trx = await begin()
+    expect((await send('POST', '/books', { title: 'Emma' })).status).toBe(201)
+    expect(told).not.toHaveBeenCalled()
+    await trx.commit()
+    await vi.waitFor(() => expect(told).toHaveBeenCalledTimes(1))
+  })
+
+  it('is told of nothing by explain()', async () => {
+    const api = new APIRouter().register('books', Flat)
+    await api.prepare()
+    const [create] = await api.explain('book-create')
+    expect(create).toMatchObject({ insert: { by: 'statement' } })
+    expect(told).not.toHaveBeenCalled()
+  })
 })
 
 it('prepare() tells of view sets of one table that record different things by one name', async () => {
