@@ -24,7 +24,15 @@ export function readFrom(replicas: Replicas): Middleware {
       return
     }
     ctx.state['knex'] = replicas.primary
-    await next()
-    if (ctx.status < 400) await replicas.wrote(ctx)
+    let failure: unknown
+    try {
+      await next()
+    } catch (error) {
+      failure = error
+      throw error
+    } finally {
+      // what was written without a transaction stays, whatever is answered
+      await replicas.wrote(ctx, failure)
+    }
   }
 }

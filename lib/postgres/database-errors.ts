@@ -201,9 +201,13 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['EAI_AGAIN', unavailable],
 ])
 
-/** Lost connections and exhausted pools that carry no code. knex puts the SQL text and ` - ` before the message. */
+/** Lost connections that carry no code. knex puts the SQL text and ` - ` before the message. */
 const LOST_CONNECTION =
-  /(?:^| - )(?:Connection terminated(?: unexpectedly| due to connection timeout)?|Client [a-z ]+ not queryable|Query read timeout|timeout expired|Unable to acquire a connection|timeout exceeded when trying to connect|Cannot use a pool after calling end on the pool)$/
+  /(?:^| - )(?:Connection terminated(?: unexpectedly)?|Client [a-z ]+ not queryable|Query read timeout)$/
+
+/** The same of connections that there never were, and of exhausted pools. */
+const NO_CONNECTION =
+  /(?:^| - )(?:Connection terminated due to connection timeout|timeout expired|Unable to acquire a connection|timeout exceeded when trying to connect|Cannot use a pool after calling end on the pool)$/
 
 /** What pg says after its `query_timeout`. */
 const UNANSWERED = /(?:^| - )Query read timeout$/
@@ -247,7 +251,8 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
   // A server that is away on a unix socket is `connect ENOENT`.
   if (error.name === 'KnexTimeoutError' || error.syscall === 'connect') return unavailable(error, subject)
   if (typeof error.code !== 'string') {
-    return LOST_CONNECTION.test(error.message) ? unavailable(error, subject) : null
+    const isLost = LOST_CONNECTION.test(error.message) || NO_CONNECTION.test(error.message)
+    return isLost ? unavailable(error, subject) : null
   }
   if (isOfChanges(error)) return null
   const answer = ANSWERS.get(error.code) ?? (error.code.length === 5 ? ANSWERS.get(error.code.slice(0, 2)) : undefined)

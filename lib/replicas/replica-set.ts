@@ -16,7 +16,7 @@ import { quote } from '../kernel/quote.js'
 import { TooLate } from '../kernel/within.js'
 import { askDatabase } from '../postgres/ask-database.js'
 import { watchSession } from '../postgres/connection-queue.js'
-import { sqlStateOf, toApiError } from '../postgres/database-errors.js'
+import { isInDoubt, sqlStateOf, toApiError } from '../postgres/database-errors.js'
 import { isKnex } from '../postgres/pg-types.js'
 import { shareTurns } from '../postgres/row-stream.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
@@ -130,11 +130,14 @@ export class ReplicaSet {
     }
   }
 
-  /** Lets the client remember how far its write has come. Called after the commit, before the answer is sent. */
-  async wrote(ctx: Context): Promise<void> {
+  /**
+   * Lets the client remember how far its write has come. Called after the commit, before the answer is sent.
+   * @param failure by which it has failed: while a lost connection leaves open what was committed, only the primary will know
+   */
+  async wrote(ctx: Context, failure?: unknown): Promise<void> {
     const { cookie, header, maxAge } = this.#options
     mayFailUnsent(ctx)
-    const token = writeToken(await this.#written())
+    const token = writeToken(isInDoubt(failure) ? 'primary' : await this.#written())
     // by the action itself, which still may be at it
     if (ctx.headerSent) return
     if (header !== null) ctx.set(header, token)

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import knex, { type Knex } from 'knex'
 import Koa from 'koa'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
   configure,
@@ -19,9 +19,10 @@ import {
 import { mcp } from '../../lib/mcp/index.js'
 import { ReplicaSet, type ReplicaSetOptions } from '../../lib/replicas/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
-import { readFrom, slowRequests } from '../../plugins/index.js'
+import { errors, readFrom, slowRequests } from '../../plugins/index.js'
 import { messageOf } from '../support/agent.js'
 import { countQueries } from '../support/database.js'
+import { startDatabaseProxy } from '../support/proxy.js'
 import { runsAsRole } from '../support/roles.js'
 import { serve, type TestResponse, type TestServer } from '../support/server.js'
 import { type Cluster, startCluster } from '../support/standbys.js'
@@ -64,6 +65,13 @@ class Items extends modelViewSet(Item, {
   },
 }) {}
 
+/** Creates within a transaction. */
+class Held extends Items {
+  override performCreate(serializer: ItemSerializer) {
+    return super.performCreate(serializer)
+  }
+}
+
 let cluster: Cluster
 
 beforeAll(async () => {
@@ -101,6 +109,7 @@ const pause = (on = true) =>
 
 async function serveItems(
   options: Partial<ReplicaSetOptions> = {},
+  view = Items,
 ): Promise<TestServer & { readonly reported: unknown[] }> {
   const replicas = new ReplicaSet({
     primary: cluster.primary.knex,
@@ -108,7 +117,7 @@ async function serveItems(
     ...options,
   })
   const api = new APIRouter({ replicas })
-  api.register('items', Items)
+  api.register('items', view)
   const reported: unknown[] = []
   const app = new Koa().use(api.routes())
   app.on('error', (error) => reported.push(error))
@@ -118,7 +127,7 @@ async function serveItems(
   return { ...server, reported }
 }
 
-const post = (server: TestServer, name: string, headers: Record<string, string> = {}) =>
+const post = (server: Pick<TestServer, 'send'>, name: string, headers: Record<string, string> = {}) =>
   server.send({
     method: 'POST',
     path: '/items',
@@ -126,7 +135,7 @@ const post = (server: TestServer, name: string, headers: Record<string, string> 
     body: JSON.stringify({ name }),
   })
 const tokenOf = ({ headers }: TestResponse) => String(headers['consistency-token'])
-const isStandby = async (server: TestServer, headers: Record<string, string> = {}) =>
+const isStandby = async (server: Pick<TestServer, 'send'>, headers: Record<string, string> = {}) =>
   (await server.send({ path: '/items/where', headers })).json.standby
 
 /** The servers that were asked while the work was done. */
@@ -233,6 +242,35 @@ describe('[I30] who has written', () => {
       [500, true],
       [409, false],
     ])
+  })
+
+  it.skipIf(runsAsRole()).each([
+    ['COMMIT', Held],
+    ['insert', Items],
+  ])('reads from the primary where the connection was lost between %s and its answer', async (sent, view) => {
+    const { proxy, through } = await startDatabaseProxy(cluster.primary.postgres.connection)
+    const pool = knex({ client: 'pg', connection: through as Knex.PgConnectionConfig })
+    onTestFinished(async () => {
+      await pool.destroy()
+      await proxy.remove()
+    })
+    pool.on('query', ({ sql }: { sql: string }) => {
+      if (!sql.startsWith(sent)) return
+      proxy.delay(60_000)
+      void vi.waitFor(async () => expect(await Item.query()).toHaveLength(1)).then(proxy.cut, proxy.cut)
+    })
+    class Cut extends view {
+      override getKnex() {
+        return this.ctx.method === 'POST' ? pool : super.getKnex()
+      }
+    }
+    const { send } = await serveItems({}, Cut)
+    const lost = await post({ send }, 'a')
+    expect(lost.status).toBe(503)
+    await caughtUp()
+    expect(await isStandby({ send })).toBe(true)
+    expect(tokenOf(lost)).toMatch(/^primary\./)
+    expect(await isStandby({ send }, { 'Consistency-Token': tokenOf(lost) })).toBe(false)
   })
 
   it.each<[string, object]>([
@@ -386,9 +424,13 @@ describe('a route of the application', () => {
       primary: cluster.primary.knex,
       replicas: cluster.standbys.map(({ knex }) => knex),
     })
-    const app = new Koa().use(readFrom(replicas)).use(async (ctx) => {
+    const app = new Koa().use(errors()).use(readFrom(replicas))
+    app.on('error', () => {})
+    app.use(async (ctx) => {
       const { knex } = ctx.state as { knex: Knex }
       if (ctx.method === 'POST') await knex('items').insert({ name: 'own' })
+      if (ctx.path === '/refused') ctx.throw(409)
+      if (ctx.path === '/failed') throw new Error('behind what is written')
       ctx.body = (
         await knex.raw('select pg_is_in_recovery() as standby, (select count(*)::int from items) as n')
       ).rows[0]
@@ -407,6 +449,8 @@ describe('a route of the application', () => {
     } finally {
       await pause(false)
     }
+    for (const path of ['/refused', '/failed'])
+      expect(tokenOf(await server.send({ method: 'POST', path }))).toMatch(/^[0-9]/)
     expect(() => readFrom({} as never)).toThrow('readFrom(): give it new ReplicaSet')
   })
 })

@@ -14,6 +14,7 @@ import { isPlain, isRecord } from '../../kernel/records.js'
 import { settled } from '../../kernel/settled.js'
 import { type ParsedBody, parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
+import { isInDoubt } from '../../postgres/database-errors.js'
 import { scopedKnex, scopeOf } from '../../postgres/scoped-knex.js'
 import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -83,13 +84,18 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
     } else {
       // what throws is undone by a transaction only
       let isKept = !key && !view.plan.viewClass.atomic
+      let failure: unknown
       try {
         if (key) data = await runOnce(view, key, () => steps.call(view))
         else if (knex && view.atomic) data = await inViewTransaction(view, knex, () => steps.call(view))
         else data = await steps.call(view)
         isKept ||= Boolean(key) || ctx.status < 400
+      } catch (error) {
+        failure = error
+        isKept ||= isInDoubt(error)
+        throw error
       } finally {
-        if (replicas && isKept) await replicas.wrote(ctx)
+        if (replicas && isKept) await replicas.wrote(ctx, failure)
       }
     }
     if (view.afterAction) runAfterAction(view)
