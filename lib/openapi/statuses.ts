@@ -76,18 +76,13 @@ export function statusesOf(
   for (const status of pageDescription(subject)?.statuses ?? []) statuses.add(status)
   if (operation.action === 'list' && streamedFormats(viewClass).length > 0) statuses.add(429)
   // those who may see deleted objects
-  if (hasModel(viewClass) && asksWhoMay(viewClass, operation.action)) statuses.add(401).add(403)
+  if (hasModel(viewClass) && deletedParameters(viewClass, operation.action).length > 0) statuses.add(401).add(403)
   // those who may see related objects
   if (operation.action === 'list' || countsRelated(view, serializer)) {
     const asked = [...reachedViewSets(viewClass)].map((related) => policiesOf(actionClass(related, 'list')))
     if (asked.some((related) => related.permissions.length > 0)) statuses.add(401).add(403)
   }
   return statuses
-}
-
-/** True where a permission besides those of the view set may be asked. */
-function asksWhoMay(view: typeof GenericAPIView, action: string): boolean {
-  return action === 'restoreDeleted' || action === 'purgeDeleted' || deletedParameters(view, action).length > 0
 }
 
 /** True where a client may ask for the number of related objects. */

@@ -18,6 +18,7 @@ import { checkActions, prepareActions } from '../views/checks/prepare-serializer
 import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { closeStreams } from '../views/mixins/stream-mixin.js'
 import { policiesOf } from '../views/policies.js'
+import { reachedViewSets } from '../views/related-view-set.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
 import { resourceOf } from '../views/resource.js'
 import { routesOf } from './routes.js'
@@ -50,6 +51,19 @@ function checkNested(view: typeof GenericAPIView): void {
   )
 }
 
+/**
+ * One caller is asked about all objects on a path, by what their view sets and those that these name say of rows.
+ * @throws {ConfigurationError} their schemes know other users
+ */
+export function checkPathCallers(view: typeof APIView, parents: readonly (typeof APIView)[]): void {
+  for (const parent of parents) {
+    const where = `${view.name}: is nested in ${parent.name}`
+    checkCallers(where, view, actionClass(parent, 'retrieve'))
+    for (const related of isGeneric(parent) ? reachedViewSets(parent) : [])
+      checkCallers(`${where}, which asks ${related.name}`, view, actionClass(related, 'list'))
+  }
+}
+
 /** Checks what the catalogue says of a nested view set: its foreign key. @throws {ConfigurationError} */
 export async function prepareNested(view: typeof APIView, parent: typeof APIView): Promise<void> {
   const nested = view as typeof view & NestedViewClass
@@ -58,7 +72,6 @@ export async function prepareNested(view: typeof APIView, parent: typeof APIView
   const problem = looksUp && (above.model || above.queryset) ? resourceOf(above).lookup.problem : undefined
   if (problem !== undefined)
     throw new ConfigurationError(`${view.name}: cannot be nested in ${parent.name}: ${problem}`)
-  checkCallers(`${view.name}: is nested in ${parent.name}`, view, actionClass(parent, 'retrieve'))
   if (nested.parentLookupField === undefined) return
   parentKeyOf(nested, above.modelClass())
   await checkModelDatabase(nested as typeof GenericAPIView, above.modelClass())

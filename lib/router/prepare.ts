@@ -17,8 +17,8 @@ import { modelsOf, modelsOfSerializers, serializersOfActions } from '../views/ch
 import { warnOfWholeTables, wholeTables } from '../views/checks/warn-of-whole-tables.js'
 import { isGeneric } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
-import { prepareNested, prepareView } from './check-view.js'
-import type { Registration, ViewSetClass } from './registration.js'
+import { checkPathCallers, prepareNested, prepareView } from './check-view.js'
+import type { ParentRegistration, Registration, ViewSetClass } from './registration.js'
 
 /** What is prepared. */
 interface Prepared {
@@ -84,6 +84,7 @@ export async function prepareViews(
   for (const name of ['errorCodes', 'problemDetails'] as const) await check(() => void setting(name))
   for (const { view, parent } of registrations) {
     if (parent) await check(() => prepareNested(view, parent.registration.view))
+    await check(() => checkPathCallers(view, viewsAbove(parent)))
   }
   // of what is wrong otherwise nobody knows what it reaches
   if (mistakes.size === 0) {
@@ -96,6 +97,11 @@ export async function prepareViews(
   if (mistakes.size > 0) throw new ConfigurationError([...mistakes].join('\n'))
   warnOfShortNames()
   return databases
+}
+
+/** The view sets whose objects stand before those of a view set on its path, the nearest first. */
+function viewsAbove(parent: ParentRegistration | undefined): readonly ViewSetClass[] {
+  return parent ? [parent.registration.view, ...viewsAbove(parent.registration.parent)] : []
 }
 
 /** A bundler that has renamed our classes has renamed those of the application, too, and calls them otherwise the next time. */

@@ -199,9 +199,9 @@ it('what each has used is counted by itself where their schemes say whose users 
 })
 
 describe('view sets that meet', () => {
-  const named = (name: string, authenticationClasses: Authentications, more: object = {}) =>
+  const named = (name: string, authenticationClasses: Authentications, { model = Plain, ...more }: any = {}) =>
     Object.defineProperty(
-      modelViewSet(Plain, {
+      modelViewSet(model, {
         serializerClass: plain,
         authenticationClasses,
         filterBackends: [new FieldFilter({ groupParam: 'filter' })],
@@ -249,5 +249,35 @@ describe('view sets that meet', () => {
             'Children: is nested in Parents: Children knows its callers by other authenticationClasses',
           ),
     )
+  })
+
+  it('do not start over one that knows nobody', async () => {
+    const api = new APIRouter().register('parents', named('Parents', [Employees]))
+    const below = new NestedRouter(api, 'parents', { lookup: 'parent_id' })
+    class Between extends Below {
+      static override authenticationClasses: Authentications = []
+    }
+    class Children extends Below {
+      static override authenticationClasses: Authentications = [Customers]
+    }
+    below.register('between', Between, 'between')
+    new NestedRouter(below, 'between', { lookup: 'between_id' }).register('children', Children, 'child')
+    await expect(api.prepare()).rejects.toThrow(
+      /^Children: is nested in Parents: Children knows its callers by other authenticationClasses than Parents/,
+    )
+  })
+
+  it('do not start where one names another that names one of other schemes', async () => {
+    class Linked extends Plain {
+      static override relationMappings = () => ({
+        self: { relation: Model.BelongsToOneRelation, modelClass: Linked, join: { from: 'notes.id', to: 'notes.id' } },
+      })
+    }
+    const linked = { model: Linked, serializerClass: modelSerializer(Linked, { fields: ['id'] }) }
+    const last = named('Last', [Customers], linked)
+    const next = named('Next', [], { ...linked, filterRelations: { self: last } })
+    const first = named('First', [Employees], { ...linked, filterRelations: { self: next } })
+    const api = new APIRouter().register('first', first)
+    await expect(api.prepare()).rejects.toThrow(/First knows its callers by other authenticationClasses than Last/)
   })
 })

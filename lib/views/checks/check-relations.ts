@@ -9,7 +9,7 @@ import { type ModelClass, modelName } from '../../models/objection.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
 import { actionClass } from '../action-options.js'
 import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.js'
-import { namedClass } from '../related-view-set.js'
+import { namedClass, reachedViewSets } from '../related-view-set.js'
 import { resourceOf } from '../resource.js'
 import { checkCallers } from './check-callers.js'
 import { checkOwnQueryset } from './check-queryset.js'
@@ -23,6 +23,12 @@ export function checkRelations(view: GenericViewClass): void {
   if (names.length > 0) checkAsked(view, names)
   for (const attribute of ['filterRelations', 'related'] as const) {
     for (const name of Object.keys(view[attribute])) checkNamed(view, attribute, name)
+  }
+  // what is named by others is asked in the same request
+  for (const related of reachedViewSets(view)) {
+    const where = `${view.name}: its related objects are those of ${related.name}`
+    checkDatabase(where, view, related)
+    checkCallers(where, view, actionClass(related, 'list'))
   }
 }
 
@@ -52,8 +58,6 @@ function checkNamed(view: GenericViewClass, attribute: 'filterRelations' | 'rela
     )
   }
   checkRelated(where, related, relation.model)
-  checkDatabase(where, view, related)
-  checkCallers(where, view, actionClass(related, 'list'))
 }
 
 /** The statement is the asking view's: under another role, other rows would be there. @throws {ConfigurationError} */
