@@ -57,6 +57,9 @@ export interface RouteParent {
 /** What is made of the paths, such as tools, which it names by operations. */
 type PathsUse = (endpoints: readonly Endpoint[], tools: Map<string, readonly string[]>) => Steps<void>
 
+/** In milliseconds. */
+const CLOSE_TIMEOUT = 10_000
+
 /**
  * A router of view sets.
  * @example
@@ -124,9 +127,9 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * @example new APIRouter({ prefix: '/api' }).include(salesRoutes()).include(stockRoutes())
    */
   include<More extends object>(part: APIRouter<More>): APIRouter<Routes & More> {
-    const { prefix, database, replicas, rules, strict } = part.#options
+    const { prefix, database, closeTimeout, replicas, rules, strict } = part.#options
     const { databaseRole, databaseSettings } = database
-    if (prefix !== '' || databaseRole !== null || databaseSettings !== null || replicas || rules || strict) {
+    if ([prefix, databaseRole, databaseSettings, closeTimeout, replicas, rules, strict].some(Boolean)) {
       throw new ConfigurationError(
         'APIRouter: include() takes routers without options; give them to the one that includes',
       )
@@ -373,7 +376,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    */
   async close(): Promise<void> {
     await this.#served.running.end()
-    await pendingWorkEnded(this.#options.closeTimeout)
+    await pendingWorkEnded(this.#options.closeTimeout ?? CLOSE_TIMEOUT)
     stopSweeping()
     await closeViews(this.#viewClasses())
   }

@@ -52,13 +52,13 @@ const OPTIONS = {
 export function settleRouterOptions(options: APIRouterOptions): {
   readonly prefix: string
   readonly database: DatabaseOptions
-  readonly closeTimeout: number
+  readonly closeTimeout: number | undefined
   readonly replicas: Replicas | undefined
   readonly rules: RuleSet | undefined
   readonly strict: boolean
 } {
   checkKinds('APIRouter', options, { kinds: OPTIONS })
-  const { prefix = '', databaseRole = null, databaseSettings = null, closeTimeout = 10_000 } = options
+  const { prefix = '', databaseRole = null, databaseSettings = null, closeTimeout } = options
   const database = { databaseRole, databaseSettings }
   databaseScope('APIRouter', database)
   const rules = options.rules && ruleSetOf(options.rules)

@@ -447,7 +447,8 @@ describe('include()', () => {
   it('refuses parts with options, names that are taken, and what comes too late', async () => {
     const taken = () => new APIRouter().register('books', BookViewSet)
     expect(() => taken().include(taken())).toThrow('both registered under "books"')
-    for (const options of [{ prefix: '/part' }, { databaseRole: 'app' }, { databaseSettings: { 'app.tenant': '1' } }]) {
+    const settings = { databaseSettings: { 'app.tenant': '1' } }
+    for (const options of [{ prefix: '/part' }, { databaseRole: 'app' }, settings, { closeTimeout: 1 }]) {
       expect(() => new APIRouter().include(new APIRouter(options))).toThrow('include() takes routers without options')
     }
     const part = taken()
