@@ -32,9 +32,9 @@ import type {
   FieldName,
   HasDeletion,
   HasStream,
-  KeyName,
   KeyOf,
   MethodOf,
+  Named,
   PageWith,
   Patch,
   ShownPart,
@@ -194,9 +194,6 @@ interface Queries<View> {
 
 /** What is sent of a list. */
 type EnclosedItems<View, T> = Readonly<EnclosedList<View, T>>
-
-/** What names an object in a list. */
-type Named<View> = { readonly [K in KeyName<View>]: KeyOf<View> }
 
 /** Methods that come with `list`. */
 type Companion = 'pages' | 'all' | 'follow'

@@ -261,7 +261,7 @@ export type HasDeletion<View, Option extends string> =
   StaticOf<View, 'softDelete', SoftDelete> extends { readonly [O in Option]: unknown } ? true : false
 
 /** The field by which lists of objects name each of them. */
-export type KeyName<View> =
+type KeyName<View> =
   string extends StaticOf<View, 'lookupField', string>
     ? 'id'
     : StaticOf<View, 'lookupField', string> extends infer Name extends string
@@ -275,6 +275,12 @@ export type KeyOf<View> =
     : KeyName<View> extends keyof ModelOf<View>
       ? Wire<ModelOf<View>[KeyName<View>]>
       : number | string
+
+/** What names an object in a list; members of it where its key has another name, or several. */
+export type Named<View> =
+  KeyName<View> extends keyof Shown<View> | keyof ModelOf<View>
+    ? { readonly [K in KeyName<View>]: KeyOf<View> }
+    : Readonly<Partial<Shown<View>>>
 
 /** What a change calls an object: by its primary key, whatever stands on paths. */
 export type ChangedId<View> =

@@ -279,3 +279,29 @@ export async function listen(signal: AbortSignal): Promise<void> {
   // @ts-expect-error an action of its own, which `call()` asks for
   void client.named.changes
 }
+
+/** An object without an `id` is named in lists by the members that its key is, which no type knows. */
+class Seat extends Model {
+  static override tableName = 'seats'
+  static override idColumn = ['site', 'no']
+  declare site: number
+  declare no: number
+  declare title: string
+}
+class Seats extends bulkModelViewSet(Seat, {
+  serializerClass: modelSerializer(Seat, { fields: ['site', 'no', 'title'] }),
+}) {}
+const seated = new APIRouter().register('seats', Seats)
+export async function callSeats(): Promise<void> {
+  const { seats } = createClient<typeof seated>('https://example.org')
+  await seats.bulkUpdate([{ site: 1, no: 2, title: 'x' }])
+  await seats.bulkDestroy([{ site: 1, no: 2 }, '1,3'])
+  // @ts-expect-error no such member
+  await seats.bulkDestroy([{ sight: 1, no: 2 }])
+}
+export async function namesObjects(): Promise<void> {
+  const { entries } = createClient<Api>('http://localhost/api')
+  await entries.bulkUpdate([{ id: 7, name: 'x' }])
+  // @ts-expect-error nothing says which object it is
+  await entries.bulkUpdate([{ name: 'x' }])
+}
