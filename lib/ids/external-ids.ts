@@ -4,7 +4,12 @@ import { readModelSchema } from '../kernel/json-schema.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, ownerAt } from '../models/describe-model.js'
-import { type Column, type ModelDescription, relationOfKey } from '../models/model-description.js'
+import {
+  type Column,
+  type ModelDescription,
+  type RelationDescription,
+  relationOfKey,
+} from '../models/model-description.js'
 import { type ModelClass, modelName, primaryKeyOf, propertyName } from '../models/objection.js'
 import type { EncodeContext, IDCodec, IDContext, IDValue } from './codec.js'
 import { EncodedCodec, RawCodec, SignedCodec, StoredCodec } from './codecs.js'
@@ -222,9 +227,27 @@ export function externalKey(model: ModelDescription, path: readonly string[]): E
   const before = path.slice(0, -1)
   const own = externalIds(owner.model)
   if (own?.names(last)) return { ids: own, path: [...before, own.property] }
-  const relation = relationOfKey(owner, last)
-  const ids = relation && externalIds(relation.model)
-  if (!ids?.names(relation?.relatedProperties[0] as string)) return undefined
-  const isHere = relation?.relatedProperties[0] === ids.property
-  return { ids, path: isHere ? path : [...before, relation?.name as string, ids.property] }
+  const foreign = foreignOf(owner, last)
+  if (!foreign) return undefined
+  const { relation, related, ids } = foreign
+  return { ids, path: related === ids.property ? path : [...before, relation.name, ids.property] }
+}
+
+interface ForeignKey {
+  readonly relation: RelationDescription
+  /** The property that it leads to. */
+  readonly related: string
+  readonly ids: ExternalIds
+}
+
+/** A foreign key, or one column of several, that leads to what external ids stand for. */
+function foreignOf(owner: ModelDescription, property: string): ForeignKey | undefined {
+  const alone = relationOfKey(owner, property)
+  for (const relation of alone ? [alone] : owner.relations.values()) {
+    const { kind, model, ownerProperties, relatedProperties } = relation
+    const related = kind === 'belongs-to-one' ? relatedProperties[ownerProperties.indexOf(property)] : undefined
+    const ids = related === undefined ? undefined : externalIds(model)
+    if (related !== undefined && ids?.names(related)) return { relation, related, ids }
+  }
+  return undefined
 }
