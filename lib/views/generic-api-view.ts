@@ -21,7 +21,7 @@ import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { VisibleFields } from '../queryset/visible-fields.js'
-import { leaveOutUnseen, seenBy, type VisibleRows } from '../queryset/visible-rows.js'
+import { leaveOutDeleted, leaveOutUnseen, seenBy, type VisibleRows } from '../queryset/visible-rows.js'
 import { constraintSubject } from '../serializers/constraint-subject.js'
 import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
 import { findReadable } from '../serializers/limited-fields.js'
@@ -145,7 +145,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericViewStatics 
 
   /**
    * The objects that a relation of the model may lead to, for code of your own that looks one up: a fresh query, inside the
-   * request's transaction, of those that the caller sees by rules of the API and by the view set in `related`.
+   * request's transaction, of those that are not marked as deleted, and that the caller sees by rules of the API and by the
+   * view set in `related`.
    * @throws {ConfigurationError} the model has no such relation
    * @example const genre = await this.getRelatedQueryset('genres').findById(this.ctx.params.genre)
    */
@@ -162,6 +163,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericViewStatics 
     const { model } = relation
     const query = seenBy(groupConditions(model.query(this.trx ?? this.knex)), visibleRows)
     leaveOutUnseen(query, visibleRows?.related({ owner, relation: name, model }))
+    leaveOutDeleted(query, relation)
     return groupConditions(query)
   }
 

@@ -1,5 +1,5 @@
 /** What is read is sent back unchanged, and something of it is related to a deleted object. */
-import { AllowAny, JSONParser, NestedSerializer, ValidationError } from 'koa-viewsets'
+import { AllowAny, action, JSONParser, NestedSerializer, ValidationError } from 'koa-viewsets'
 import { JsonPatchParser } from 'koa-viewsets/patches'
 import { Model } from 'objection'
 import { expect, it } from 'vitest'
@@ -99,6 +99,17 @@ it('another object may not choose the deleted one, nor may one of another row of
   ])
   expect((await send('PATCH', '/books/7', { author_id: 2 })).status).toBe(200)
   expect((await send('PATCH', '/books/7', { author_id: 1 })).status).toBe(400)
+})
+
+it('nor does code of the application find a deleted one by getRelatedQueryset()', async () => {
+  class Books extends viewOf(Book, serializerOf(Book, ['id'])) {
+    @action({ methods: ['GET'] })
+    async genres() {
+      return this.getRelatedQueryset('genres').where('genres.id', 1).orWhere('genres.id', 2).select('genres.id')
+    }
+  }
+  const { get } = await serveViews({ genres: viewOf(Genre, serializerOf(Genre, ['id']), { softDelete }), books: Books })
+  expect((await get('/books/genres')).json).toEqual([{ id: 1 }])
 })
 
 it('a QUERY asks for deleted objects in its body, as a GET does in its URL', async () => {
