@@ -106,11 +106,9 @@ export function byDatabase(
 
 /** Describes a model by its table in a catalogue. @param source the database that it was read of; undefined for any */
 export function describeBy(model: ModelClass, table: CatalogueTable, source?: object): void {
-  rememberNames(
-    table.nativeName,
-    table.columns.map(({ nativeName }) => nativeName),
-    source,
-  )
+  const columns = table.columns.map(({ nativeName }) => nativeName)
+  // an error names the partition
+  for (const name of [table.nativeName, ...table.partitions]) rememberNames(name, columns, source)
   known.set(model, { table, source })
   revision++
 }

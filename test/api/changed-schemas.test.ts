@@ -150,6 +150,19 @@ describe('[I29] a process that knows the schema of before', () => {
     expect(await ask()).toEqual(PATHS.map(() => '200 200 503 200'))
   })
 
+  it('does so where rows lie in partitions', async () => {
+    const partitioned = SCHEMA.replace(
+      ');',
+      ') partition by range (id); create table notes_all partition of notes default;',
+    )
+    const { database, ask } = await old(partitioned)
+    await database.knex.raw(`alter table notes add extra text not null default 'x'`)
+    await database.knex.raw(
+      'alter table notes alter extra drop default; alter table notes_all alter extra drop default',
+    )
+    expect(await ask()).toEqual(PATHS.map(() => '200 200 503 200'))
+  })
+
   it('does so where another database of the process has such a column in a table of the same name', async () => {
     const { database, ask } = await old()
     await old(SCHEMA.replace('title text', `extra text not null default 'x', title text`))
