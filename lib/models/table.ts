@@ -25,8 +25,8 @@ export interface TableOptions {
   /** The column, or columns, of the primary key. @default 'id' */
   readonly idColumn?: string | readonly string[]
   /**
-   * Relations to other tables, by name; or `'foreign keys'`: those that the foreign keys of the database say, in both
-   * directions, once `prepare()` has read them. `explain()` shows their names. @default none
+   * Relations to other tables, by name, beside those of `base`; or `'foreign keys'`: those that the foreign keys of the
+   * database say, in both directions, once `prepare()` has read them. `explain()` shows their names. @default those of `base`
    */
   readonly relations?: Readonly<Record<string, TableRelation>> | 'foreign keys'
   /** The class that the model extends, such as one of yours with mappers or hooks. @default Objection's `Model` */
@@ -106,7 +106,9 @@ export function table(tableName: string, options: TableOptions = {}): TableModel
   const made: typeof Model = class extends base {
     static override tableName = tableName
     static override idColumn = idColumn as string | string[]
-    static override relationMappings = reflects ? () => reflection.mappings : () => mappingsOf(made, relations)
+    static override relationMappings = reflects
+      ? () => reflection.mappings
+      : () => ({ ...inherited(made), ...mappingsOf(made, relations) })
   }
   const reflection: Reflection = { made, base, mappings: {}, isKnown: false }
   if (reflects) reflect(reflection)
@@ -167,6 +169,12 @@ function checkRelation(where: string, relation: TableRelation): void {
   for (const name of Object.keys(names)) {
     if (!Object.hasOwn(relation, name)) throw new ConfigurationError(`${where}: ${name} is missing`)
   }
+}
+
+/** The relations of the class above. */
+function inherited(owner: typeof Model): RelationMappings {
+  const { relationMappings } = Object.getPrototypeOf(owner) as typeof Model
+  return typeof relationMappings === 'function' ? relationMappings.call(owner) : relationMappings
 }
 
 function mappingsOf(owner: typeof Model, relations: Readonly<Record<string, TableRelation>>): RelationMappings {

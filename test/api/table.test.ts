@@ -124,6 +124,25 @@ it('extends a class of the application', () => {
   expect(new Book()).toMatchObject({ shout: 'hey' })
 })
 
+it.each([true, false])('keeps the relations of that class, beside its own: %s', (hasOwn) => {
+  class Base extends Model {
+    static override relationMappings = () => ({
+      author: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: authors,
+        join: { from: 'books.author_id', to: 'authors.id' },
+      },
+    })
+  }
+  const own = hasOwn ? { relations: { cover: { hasOne: () => covers, key: 'book_code' } } } : {}
+  const made = table('books', { idColumn: 'code', base: Base, ...own })
+  expect(Object.keys(made.getRelations())).toEqual(['author', ...(hasOwn ? ['cover'] : [])])
+  expect(describeModel(made).relations.get('author')).toMatchObject({
+    kind: 'belongs-to-one',
+    ownerProperties: ['author_id'],
+  })
+})
+
 it('joins by the column of a key that its base writes otherwise', async () => {
   class Camel extends Model {
     static override columnNameMappers = snakeCaseMappers()
