@@ -7,7 +7,7 @@ import { clientOf, type PgConnection, poolOf, type Queryable } from './pg-types.
 
 type Check = (connection: PgConnection, error: unknown) => void
 
-const isNewPool = firstTime()
+const isNewClient = firstTime()
 const isNewPrimary = firstTime()
 
 /**
@@ -15,7 +15,7 @@ const isNewPrimary = firstTime()
  * that others would read and commit what its transaction has written. PostgreSQL takes that back.
  */
 export function closeUnanswered(knex: Queryable): void {
-  checkErrors(knex, isNewPool, ({ connection }, error) => {
+  checkErrors(knex, isNewClient, ({ connection }, error) => {
     if (isStillRunning(error)) connection?.stream?.destroy()
   })
 }
@@ -27,10 +27,11 @@ export function leaveStandbys(knex: Queryable): void {
   })
 }
 
-function checkErrors(knex: Queryable, isNew: (pool: object) => boolean, check: Check): void {
+function checkErrors(knex: Queryable, isNew: (client: object) => boolean, check: Check): void {
   const client = clientOf(knex)
   const pool = poolOf(client)
-  if (!pool || !isNew(pool)) return
+  // several may have one pool, and each tells of its own errors only
+  if (!pool || !isNew(client)) return
   client.on('query-error', (error, { __knexUid: uid }) => {
     const connection = pool.used?.find(({ resource }) => resource.__knexUid === uid)?.resource
     if (connection) check(connection, error)

@@ -190,10 +190,13 @@ describe('a connection', () => {
   })
 })
 
+const ofPg = (settings: object) => ({ connectionPool: new pg.Pool({ ...settings, max: 1 }) })
+
 describe.each([
   ['knex', true, (settings: object) => ({ connection: settings, pool: { min: 0, max: 1 } })],
-  ['pg', takesPool, (settings: object) => ({ connectionPool: new pg.Pool({ ...settings, max: 1 }) })],
-])('a connection of the pool of %s', (_, isTaken, options) => {
+  ['pg', takesPool, ofPg],
+  ['pg, which another knex has, too', takesPool, ofPg],
+])('a connection of the pool of %s', (kind, isTaken, options) => {
   let own: Knex
   let connectionPool: pg.Pool | undefined
 
@@ -201,6 +204,7 @@ describe.each([
     await database.knex.raw('create table notes (text text)')
     const given = options({ ...database.connection, query_timeout: 100 }) as { connectionPool?: pg.Pool }
     connectionPool = given.connectionPool
+    if (isTaken && kind.endsWith('too')) await checkSession(knexLibrary({ client: 'pg', ...given } as Knex.Config))
     own = knexLibrary({ client: 'pg', ...given } as Knex.Config)
     await checkSession(own)
   })
