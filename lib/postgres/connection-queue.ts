@@ -175,8 +175,10 @@ function sendsExtended(connection: CheckedConnection): boolean {
 type Settings = Readonly<Record<string, string>>
 
 const isNewPool = firstTime()
-/** The connections of a knex and its transactions that were refused, by the name that knex gives them. */
-const refused = oncePer<object, Map<string, CheckedConnection>>(() => new Map())
+/** The connections of a pool that were refused. */
+const refusedOf = oncePer((_pool: KnexPool) => new Set<CheckedConnection>())
+/** The same, by what a knex and its transactions have in common. */
+const refused = new WeakMap<object, ReadonlySet<CheckedConnection>>()
 
 /**
  * Asks the database for its settings, and each connection that the pool will make.
@@ -252,9 +254,9 @@ function refusalOf(connection: CheckedConnection): ServiceUnavailable | undefine
   return new ServiceUnavailable(RETRY_SECONDS, { cause: state })
 }
 
-/** Why nothing can be read by the connection that knex gives this name; undefined where it can. */
+/** Why nothing can be read by the connection that has this name of knex's now; undefined where it can. */
 export function refusalOfUid(knex: Queryable, uid: string | undefined): ServiceUnavailable | undefined {
-  const connection = refused(clientOf(knex).config).get(uid ?? '')
+  const connection = [...(refused.get(clientOf(knex).config) ?? [])].find(({ __knexUid }) => __knexUid === uid)
   return connection && refusalOf(connection)
 }
 
@@ -267,11 +269,13 @@ export function watchSession(knex: Queryable): void {
 /** Has each new connection asked before the pool hands it out: pg is to send one statement at a time, and to have none wait. */
 function watch(client: KnexClient): void {
   const pool = poolOf(client)
-  if (!pool || !isNewPool(pool)) return
-  const own = refused(client.config)
+  if (!pool) return
+  const own = refusedOf(pool)
+  refused.set(client.config, own)
+  if (!isNewPool(pool)) return
   const check = async (connection: CheckedConnection) => {
     await ask(connection)
-    if (connection[STATE] !== true) own.set(connection.__knexUid ?? '', connection)
+    if (connection[STATE] !== true) own.add(connection)
     return connection
   }
   const { creator } = pool
@@ -279,7 +283,7 @@ function watch(client: KnexClient): void {
   const create = creator?.length === 0 && (async () => check(await creator()))
   if (create) pool.creator = create
   else pool.on('createSuccess', (_, made) => void check(made))
-  pool.on('destroySuccess', (_, made) => own.delete((made as CheckedConnection).__knexUid ?? ''))
+  pool.on('destroySuccess', (_, made) => own.delete(made))
 }
 
 function ask(connection: CheckedConnection): Promise<void> {

@@ -4,7 +4,8 @@ import knexLibrary, { type Knex } from 'knex'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ClientGone } from '../../../lib/kernel/errors.js'
-import { checkSession } from '../../../lib/postgres/connection-queue.js'
+import { checkSession, refusalOfUid } from '../../../lib/postgres/connection-queue.js'
+import { clientOf } from '../../../lib/postgres/pg-types.js'
 import { type RawRow, runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { createDatabase, poolMode, type TestDatabase } from '../../support/database.js'
 import { takesPool } from '../../support/installed.js'
@@ -241,6 +242,23 @@ describe.each([
         await write()
       }
       expect(await database.knex('notes').pluck('text')).toEqual(['next', 'next'])
+    },
+  )
+
+  it.skipIf(!isTaken || poolMode() !== undefined)(
+    'is refused at each use, whatever knex calls it by then, where what it brings cannot be read',
+    async () => {
+      const { rows } = await own.raw<{ rows: { pid: number }[] }>('select pg_backend_pid() as pid')
+      const german = `execute format('alter database %I set datestyle = german', current_database())`
+      await database.knex.raw(`do $$ begin ${german}; end $$`)
+      connectionPool?.on('error', () => {})
+      await database.knex.raw('select pg_terminate_backend(?, 5000)', [rows[0]?.pid as number])
+      const answers = () => own.raw('select 1').then(Boolean, () => false)
+      await expect.poll(answers).toBe(true)
+      await own.transaction(async (trx) => {
+        const { __knexUid: uid } = await clientOf(trx).acquireConnection()
+        expect(refusalOfUid(trx, uid)?.status).toBe(503)
+      })
     },
   )
 
