@@ -46,7 +46,11 @@ export function storedRows(serializer: SerializerClass, writing: Writing): Store
   return { because, deferred: [...tables].flatMap(deferredOf) }
 }
 
-function deferredOf({ model: { tableName }, triggers: { deferred: names } }: ModelDescription): DeferredTriggers[] {
+/** The triggers of a table that would run at COMMIT; none where it has no such. */
+export function deferredOf({
+  model: { tableName },
+  triggers: { deferred: names },
+}: ModelDescription): DeferredTriggers[] {
   return names.length > 0 ? [{ tableName, names }] : []
 }
 

@@ -22,6 +22,7 @@ import {
   PageNumberPagination,
   PrimaryKeyRelatedField,
 } from '../../lib/index.js'
+import { rule } from '../../lib/rules/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
 import { count } from '../../lib/views/index.js'
 import { serveApp } from '../support/client.js'
@@ -344,6 +345,63 @@ describe('deleted objects', () => {
     expect(names('/tasks')).not.toContain('deleted')
     expect(formatExplanations(await api.explain('projects-list'))).toMatch(/reads +rows[\s\S]*"deleted_at" is null/)
     expect(formatExplanations(await api.explain('projects-destroy'))).toContain('update "projects" set "deleted_at"')
+  })
+})
+
+describe('an answer to a change of the mark', () => {
+  const Marked = {
+    serializerClass: ProjectSerializer,
+    softDelete: { column: 'deleted_at', permissionClasses: [IsAdmin] },
+  } as const
+  class Shown extends modelViewSet(Project, { ...Marked, statuses: { destroy: 200 } }) {}
+
+  it('of what rules hide from then on is the object as it was shown last, or has no body', async () => {
+    const api = new APIRouter({ rules: [rule(Project, { read: { deleted_at: null } })] }).register('projects', Shown)
+    await api.prepare()
+    const { send } = await serveApp(api.routes())
+    const deleted = await send('DELETE', '/projects/3')
+    expect([deleted.status, deleted.json]).toMatchObject([200, { id: 3, deleted_at: null }])
+    expect((await send('DELETE', '/projects/3')).status).toBe(404)
+  })
+
+  it('of what the queryset leaves out from then on, too', async () => {
+    class Live extends Shown {
+      override getQueryset() {
+        return super.getQueryset().whereNull('deleted_at')
+      }
+    }
+    class Bin extends Shown {
+      override getQueryset() {
+        return super.getQueryset().whereNotNull('deleted_at')
+      }
+    }
+    const { get, send } = await serveViews({ live: Live, bin: Bin })
+    expect((await send('DELETE', '/live/3')).json).toMatchObject({ id: 3, deleted_at: null })
+    expect((await get('/live/3')).status).toBe(404)
+    const restored = await send('POST', '/bin/3/restore', undefined, admin)
+    expect([restored.status, restored.headers['preference-applied']]).toEqual([204, 'return=minimal'])
+    expect((await get('/live/3')).status).toBe(200)
+  })
+
+  it('shows what deferred triggers make of the row, and its version', async () => {
+    await database.knex.raw(`
+      alter table projects add column if not exists n int not null default 0;
+      create or replace function count_up() returns trigger as $$ begin
+        update projects set n = n + 1, name = name || '!' where id = new.id; return null; end $$ language plpgsql;
+      create constraint trigger count_up after update of deleted_at on projects deferrable initially deferred
+        for each row execute function count_up()`)
+    try {
+      class Versioned extends Shown {
+        static override concurrency = 'n'
+      }
+      const { get, send } = await serveViews({ projects: Versioned })
+      expect((await send('DELETE', '/projects/3')).json.name).toBe('None!')
+      const restored = await send('POST', '/projects/3/restore', undefined, admin)
+      const now = await get('/projects/3')
+      expect([restored.json, restored.headers.etag]).toEqual([now.json, now.headers.etag])
+    } finally {
+      await database.knex.raw('drop trigger count_up on projects')
+    }
   })
 })
 

@@ -1,16 +1,15 @@
 /** The action `destroy`. */
 
 import type { Model } from 'objection'
-import { ROW_VERSION } from '../../caching/cache-response.js'
 import { begin, waitingFor } from '../../kernel/begun-work.js'
 import { described } from '../../kernel/declarations.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { readNewVersion } from '../steps/concurrency.js'
+import { answerMarked } from '../steps/answer-saved.js'
 import { deleteObject, destroyObject } from '../steps/delete-objects.js'
 import { takeMark } from '../steps/delete-softly.js'
 import { refuseKept } from '../steps/hold-objects.js'
-import { loadShown, representFound, representObjects } from '../steps/represent.js'
+import { loadShown, representObjects } from '../steps/represent.js'
 import { deleteByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -30,8 +29,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
         const shown = representObjects(this, object)
         await waitingFor(object, () => this.performDestroy(object))
         if (!this.resource.deletion || this.resource.overrides.has('performDestroy')) return shown
-        this.deletedRows = 'deleted'
-        return representFound(this, (await this.getObject()) as Model)
+        return (await answerMarked(this, 'deleted')) ?? shown
       })
     }
 
@@ -50,11 +48,9 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
     restoreDeleted(): Promise<unknown> {
       return holdingRows(this, async () => {
         await this.performRestore((await this.getObjectToWrite()) as Model)
-        this.deletedRows = 'live'
-        ROW_VERSION.set(this.ctx, undefined)
-        const object = (await this.getObject()) as Model
-        await readNewVersion(this, object)
-        return representFound(this, object)
+        const shown = await answerMarked(this, 'live')
+        if (shown === undefined) this.ctx.append('Preference-Applied', 'return=minimal')
+        return shown
       })
     }
 

@@ -1,6 +1,8 @@
 /** What a write answers: the objects as a reader of the same transaction sees them, and their version. */
+import { ROW_VERSION } from '../../caching/cache-response.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { waitingFor } from '../../kernel/begun-work.js'
+import { NotFound } from '../../kernel/errors.js'
 import { objectsIn } from '../../kernel/records.js'
 import { exactValues } from '../../models/exact-types.js'
 import { isRowOf, type ModelClass } from '../../models/objection.js'
@@ -19,15 +21,16 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import { checkLimited } from '../../serializers/guard-fields.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import type { DeferredTriggers } from '../../serializers/stored-rows.js'
+import { type DeferredTriggers, deferredOf } from '../../serializers/stored-rows.js'
 import { actionNamed, insertsRows, takesMany } from '../actions.js'
-import { type GenericView, knexOf } from '../generic-view.js'
+import { foundObject, type GenericView, knexOf } from '../generic-view.js'
 import { inputClassOf } from '../input-class.js'
 import type { RowAnswer, WritingAction } from '../overrides.js'
+import type { DeletedRows } from '../soft-delete.js'
 import { noteVersion, readNewVersion } from './concurrency.js'
 import { openRows } from './open-rows.js'
 import { lookupAny, lookupBy } from './read-object.js'
-import { representSaved } from './represent.js'
+import { representFound, representSaved } from './represent.js'
 import { answerClass } from './selection.js'
 
 /**
@@ -45,7 +48,7 @@ export async function answerSaved(
   if (isUnseen) Object.assign(serializer, { leavesRelated: true })
   await waitingFor(serializer, save)
   const { because, deferred } = view.plan.resource.stored(action, serializer.constructor as SerializerClass)
-  if (deferred.length > 0) await runDeferred(view, deferred)
+  await runDeferred(view, deferred)
   const { obj } = serializer
   if (view.visibleRows && !(await mayShow(view, serializer, action))) {
     view.ctx.append('Preference-Applied', 'return=minimal')
@@ -90,13 +93,33 @@ function newRows({ validatedData, obj }: Serializer, model: ModelClass): readonl
 }
 
 /**
+ * What is shown of an object whose mark of a soft delete was set or taken away.
+ * @param rows those among which it is now
+ * @returns undefined where the caller does not see it there
+ */
+export async function answerMarked(view: GenericView, rows: DeletedRows): Promise<unknown> {
+  const { model } = view.plan.resource
+  await runDeferred(view, deferredOf(model))
+  view.deletedRows = rows
+  ROW_VERSION.set(view.ctx, undefined)
+  try {
+    const object = await foundObject(view)
+    await readNewVersion(view, object)
+    return await representFound(view, object)
+  } catch (error) {
+    if (error instanceof NotFound) return undefined
+    throw error
+  }
+}
+
+/**
  * Has triggers run that would wait for COMMIT: what they change is what clients read from then on. Those of later statements
  * wait again.
  */
 async function runDeferred({ trx, knex }: GenericView, deferred: readonly DeferredTriggers[]): Promise<void> {
   const transaction = (trx ?? knex) as Queryable | undefined
   // without a transaction COMMIT was at the end of the statement
-  if (!transaction?.isTransaction) return
+  if (deferred.length === 0 || !transaction?.isTransaction) return
   const names = deferred.flatMap(({ tableName, names: own }) => {
     const schema = toReference(transaction, tableName).split('.').slice(0, -1)
     return own.map((name) => [...schema, quoteIdentifier(name)].join('.'))
