@@ -6,6 +6,7 @@ import {
   BaseFilter,
   BasePagination,
   BulkCreateMixin,
+  bulkModelViewSet,
   type ListSource,
   type ModelViewSet,
   modelSerializer,
@@ -176,8 +177,8 @@ it('what hooks begin and do not wait for is done before the answer', async () =>
     override async performCreate(serializer: NoteSerializer) {
       void serializer.save()
     }
-    override async performUpdate(serializer: NoteSerializer) {
-      void serializer.save()
+    override async performUpdate(serializer: NoteSerializer, note: InstanceType<typeof Note>) {
+      void super.performUpdate(serializer, note)
     }
     override async performDestroy(note: InstanceType<typeof Note>) {
       void super.performDestroy(note)
@@ -196,6 +197,40 @@ it('what hooks begin and do not wait for is done before the answer', async () =>
   expect((await served.send('DELETE', path)).status).toBe(204)
   expect((await served.get(path)).status).toBe(404)
   expect(served.reported).toEqual([])
+})
+
+it('what hooks of lists begin and do not wait for is done before the answer', async () => {
+  class Hasty extends bulkModelViewSet(Note, { serializerClass: NoteSerializer }) {
+    override async performCreate(serializer: NoteSerializer) {
+      await setImmediate()
+      return serializer.save()
+    }
+    override performUpdate(serializer: NoteSerializer) {
+      return this.performCreate(serializer)
+    }
+    override async performDestroy(note: InstanceType<typeof Note>) {
+      await setImmediate()
+      return super.performDestroy(note)
+    }
+    override async performBulkCreate(serializer: NoteSerializer) {
+      void super.performBulkCreate(serializer)
+    }
+    override async performBulkUpdate(serializer: NoteSerializer, notes: readonly InstanceType<typeof Note>[]) {
+      void super.performBulkUpdate(serializer, notes)
+    }
+    override async performBulkDestroy(notes: readonly InstanceType<typeof Note>[]) {
+      void super.performBulkDestroy([...notes])
+    }
+  }
+  const served = await serveViews({ hasty: Hasty })
+  const bulk = (method: string, items: unknown) => served.send(method, '/hasty/bulk', items)
+  const made = (await bulk('POST', [{ owner: 'one' }, { owner: 'two' }])).json as unknown as { id: number }[]
+  expect(made).toMatchObject([{ owner: 'one' }, { owner: 'two' }])
+  const ids = made.map(({ id }) => id)
+  expect((await bulk('PATCH', [{ id: ids[0], owner: 'us' }])).json).toEqual([{ id: ids[0], owner: 'us' }])
+  expect((await bulk('PATCH', [{ id: ids[0], owner: 'nobody' }])).status).toBe(400)
+  expect((await bulk('DELETE', ids)).json).toEqual({ deleted: ids })
+  expect((await served.get(`/hasty/${ids[1]}`)).status).toBe(404)
 })
 
 it.each([

@@ -288,6 +288,22 @@ describe('deleted objects', () => {
     for (const path of ['/tasks/1/restore', '/tasks/1/purge']) expect((await send('POST', path)).status).toBe(404)
   })
 
+  it('are restored and purged before the answer by hooks that wait for nothing', async () => {
+    class Hasty extends ProjectViewSet {
+      override async performRestore(project: Project) {
+        void super.performRestore(project)
+      }
+      override async performPurge(project: Project) {
+        void super.performPurge(project)
+      }
+    }
+    const { get, send } = await serveViews({ projects: Hasty })
+    await send('DELETE', '/projects/2')
+    expect((await send('DELETE', '/projects/2/purge', undefined, admin)).status).toBe(409)
+    expect((await send('POST', '/projects/2/restore', undefined, admin)).status).toBe(200)
+    expect((await get('/projects/2')).status).toBe(200)
+  })
+
   it('have versions: If-Match holds for DELETE, restore and purge', async () => {
     await database.knex.raw(`
       create or replace function touch() returns trigger as $$ begin new.n = old.n + 1; return new; end $$ language plpgsql;

@@ -36,7 +36,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
      * that is called for each item; otherwise they are stored by one statement.
      */
     // biome-ignore lint/suspicious/noExplicitAny: the serializer is the subclass's own
-    async performBulkCreate(serializer: Serializer<any>): Promise<unknown> {
+    performBulkCreate(serializer: Serializer<any>): Promise<unknown> {
       const own = ownItemHook(this, 'performCreate')
       return own ? saveEach(serializer, (item) => own(item)) : serializer.save()
     }

@@ -1,5 +1,5 @@
 /** The action `bulkDestroy`. */
-import { waitingFor } from '../../kernel/begun-work.js'
+import { begin, waitingFor } from '../../kernel/begun-work.js'
 import { described } from '../../kernel/declarations.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
@@ -24,7 +24,7 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
       return holdingRows(this, async () => {
         const objects = await bulkObjects(this, bulkItems(this))
         const deleted = shownKeys(this, objects)
-        await this.performBulkDestroy(objects)
+        await waitingFor(this, () => this.performBulkDestroy(objects))
         return { deleted }
       })
     }
@@ -34,11 +34,9 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
      * called for each; otherwise they are deleted by one statement.
      */
     // biome-ignore lint/suspicious/noExplicitAny: the objects are the subclass's own
-    async performBulkDestroy(instances: readonly any[]): Promise<unknown> {
+    performBulkDestroy(instances: readonly any[]): Promise<unknown> {
       const own = ownItemHook(this, 'performDestroy')
-      if (!own) return deleteObjects(this, instances)
-      for (const instance of instances) await waitingFor(instance, () => own(instance))
-      return instances
+      return begin(this, own ? destroyEach(instances, own) : deleteObjects(this, instances))
     }
 
     override readsBody(): boolean {
@@ -47,4 +45,9 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
   }
   markBuiltIn(mixed.prototype)
   return described(mixed, { maxBulkSize: 'size' })
+}
+
+async function destroyEach(instances: readonly object[], destroy: (one: object) => Promise<unknown>): Promise<unknown> {
+  for (const instance of instances) await waitingFor(instance, () => destroy(instance))
+  return instances
 }

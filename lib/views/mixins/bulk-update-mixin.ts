@@ -45,7 +45,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
      * `performUpdate` of its own, that is called for each item; otherwise they are stored by one statement.
      */
     // biome-ignore lint/suspicious/noExplicitAny: serializer and objects are the subclass's own
-    async performBulkUpdate(serializer: Serializer<any>, instances: readonly any[]): Promise<unknown> {
+    performBulkUpdate(serializer: Serializer<any>, instances: readonly any[]): Promise<unknown> {
       const own = ownItemHook(this, 'performUpdate')
       return own ? saveEach(serializer, (item, position) => own(item, instances[position])) : serializer.save()
     }

@@ -40,7 +40,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
 
     /** Stores a new object. Override it to add values: `return serializer.save({ owner_id: this.ctx.state.user.id })`. */
     // biome-ignore lint/suspicious/noExplicitAny: the serializer is the subclass's own
-    async performCreate(serializer: Serializer<any>): Promise<unknown> {
+    performCreate(serializer: Serializer<any>): Promise<unknown> {
       return serializer.save()
     }
   }

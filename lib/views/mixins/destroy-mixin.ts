@@ -6,9 +6,7 @@ import { described } from '../../kernel/declarations.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerMarked } from '../steps/answer-saved.js'
-import { deleteObject, destroyObject } from '../steps/delete-objects.js'
-import { takeMark } from '../steps/delete-softly.js'
-import { refuseKept } from '../steps/hold-objects.js'
+import { deleteObject, destroyObject, restoreObject } from '../steps/delete-objects.js'
 import { loadShown, representObjects } from '../steps/represent.js'
 import { deleteByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
@@ -47,7 +45,8 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
     /** Takes back a soft delete, and shows the object. @throws NotFound there is none that is deleted */
     restoreDeleted(): Promise<unknown> {
       return holdingRows(this, async () => {
-        await this.performRestore((await this.getObjectToWrite()) as Model)
+        const object = (await this.getObjectToWrite()) as Model
+        await waitingFor(object, () => this.performRestore(object))
         const shown = await answerMarked(this, 'live')
         if (shown === undefined) this.ctx.append('Preference-Applied', 'return=minimal')
         return shown
@@ -60,24 +59,22 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
      * @throws NotFound another request has taken it away
      */
     // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own
-    async performRestore(instance: any): Promise<unknown> {
-      const { deletion } = this.resource
-      const restored = deletion && (await takeMark(this, instance as Model, deletion))
-      if (restored === 0) await refuseKept(this, instance as Model, 'update')
-      return restored
+    performRestore(instance: any): Promise<unknown> {
+      return begin(instance as Model, restoreObject(this, instance as Model))
     }
 
     /** Deletes the row of an object that is deleted softly: 204, no body. @throws NotFound there is none */
     purgeDeleted(): Promise<void> {
       return holdingRows(this, async () => {
-        await this.performPurge((await this.getObjectToWrite()) as Model)
+        const object = (await this.getObjectToWrite()) as Model
+        await waitingFor(object, () => this.performPurge(object))
       })
     }
 
     /** Deletes the row, and its uploads once that is committed. */
     // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own
-    async performPurge(instance: any): Promise<unknown> {
-      return deleteObject(this, instance as Model)
+    performPurge(instance: any): Promise<unknown> {
+      return begin(instance as Model, deleteObject(this, instance as Model))
     }
   }
   markBuiltIn(mixed.prototype)

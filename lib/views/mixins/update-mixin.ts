@@ -30,7 +30,7 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
 
     /** Stores the changes. Override it to add values. */
     // biome-ignore lint/suspicious/noExplicitAny: serializer and object are the subclass's own
-    async performUpdate(serializer: Serializer<any>, _instance: any): Promise<unknown> {
+    performUpdate(serializer: Serializer<any>, _instance: any): Promise<unknown> {
       return serializer.save()
     }
   }

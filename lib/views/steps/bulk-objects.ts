@@ -5,7 +5,7 @@ import { representationOf } from '../../fields/field.js'
 import type { KeyValues, ObjectKey } from '../../fields/object-key.js'
 import { RelatedField } from '../../fields/related-field.js'
 import type { IDContext } from '../../ids/codec.js'
-import { waitingFor } from '../../kernel/begun-work.js'
+import { begin, waitingFor } from '../../kernel/begun-work.js'
 import { ApiError, BadRequest, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { namedTwice, noObject } from '../../kernel/messages.js'
 import { isRecord, ownMember } from '../../kernel/records.js'
@@ -124,10 +124,14 @@ export function withoutKeys(view: GenericView, items: readonly unknown[]): reado
 }
 
 /** Saves the items of a list one by one; errors stand under their positions. @returns the objects */
-export async function saveEach(
+export function saveEach(
   serializer: Serializer,
   save: (item: Serializer, position: number) => Promise<unknown>,
 ): Promise<unknown> {
+  return begin(serializer, saveInOrder(serializer, save))
+}
+
+async function saveInOrder(serializer: Serializer, save: Parameters<typeof saveEach>[1]): Promise<unknown> {
   const items = serializer.items()
   for (const [position, item] of items.entries())
     await prefixErrors([position], () => waitingFor(item, () => save(item, position)))

@@ -1,4 +1,4 @@
-/** Deletes the rows of objects, or marks them as deleted where the class says so: one that a path names, or those of a list. */
+/** Deletes the rows of objects, or marks them as deleted where the class says so, and takes marks away: of one that a path names, or of those of a list. */
 
 import type { Model } from 'objection'
 import { NotFound, PermissionDenied } from '../../kernel/errors.js'
@@ -15,7 +15,7 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
 import { inputClassOf, knownInputClass } from '../input-class.js'
-import { deleteAsRead, markAllDeleted, markDeleted, markOf } from './delete-softly.js'
+import { deleteAsRead, markAllDeleted, markDeleted, markOf, takeMark } from './delete-softly.js'
 import { refuseKept } from './hold-objects.js'
 import { lookupBy } from './read-object.js'
 import { visibleQuery } from './visible-query.js'
@@ -45,6 +45,14 @@ export async function destroyObject(view: GenericView, object: Model): Promise<u
   const deleted = await markDeleted(view, object, deletion)
   if (deleted === 0) await refuseKept(view, object, 'update')
   return deleted
+}
+
+/** Takes away the mark of an object's row. */
+export async function restoreObject(view: GenericView, object: Model): Promise<unknown> {
+  const { deletion } = view.resource
+  const restored = deletion && (await takeMark(view, object, deletion))
+  if (restored === 0) await refuseKept(view, object, 'update')
+  return restored
 }
 
 /**
