@@ -598,6 +598,43 @@ describe('lists of objects', () => {
     expect(await database.knex('drafts')).toHaveLength(deleted === 200 ? 1 : 3)
   })
 
+  it.each([
+    ['a policy', `create policy mine on drafts for delete using (owner = 'ann')`],
+    ['its rights', `create policy mine on drafts for all using (true); revoke update on drafts from ${USER}`],
+  ])('of an own getObject() are deleted by a role that may not change them, by %s', async (_what, policy) => {
+    await database.knex.raw(`
+      create table drafts (id int primary key, owner text, title text);
+      insert into drafts values (1, 'ann', 'a'), (2, 'ann', 'b');
+      alter table drafts enable row level security;
+      create policy seen on drafts for select using (true);
+      grant select, update, delete on drafts to ${USER};
+      ${policy}`)
+    onTestFinished(() => database.knex.raw('drop table drafts'))
+    const Draft = table('drafts')
+    Draft.knex(db)
+    class Drafts extends bulkModelViewSet(Draft, {
+      serializerClass: modelSerializer(Draft, { fields: ['id', 'title'] }),
+      databaseRole: USER,
+    }) {
+      override async getObject() {
+        return (await this.getQueryset().where('id', Number(this.ctx.params.id)).first()) as never
+      }
+      override async performDestroy(draft: InstanceType<typeof Draft>) {
+        if (this.ctx.query.meanwhile) await database.knex('drafts').update({ title: 'changed' })
+        return super.performDestroy(draft)
+      }
+    }
+    const api = new APIRouter().register('drafts', Drafts)
+    await api.prepare()
+    const own = await serving(api.routes())
+    onTestFinished(() => own.close())
+    expect((await own.send('PATCH', '/drafts/1', { title: 'x' })).status).toBeGreaterThanOrEqual(401)
+    expect((await own.send('DELETE', '/drafts/1')).status).toBe(204)
+    expect((await own.send('DELETE', '/drafts/1')).status).toBe(404)
+    expect((await own.send('DELETE', '/drafts/2?meanwhile=1')).status).toBe(409)
+    expect(await database.knex('drafts').pluck('title')).toEqual(['changed'])
+  })
+
   it('are refused to who may read single columns, with which objects are read and created', async () => {
     await database.knex.raw(`
       create table papers (id int primary key, title text, secret text default 'x');

@@ -2,6 +2,7 @@
 import { HiddenField, StringField } from 'koa-viewsets'
 import { Model, raw } from 'objection'
 import { describe, expect, it } from 'vitest'
+import { serveApp } from '../support/client.js'
 import { Book, database, OPTIONAL, poolOf, useReviewedBooks, Wide } from '../support/reviewed-books.js'
 import { type SerializerClass, serializerOf, serveViews, viewOf } from '../support/views.js'
 
@@ -21,6 +22,13 @@ describe('[P14] A delete', () => {
     expect((await client.send('DELETE', '/kept/1')).status).toBe(403)
     expect((await client.send('DELETE', '/kept/bulk', [1])).status).toBe(403)
     expect((await client.get('/kept/1')).status).toBe(200)
+    class Mine extends viewOf(Kept, serializerOf(Kept, ['id'])) {
+      override async getObject(): Promise<any> {
+        return this.getQueryset().findById(1)
+      }
+    }
+    const mine = await serveApp(Mine.asView({ delete: 'destroy' }) as never)
+    expect((await mine.send('DELETE', '/mine')).status).toBe(403)
   })
 
   it('may be a soft one', async () => {

@@ -7,6 +7,8 @@ import type { Model } from 'objection'
 import type { KeyValues } from '../../fields/object-key.js'
 import { Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
+import { exactValues } from '../../models/exact-types.js'
+import type { Column } from '../../models/model-description.js'
 import { mayKeep } from '../../models/model-traits.js'
 import { INSUFFICIENT_PRIVILEGE, sqlStateOf } from '../../postgres/database-errors.js'
 import { readExactly } from '../../queryset/read-exactly.js'
@@ -16,7 +18,7 @@ import { type GenericView, knexOf } from '../generic-view.js'
 import { LockRefused, refusesLocks } from '../request/in-view-transaction.js'
 import { noteVersion, readVersionOf } from './concurrency.js'
 import { markOf, rememberMark } from './delete-softly.js'
-import { type HeldRows, holdRows, NONE, type WantedRows } from './hold-rows.js'
+import { holdRows, NONE } from './hold-rows.js'
 import { lookupBy, lookupOf } from './read-object.js'
 
 export const CHANGED = 'Object was changed by another request.'
@@ -49,7 +51,7 @@ export async function holdObjects(
   const isRefused = refusesLocks(view)
   if (!isRefused && writing.holding.way === 'none') return readVersioned(view, lookup)
   const wanted = { key, keys: keys ?? [lookup.values], terms: keys || !key.unique ? [] : versionTerms }
-  const { objects, count, texts } = isRefused ? NONE : await lockRows(view, wanted)
+  const { objects, count, texts } = isRefused ? NONE : await allowedLock(holdRows(view, wanted))
   if (texts && texts.length > 0 && !keys) noteVersion(view, texts)
   // the table's policies for updates hide rows from locks, too
   if (!isRefused && !(model.secured && count < wanted.keys.length)) return objects
@@ -59,8 +61,9 @@ export async function holdObjects(
   return seen
 }
 
-function lockRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
-  return holdRows(view, wanted).catch((error: unknown) => {
+/** What a lock of rows has found. @throws {LockRefused} the caller may not lock them */
+export function allowedLock<Held>(locked: Promise<Held>): Promise<Held> {
+  return locked.catch((error: unknown) => {
     throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE ? new LockRefused(error) : error
   })
 }
@@ -88,15 +91,33 @@ function deletesRow(view: GenericView): boolean {
  * `xmin` is the transaction that wrote a version of a row (PostgreSQL's manual, 5.5).
  */
 async function markObject(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
+  const mark = await markOfRow(view, lookup.key.columns, lookup.values)
+  const objects = await readVersioned(view, lookup)
+  if (mark !== undefined) for (const object of objects) rememberMark(object, mark)
+  return objects
+}
+
+async function markOfRow(
+  view: GenericView,
+  key: readonly Column[],
+  values: readonly unknown[],
+): Promise<string | undefined> {
   const model = view.plan.viewClass.modelClass()
   const knex = knexOf(view)
   const query = knex(model.tableName).select(knex.raw('xmin::text as mark'))
-  for (const [index, { column }] of lookup.key.columns.entries()) query.where(column, lookup.values[index] as string)
-  const rows = (await query) as { mark: string }[]
-  const objects = await readVersioned(view, lookup)
-  const [row] = rows
-  if (row) for (const object of objects) rememberMark(object, row.mark)
-  return objects
+  for (const [index, { column }] of key.entries()) query.where(column, values[index] as string)
+  const [row] = (await query) as { mark: string }[]
+  return row?.mark
+}
+
+/** The mark of a row that could not be held, where the request deletes it nevertheless. */
+export async function unheldMark(
+  view: GenericView,
+  key: readonly Column[],
+  values: readonly unknown[],
+): Promise<string | undefined> {
+  const isHidden = refusesLocks(view) || describeModel(view.plan.viewClass.modelClass()).secured
+  return isHidden && deletesRow(view) ? markOfRow(view, key, values) : undefined
 }
 
 /**
@@ -109,7 +130,7 @@ export async function refuseKept(
   view: GenericView,
   object: Model,
   event: 'update' | 'delete',
-  lookup = lookupOf(view),
+  lookup = lookupAgain(view, object),
 ): Promise<void> {
   const model = describeModel(view.plan.viewClass.modelClass())
   const isKept = mayKeep(model, event)
@@ -122,4 +143,10 @@ export async function refuseKept(
   }
   const [now] = mark === undefined ? [] : await markObject(view, lookup)
   throw mark === undefined || (now && markOf(now) === mark) ? new PermissionDenied() : new Conflict(CHANGED)
+}
+
+/** An object that a `getObject()` of the application's has found need not be named by a path. */
+function lookupAgain(view: GenericView, object: Model): ObjectLookup {
+  const { overrides, lookup } = view.plan.resource
+  return overrides.has('getObject') ? lookupBy(view, exactValues(object, lookup.columns)) : lookupOf(view)
 }

@@ -18,7 +18,8 @@ import { refusesLocks, transactionOf } from '../request/in-view-transaction.js'
 import { applyBody } from './apply-body.js'
 import { checkRowWrite } from './check-row-write.js'
 import { checkConditions, noteVersion, readNewVersion } from './concurrency.js'
-import { CHANGED, holdObjects, readObjects, readVersioned } from './hold-objects.js'
+import { rememberMark } from './delete-softly.js'
+import { allowedLock, CHANGED, holdObjects, readObjects, readVersioned, unheldMark } from './hold-objects.js'
 import { holdRow } from './hold-rows.js'
 import { lookedUp, lookupOf } from './read-object.js'
 
@@ -100,14 +101,17 @@ async function holdChosen(view: GenericView, chosen: object): Promise<object> {
     // an object of something else
     if (!isRowOf(model, object)) return object
     const own = object as Model
-    if (isHeld(own, transactionOf(view)) || held === keyOf(own) || refusesLocks(view) || !description.lockable)
-      return object
+    if (isHeld(own, transactionOf(view)) || held === keyOf(own) || !description.lockable) return object
     if (key.length < description.primaryKey.length || exactKey(own) == null) return object
-    const texts = await holdRow(view, key, [exactKey(own)].flat())
-    if (!texts) throw new NotFound()
-    noteVersion(view, texts)
+    const values = [exactKey(own)].flat()
+    const texts = refusesLocks(view) ? undefined : await allowedLock(holdRow(view, key, values))
+    const mark = texts ? undefined : await unheldMark(view, key, values)
+    if (texts) noteVersion(view, texts)
+    else if (mark === undefined && refusesLocks(view)) return object
+    else if (mark === undefined) throw new NotFound()
     held = keyOf(own)
     object = await foundObject(view)
+    if (mark !== undefined) rememberMark(object, mark)
   }
   throw new Conflict(CHANGED)
 }
