@@ -1,7 +1,7 @@
 /** Questions that code of the application has a part in: who throws or hangs is left alone for a while, longer each time, and holds up nobody else. */
 
 import { Rests } from './rests.js'
-import { TooLate, within } from './within.js'
+import { within } from './within.js'
 
 /** Time limit of an answer, in milliseconds. */
 const PATIENCE = 5_000
@@ -25,12 +25,10 @@ export async function answerInTime<Answer>(question: Question<Answer>): Promise<
 
 export class Questions {
   readonly #rests = new Rests()
-  /** Questions that have no answer yet, though nobody waits for it any more. */
-  readonly #busy = new Set<string>()
 
   /** True where the last question has not been answered. */
   isTroubled(key: string): boolean {
-    return this.#busy.has(key) || this.#rests.isKnown(key)
+    return this.#rests.isKnown(key)
   }
 
   /** How long it is no use to ask again, in milliseconds. */
@@ -44,28 +42,15 @@ export class Questions {
     question: Question<Answer>,
     report: (error: unknown) => void,
   ): Promise<Answer | 'unknown'> {
-    if (this.#busy.has(key) || this.#rests.left(key) > 0) return 'unknown'
-    let asked: Promise<unknown> | undefined
-    const ask = (asker: Asker) => {
-      const answer = question(asker)
-      asked = answer
-      return answer
-    }
+    if (this.#rests.left(key) > 0) return 'unknown'
     try {
-      const answer = await answerInTime(ask)
+      const answer = await answerInTime(question)
       this.#rests.note(key, true)
       return answer
     } catch (error) {
       this.#rests.note(key, false)
-      if (error instanceof TooLate && asked) this.#waitFor(key, asked)
       report(error)
       return 'unknown'
     }
-  }
-
-  #waitFor(key: string, asked: Promise<unknown>): void {
-    this.#busy.add(key)
-    const free = () => this.#busy.delete(key)
-    asked.then(free, free)
   }
 }
