@@ -30,7 +30,7 @@ import {
 } from '../../lib/index.js'
 import { count, sum } from '../../lib/views/index.js'
 import { authentication, errors, idempotency, transaction } from '../../plugins/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { operationOf } from '../support/operation-of.js'
 
@@ -953,6 +953,41 @@ describe('a schema for each tenant', () => {
     onTestFinished(() => own.close())
     const at = async (role: string) => (await own.get('/leaflets', { 'x-role': role })).status
     expect([await at(USER), await at(READER), await at(USER)]).toEqual([200, 404, 200])
+  })
+
+  it('is no other one for a caller who comes with one that has no role', async () => {
+    await database.knex.raw(`
+      create schema shared; create table shared.leaflets (id int primary key); create table leaflets (id int primary key);
+      grant usage on schema shared to ${USER}; grant select on shared.leaflets to ${USER}`)
+    onTestFinished(() => database.knex.raw('drop schema shared cascade; drop table leaflets'))
+    const pool = knexLibrary({
+      client: 'pg',
+      connection: database.direct as Knex.PgConnectionConfig,
+      pool: { min: 0, max: 1 },
+    })
+    onTestFinished(() => pool.destroy())
+    const Leaflet = table('leaflets')
+    Leaflet.knex(pool)
+    const came: string[] = []
+    class Leaflets extends modelViewSet(Leaflet, {
+      serializerClass: modelSerializer(Leaflet, { fields: ['id'] }),
+      databaseRole: ({ headers }) => {
+        came.push(headers['x-role'] as string)
+        return headers['x-role'] as string
+      },
+      databaseSettings: { search_path: 'shared' },
+    }) {}
+    const api = new APIRouter().register('leaflets', Leaflets)
+    await api.prepare()
+    const { get } = await serveApp(api.routes())
+    const holder = await pool.transaction()
+    const answers = ['there_is_none', USER].map(async (role, index) => {
+      await vi.waitFor(() => expect(came).toHaveLength(index))
+      return (await get('/leaflets', { 'x-role': role })).status
+    })
+    await vi.waitFor(() => expect(came).toHaveLength(2))
+    await holder.rollback()
+    expect(await Promise.all(answers)).toEqual([401, 200])
   })
 
   const TABLE = 'create table books (id serial primary key, title varchar(20) not null)'

@@ -13,10 +13,10 @@ import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import type { View } from '../view.js'
 
-/** How many schemas are known to have the tables of a view. */
+/** How many schemas are known to have the tables of a view, for how many roles. */
 const MOST_SCHEMAS = 10_000
 
-/** By the schema that requests choose, whether a database is known to have the tables of a view, or is being asked. */
+/** By the schema that requests choose and the role that looks for it, whether a database is known to have the tables of a view, or is being asked. */
 const tablesOf = oncePerCatalogue<GenericViewClass, (config: object) => RecentMap<Promise<boolean> | true>>(() =>
   oncePer(() => new RecentMap(MOST_SCHEMAS)),
 )
@@ -54,8 +54,9 @@ export function checkDatabase(view: View, knex: Knex): Promise<void> | undefined
  */
 async function askTables(view: GenericViewClass, knex: Queryable, path: string | undefined): Promise<void> {
   const known = tablesOf(view)(configOf(knex))
-  // a path may have the schema that is called as the role
-  const schema = path?.includes('$user') ? JSON.stringify(tablePlaceOf(knex)) : (path ?? OWN)
+  const place = tablePlaceOf(knex)
+  // what one role may not look at is asked for others
+  const schema = place ? JSON.stringify(place) : OWN
   const asked = known.get(schema) ?? findsSameTables(modelsOf(view), knex, path)
   known.set(schema, asked)
   try {
