@@ -11,7 +11,7 @@ export interface CatalogueRows {
 interface TableRow {
   ordinal: number
   relation: string
-  partitions: string[]
+  parts: string[]
   table: string
   secured: boolean
   view: boolean
@@ -78,14 +78,13 @@ const TABLES = `
     select w.ordinal, r.oid as table, r.relkind as kind
     from unnest(?::text[]) with ordinality as w(name, ordinal) join pg_class r on r.oid = to_regclass(w.name)
   ), tree as materialized (
-    select ordinal, named.table as part, false as below from named
+    select ordinal, named.table as part from named
     union all
-    select ordinal, p.relid, true from named cross join lateral pg_partition_tree(named.table) p
+    select ordinal, p.relid from named cross join lateral pg_partition_tree(named.table) p
     where named.kind = 'p' and p.level > 0
   ), met as materialized (
     -- what a row may meet in the table or one of its partitions; row triggers before, or instead of, an insert may stop it
-    select ordinal, coalesce(array_agg(distinct part.relname::text) filter (where below), '{}') as partitions,
-      bool_or(part.relkind = 'f') as foreign, coalesce(bool_or(g.tgtype & 5 = 5 and g.tgtype & 66 <> 0), false) as stops,
+    select ordinal, bool_or(part.relkind = 'f') as foreign, coalesce(bool_or(g.tgtype & 5 = 5 and g.tgtype & 66 <> 0), false) as stops,
       -- the events as pg_relation_is_updatable() has them: 4 updates, 8 inserts, 16 deletes
       coalesce(bit_or(e.events) filter (where g.tgtype & 66 <> 0), 0) as before,
       coalesce(bit_or(e.events) filter (where g.tgtype & 66 = 0), 0) as after,
@@ -95,7 +94,13 @@ const TABLES = `
     cross join lateral (select (g.tgtype & 4) * 2 + (g.tgtype & 8) * 2 + (g.tgtype & 16) / 4 as events) e
     group by ordinal
   )
-  select ordinal, r.relname as relation, r.oid as table, met.partitions, r.relrowsecurity as secured,
+  select ordinal, r.relname as relation, r.oid as table, array(
+      -- a partition inherits from its table, too
+      with recursive parts as (
+        select h.inhrelid as oid from pg_inherits h where h.inhparent = r.oid
+        union select h.inhrelid from parts join pg_inherits h on h.inhparent = parts.oid
+      )
+      select part.relname::text from parts join pg_class part on part.oid = parts.oid) as parts, r.relrowsecurity as secured,
     r.relkind not in ('r', 'p') as view, r.relkind = 'p' as partitioned, r.relkind <> 'p' and exists (select from pg_inherits h where h.inhparent = r.oid) as heirs,
     pg_relation_is_updatable(r.oid, true) as writes,
     -- the events of rules that do something instead, and return no rows: PostgreSQL refuses RETURNING

@@ -108,7 +108,7 @@ export function byDatabase(
 export function describeBy(model: ModelClass, table: CatalogueTable, source?: object): void {
   const columns = table.columns.map(({ nativeName }) => nativeName)
   // an error names the partition
-  for (const name of [table.nativeName, ...table.partitions]) rememberNames(name, columns, source)
+  for (const name of [table.nativeName, ...table.parts]) rememberNames(name, columns, source)
   known.set(model, { table, source })
   revision++
 }
@@ -174,7 +174,7 @@ const UNREAD: Omit<CatalogueTable, 'table' | 'nativeName'> = {
   filtersInserts: false,
   isIndirect: false,
   triggers: { before: NO_EVENT, after: NO_EVENT, deferred: [] },
-  partitions: [],
+  parts: [],
   columns: [],
   constraints: [],
 }
@@ -223,7 +223,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     ...table,
     model,
     nativeName: catalogue?.nativeName ?? bareName(model.tableName),
-    partitions: new Set(table.partitions),
+    parts: new Set(table.parts),
     columns,
     declared: schema.properties.size > 0 ? declared : names,
     primaryKey,

@@ -99,8 +99,8 @@ export interface ModelDescription extends TableTraits {
   readonly model: ModelClass
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
-  /** The names of its partitions in the database. */
-  readonly partitions: ReadonlySet<string>
+  /** The names in the database of its partitions, and of the tables that inherit from it. */
+  readonly parts: ReadonlySet<string>
   /** The columns, by the name that instances have them under. */
   readonly columns: ReadonlyMap<string, Column>
   /** The columns that `__all__` stands for: those of the `jsonSchema` if it names any, else all. */
