@@ -9,7 +9,7 @@ import { type CallersKey, callersKey, type IdempotencyScope, idempotencyRule } f
 import { ALL_METHODS } from '../lib/kernel/methods.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { mapFiles, sentFiles } from '../lib/parsers/left-files.js'
-import { isBodyRead } from '../lib/parsers/parser.js'
+import { isBodyRead, leftBody } from '../lib/parsers/parser.js'
 import { readRequest, settleNegotiation } from '../lib/views/request/negotiate.js'
 
 /** Options of `idempotency()`. */
@@ -65,6 +65,6 @@ export function idempotency(knex: Knex, options: IdempotencyOptions = {}): Middl
 }
 
 function bodyOf(ctx: Context): unknown {
-  const { body, files } = ctx.request as { readonly body?: unknown; readonly files?: unknown }
-  return [body ?? null, sentFiles(ctx) ?? mapFiles(files)]
+  const { files } = ctx.request as { readonly files?: unknown }
+  return [leftBody(ctx) ?? null, sentFiles(ctx) ?? mapFiles(files)]
 }

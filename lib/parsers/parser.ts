@@ -198,11 +198,20 @@ export function parseBody(
     const coming = Promise.resolve(parser.parse(ctx, mediaType, asked)).then((body) => parsedBy(parser, body))
     return CLOSING.get(ctx)?.bodyOf(ctx, coming) ?? coming
   }
+  return parsedBy(parser, parser.accept(ctx, leftBody(ctx), asked))
+}
+
+/**
+ * What has been read of the body, as it is in `ctx.request.body`; undefined where the request brings none.
+ * @throws {BadRequest} it breaks off
+ * @throws Error whatever has read it has left nothing
+ */
+export function leftBody(ctx: Context): unknown {
   if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
   const { body } = ctx.request as { body?: unknown }
-  if (body === undefined && !ctx.req.readableDidRead) throw new BadRequest('Request aborted')
-  if (body === undefined) throw new Error('Something has read the request body and left no ctx.request.body')
-  return parsedBy(parser, parser.accept(ctx, body, asked))
+  if (body !== undefined || !hasBody(ctx)) return body
+  if (!ctx.req.readableDidRead) throw new BadRequest('Request aborted')
+  throw new Error('Something has read the request body and left no ctx.request.body')
 }
 
 /** @throws {ConfigurationError} an application's parser returns something else, such as the data alone */

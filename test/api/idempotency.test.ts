@@ -833,6 +833,17 @@ describe.skipIf(runsAsRole())('[I25] idempotency() on a hand-written route', () 
     expect(await titles()).toEqual(['a', 'a'])
   })
 
+  it('is of no body that it cannot see: the application is told who has read it', async () => {
+    const raw: Koa.Middleware = async (ctx, next) => {
+      for await (const _ of ctx.req);
+      await next()
+    }
+    const { send, reported } = await served(...guard, raw, idempotency(database.knex))
+    expect((await send('POST', '/pay', { title: 'a' }, as('ann', 'k'))).status).toBe(500)
+    expect(reported).toEqual([new Error('Something has read the request body and left no ctx.request.body')])
+    expect(calls).toBe(0)
+  })
+
   it('is a transaction without a key, too, and keeps nothing that was refused', async () => {
     const { send } = await served(...guard, koaBody(), idempotency(database.knex))
     expect((await send('POST', '/pay', { title: 'refused' }, as('ann'))).status).toBe(409)
