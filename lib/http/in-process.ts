@@ -92,19 +92,20 @@ export async function askInProcess(
   const { res: awaited } = Object.getPrototypeOf(ctx) as Context
   const leave = () => void res.destroy()
   awaited.once('close', leave)
+  let body: InProcessAnswer['body'] = ''
   try {
     await answer(ctx, async () => {})
-    const body = ctx.respond === false || res.headersSent ? Unread.pastKoa : await readBody(ctx, limit)
+    body = ctx.respond === false || res.headersSent ? Unread.pastKoa : await readBody(ctx, limit)
     const header = (name: string) => String(ctx.response.get(name) ?? '')
     return { status: ctx.status, header, body }
   } finally {
     awaited.removeListener('close', leave)
-    await end(res)
+    await end(res, body)
   }
 }
 
-/** The end of a response, for those that wait for it: files of the request are removed, cursors given back. */
-function end(res: ServerResponse): Promise<void> {
+/** The end of a response, for those that wait for it: files of the request are removed, cursors given back, bytes counted. */
+function end(res: ServerResponse, body: InProcessAnswer['body']): Promise<void> {
   return new Promise((resolve) => {
     const close = () => {
       res.emit('close')
@@ -113,7 +114,7 @@ function end(res: ServerResponse): Promise<void> {
     if (res.destroyed) return close()
     res.assignSocket(new Writable({ write: (_chunk, _encoding, done) => done() }) as never)
     res.once('finish', close)
-    if (!res.writableEnded) res.end()
+    if (!res.writableEnded) res.end(typeof body === 'string' ? body : '')
   })
 }
 

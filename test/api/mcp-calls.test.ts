@@ -466,19 +466,27 @@ describe('what is counted', () => {
     expect((await server.send({ path: '/documents', headers: ADA })).status).toBe(429)
   })
 
-  it('is metered for the caller', async () => {
+  it('is metered for the caller, with the bytes of its answer', async () => {
     const engine = new InMemoryMeteringEngine()
     setMeteringEngine(engine)
     class Metered extends modelViewSet(Document, { ...common, mixins: [MeteringMixin] }) {}
     const server = await serveTools({ documents: Metered })
     await call(server, 'document_list')
     await call(server, 'document_retrieve', { id: 5 })
+    const answers = [
+      await server.send({ path: '/documents', headers: ADA }),
+      await server.send({ path: '/documents/5', headers: ADA }),
+    ]
+    const counted = answers.map(({ text }) => ['1', 1, Buffer.byteLength(text)])
     await expect
-      .poll(() => engine.events.map(({ account_id, dimensions }) => [account_id, dimensions.requests]))
-      .toEqual([
-        ['1', 1],
-        ['1', 1],
-      ])
+      .poll(() =>
+        engine.events.map(({ account_id, dimensions: { requests, response_bytes } }) => [
+          account_id,
+          requests,
+          response_bytes,
+        ]),
+      )
+      .toEqual([...counted, ...counted])
   })
 
   it('is as many statements as by HTTP', async () => {
