@@ -126,8 +126,8 @@ export function keepPrivate(ctx: Context, schemes: readonly VaryingScheme[] = []
   for (const { vary } of schemes) if (vary !== undefined) ctx.vary(vary)
   if (isAnonymous(ctx.state['user'])) return
   if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-store')
-  // the application itself has found the user: by which of the two headers, we cannot know
-  else if (finderOf(ctx) === undefined) ctx.vary('Authorization, Cookie')
+  // the application itself has found the user, or a scheme that does not say how: by which of the two headers, we cannot know
+  else if (finderOf(ctx)?.vary === undefined) ctx.vary('Authorization, Cookie')
 }
 
 /** True when the handler has written the response itself. */

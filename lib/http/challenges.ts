@@ -7,6 +7,8 @@ interface Finder {
   readonly userKind?: string
   readonly keyword?: string
   readonly issuer?: string
+  /** The request header by which it finds them. */
+  readonly vary?: string
   /** The challenge of a 403. */
   scopeChallenge?(scopes: readonly string[]): string
 }

@@ -45,6 +45,13 @@ class HeaderAuthentication extends BaseAuthentication {
   }
 }
 
+/** The same of a scheme that does not say which header it reads. */
+class SilentAuthentication extends BaseAuthentication {
+  authenticate({ headers }: Context) {
+    return headers['x-user'] === undefined ? null : { user: { id: headers['x-user'] } }
+  }
+}
+
 class Books extends CacheableMixin(ModelViewSet<Book>) {
   static override model = Book
   static override serializerClass = BookSerializer
@@ -435,6 +442,14 @@ describe('[G10] what a known caller gets', () => {
       user,
       'private',
       'Accept, X-User',
+    ],
+    [
+      'cacheable with authentication that names no header, a user',
+      withStatics({ authenticationClasses: [SilentAuthentication] }),
+      [],
+      user,
+      'private',
+      'Accept, Authorization, Cookie',
     ],
     ['public, nobody', withStatics({ cachePrivate: false }), [], {}, 'public', 'Accept'],
     [
