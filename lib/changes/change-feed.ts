@@ -86,7 +86,10 @@ export class ChangeFeed {
   async #readNew(): Promise<boolean> {
     const from = (await this.#position) as ChangePosition
     const found = await selectNew(this.knex, from, CHANGES_AT_ONCE)
-    if (found.changes.length > 0) await Promise.all([...this.#takers].map((take) => take(found, from)))
+    if (found.changes.length > 0) {
+      this.#signal.found()
+      await Promise.all([...this.#takers].map((take) => take(found, from)))
+    }
     this.#position = Promise.resolve(found.position)
     return isLast(from, found.position)
   }

@@ -8,8 +8,10 @@ import { NotificationChannel, notify } from '../postgres/notification-channel.js
 const CHANNEL = 'koa_viewsets_changes'
 /** The least time between two notifications, in milliseconds. */
 const PACE = 20
-/** Poll intervals, with notifications of other processes and without, in milliseconds. */
-const PATIENCE = { told: 5_000, untold: 200 }
+/** Poll intervals: while notifications tell of changes, and where they do not, in milliseconds. */
+const PATIENCE = { told: 1_000, untold: 200 }
+/** After a change of which nobody has told, for how long more of these are expected, in milliseconds. */
+const EXPECTED = 60_000
 /** Delay before a connection is tried again, in milliseconds. */
 const RETRY = 30_000
 
@@ -23,6 +25,8 @@ export class ChangeSignal {
   readonly #call = new Alarm()
   #isNotifying = false
   #tryAt = 0
+  #isTold = true
+  #untoldUntil = 0
 
   constructor(knex: Knex) {
     this.#knex = knex
@@ -56,8 +60,14 @@ export class ChangeSignal {
   /** Until there may be new changes. */
   async wait(): Promise<void> {
     await this.#listen()
-    await this.#news.wait(this.#channel.isListening ? PATIENCE.told : PATIENCE.untold)
+    const isTold = this.#channel.isListening && performance.now() > this.#untoldUntil
+    this.#isTold = await this.#news.wait(isTold ? PATIENCE.told : PATIENCE.untold)
     this.#call.reset()
+  }
+
+  /** There were new changes. Processes in which nobody waits tell nobody of what they write: it costs them nothing. */
+  found(): void {
+    if (!this.#isTold) this.#untoldUntil = performance.now() + EXPECTED
   }
 
   /** So many milliseconds, whatever changes meanwhile: what has failed is not tried again for each of them. */

@@ -17,13 +17,15 @@ export class Alarm {
     this.#isRung = false
   }
 
-  /** Waits so many milliseconds, unless it rings, or has rung since the last wait. */
-  async wait(milliseconds: number): Promise<void> {
+  /** Waits so many milliseconds, unless it rings, or has rung since the last wait. @returns whether it has */
+  async wait(milliseconds: number): Promise<boolean> {
     if (!this.#isRung) {
       this.#waiting = new AbortController()
       await delay(milliseconds, undefined, { signal: this.#waiting.signal, ref: false }).catch(() => {})
       this.#waiting = undefined
     }
+    const isRung = this.#isRung
     this.#isRung = false
+    return isRung
   }
 }

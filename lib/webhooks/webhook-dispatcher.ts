@@ -239,7 +239,10 @@ class Running {
     let lost = 0
     while (!this.#isEnding) {
       const reading = await this.#errors.tried('read', () => this.fanOut.readOnce())
-      if (reading?.isNew) this.#sending.ring()
+      if (reading?.isNew) {
+        this.#signal.found()
+        this.#sending.ring()
+      }
       lost = reading?.isLost ? lost + 1 : 0
       if (lost > 0) await this.#leaving.wait(Math.random() * Math.min(LEAVE.longest, LEAVE.first * 2 ** lost))
       else if (reading === undefined) await this.#signal.sleep(AFTER_ERROR)

@@ -320,6 +320,17 @@ describe('a stream', () => {
     expect(ids(await books.hear(5))).toEqual([1, 1, 1, 2, 3])
   })
 
+  it('hears soon of what others write who tell nobody', { timeout: 30_000 }, async () => {
+    const books = await openEvents(client.port, '/books/changes')
+    // each is written once the last was heard of
+    for (let key = 1; key <= 12; key++) {
+      await database.knex.raw(`insert into koa_viewsets_changes (model, key, action) values ('books', ?::text, 'x')`, [
+        key,
+      ])
+      expect(ids(await books.hear(key)).at(-1)).toBe(key)
+    }
+  })
+
   it('tells nothing before COMMIT, and nothing of what is rolled back', async () => {
     const books = await openEvents(client.port, '/books/changes')
     const record = (trx: Knex.Transaction, key: number) => recordChange(trx, { model: 'books', key, action: 'create' })
