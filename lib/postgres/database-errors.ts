@@ -219,8 +219,8 @@ export function isStillRunning(error: unknown): boolean {
   return code === undefined && UNANSWERED.test(message)
 }
 
-/** Codes of lost connections and exhausted pools: of PostgreSQL, a pooler or a socket. */
-const LOST_STATE = /^(?:08|57P0[125]|ECONNRESET$|EPIPE$|ETIMEDOUT$)/
+/** Codes of lost connections and exhausted pools, of PostgreSQL, a pooler or a socket; 08001 is of one to another server that there never was. */
+const LOST_STATE = /^(?:08(?!001)|57P0[125]|ECONNRESET$|EPIPE$|ETIMEDOUT$)/
 
 /** True where the connection was lost, and with it what became of the statement that was on its way. */
 export function isInDoubt(error: unknown): boolean {

@@ -40,6 +40,14 @@ export function nativeError(error: Error & { nativeError?: unknown }): NativeErr
   return (isError(error.nativeError) ? error.nativeError : error) as NativeError
 }
 
+/** Where PostgreSQL raises errors of other servers, those of postgres_fdw and dblink, and those of code of the database. */
+const PASSING_FILES: ReadonlySet<unknown> = new Set(['connection.c', 'dblink.c', 'pl_exec.c'])
+
+/** True for an error of something behind PostgreSQL, whose own connection goes on, whatever the SQLSTATE. */
+export function isPassedOn({ file }: Pick<NativeError, 'file'>): boolean {
+  return PASSING_FILES.has(file)
+}
+
 /** The length itself, and the zero behind the last field (PostgreSQL's documentation, section 55.7, "ErrorResponse"). */
 const FRAME_BYTES = 5
 /** Bytes of a field besides its text: its letter, and a zero. */

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { warnOnce } from '../kernel/warn-once.js'
+import { isPassedOn } from './native-error.js'
 
 /** A SQL text in PostgreSQL's notation, and the name it is prepared under. */
 export interface Statement {
@@ -49,6 +50,7 @@ export function isStale(error: unknown): boolean {
 
 /** True of an error after which the connection is gone. One without a SQLSTATE comes from the connection itself. */
 export function isLost(error: unknown): boolean {
-  const { code } = error as { code?: unknown }
-  return typeof code !== 'string' || code.length !== 5 || /^(?:08|57P|25P0[34])/.test(code)
+  const { code, file } = error as { code?: unknown; file?: unknown }
+  if (typeof code !== 'string' || code.length !== 5) return true
+  return /^(?:08|57P|25P0[34])/.test(code) && !isPassedOn({ file })
 }

@@ -17,6 +17,7 @@ import { TooLate } from '../kernel/within.js'
 import { askDatabase } from '../postgres/ask-database.js'
 import { watchSession } from '../postgres/connection-queue.js'
 import { isInDoubt, sqlStateOf, toApiError } from '../postgres/database-errors.js'
+import { isPassedOn, nativeError } from '../postgres/native-error.js'
 import { isKnex } from '../postgres/pg-types.js'
 import { shareTurns } from '../postgres/row-stream.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
@@ -262,7 +263,10 @@ const UNAVAILABLE = 503
 function troubleOf(error: unknown): Trouble | undefined {
   const cause = error instanceof ApiError ? error.cause : error
   const state = sqlStateOf(cause)
-  if (state !== undefined) return TROUBLES.get(state) ?? TROUBLES.get(state.slice(0, 2))
+  if (state !== undefined) {
+    const trouble = TROUBLES.get(state) ?? TROUBLES.get(state.slice(0, 2))
+    return trouble === 'down' && isPassedOn(nativeError(cause as Error)) ? undefined : trouble
+  }
   // a connection whose settings would have values misread
   if (error instanceof ApiError && cause instanceof ConfigurationError) return 'down'
   // what the connection, its pool or the system has thrown

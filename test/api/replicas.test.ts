@@ -54,6 +54,10 @@ class Items extends modelViewSet(Item, {
       )
       return rows[0] as object
     }),
+    remote: listAction({ methods: ['GET'] }, async function () {
+      await this.knex?.raw('select * from remote_items')
+      return {}
+    }),
     where: listAction({ methods: ['GET'] }, async function () {
       const { rows } = await (this.knex as NonNullable<typeof this.knex>).raw('select pg_is_in_recovery() as standby')
       return rows[0] as { standby: boolean }
@@ -591,6 +595,19 @@ describe('a replica that', () => {
     // of the attempt on the replica nothing is left
     expect([json, headers['server-timing']]).toEqual([{ touched: true }, 'touch'])
     expect(server.reported).toEqual([])
+    expect(await isStandby(server)).toBe(true)
+  })
+
+  it.skipIf(runsAsRole())('cannot reach another server itself is not away', async () => {
+    await cluster.primary.knex.raw(`
+      create extension postgres_fdw;
+      create server away foreign data wrapper postgres_fdw options (host '/nonexistent');
+      create user mapping for current_user server away;
+      create foreign table remote_items (id int) server away`)
+    await caughtUp()
+    const server = await serveItems({ retryAfter: 60_000 })
+    expect((await server.send({ path: '/items/remote' })).status).toBe(503)
+    expect(server.reported.map((error) => (error as Error).name)).not.toContain('ReplicaDown')
     expect(await isStandby(server)).toBe(true)
   })
 

@@ -5,7 +5,7 @@ import { Model } from 'objection'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigurationError, NotFound } from '../../../lib/kernel/errors.js'
-import { toApiError } from '../../../lib/postgres/database-errors.js'
+import { isInDoubt, toApiError } from '../../../lib/postgres/database-errors.js'
 import { type ConstraintSubject, requestSubject } from '../../../lib/postgres/failed-statement.js'
 import { rememberNames } from '../../../lib/postgres/prepared-names.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -427,6 +427,11 @@ describe('an outage', () => {
     held.release()
     await connectionPool.end()
     expect(await answer('select 1', { db })).toMatchObject(away)
+  })
+
+  it('is in doubt where it was on its way, and not where PostgreSQL has found no other server for it', () => {
+    const codes = ['08006', '57P01', '08001']
+    expect(codes.map((code) => isInDoubt(Object.assign(new Error('lost'), { code })))).toEqual([true, true, false])
   })
 
   it('[I12] with a pool that is closed', async () => {

@@ -55,6 +55,15 @@ describe('a statement', () => {
     })
   })
 
+  it('leaves its connection where code of the database says that another one is lost', async () => {
+    await withKnex({ pool: { min: 0, max: 1 } }, async (knex) => {
+      const processOf = () => run(knex, 'select pg_backend_pid()')
+      const first = await processOf()
+      await expect(run(knex, "do $$ begin raise 'remote' using errcode = '08006'; end $$")).rejects.toThrow('remote')
+      expect(await processOf()).toEqual(first)
+    })
+  })
+
   it('tells listeners what knex does: rows, the query, and something that is written as SQL', async () => {
     await withKnex({}, async (knex) => {
       const heard: unknown[] = []
