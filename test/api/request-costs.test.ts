@@ -2,7 +2,7 @@
 import { text } from 'node:stream/consumers'
 import type Koa from 'koa'
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   BasePermission,
@@ -21,7 +21,7 @@ import {
 import { mcp } from '../../lib/mcp/index.js'
 import { JsonPatchParser } from '../../lib/patches/index.js'
 import { messageOf } from '../support/agent.js'
-import { serveApp } from '../support/client.js'
+import { serveApp, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { heapInUse } from '../support/heap.js'
 import { connectTo } from '../support/server.js'
@@ -272,6 +272,17 @@ describe('relations that a request follows', () => {
       expected,
       expected === 200 ? undefined : { non_field_errors: ['A request may follow at most 32 relations.'] },
     ])
+  })
+
+  it('are no more for explain(), which refuses what the request is refused for', async () => {
+    const api = new APIRouter().register('towns', towns())
+    await api.prepare()
+    const { get, close } = await serving(async (ctx) => {
+      ctx.body = { refused: await api.explain({ ctx }).then(() => null, String) }
+    })
+    onTestFinished(close)
+    const refusalOf = async (terms: number) => (await get(`/towns?search=${'r+'.repeat(terms)}`)).json.refused
+    expect([await refusalOf(10), await refusalOf(11)]).toEqual([null, expect.stringContaining('Validation')])
   })
 
   it('are not compiled by PostgreSQL where they are several, and a list without has no settings sent', async () => {

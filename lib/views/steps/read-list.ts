@@ -99,16 +99,16 @@ function boundsOf({ view, asks }: Listing, { conditions, orders }: AskedList): S
 
 /** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
 export function wholeList(view: GenericView): ListSource {
-  return askedList(listingOf(view, true))
+  const listing = listingOf(view, true)
+  return listSource(listing, askedOf(listing))
 }
 
 /** The list that the request asks for, which nobody has read yet: for `explain()`. @throws ValidationError */
 export function explainedList(view: GenericView, tell: Tell): ListSource {
-  return askedList(listingOf(view), tell)
-}
-
-function askedList(listing: Listing, tell?: Tell): ListSource {
-  return listSource(listing, askedOf(listing), tell)
+  const listing = listingOf(view)
+  const asked = askedOf(listing)
+  boundsOf(listing, asked)
+  return listSource(listing, asked, tell)
 }
 
 /** What the request asks of the filter backends. */
