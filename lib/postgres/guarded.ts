@@ -27,17 +27,18 @@ export async function runBounded<T>(
   work: (bounded: Queryable) => Promise<T>,
 ): Promise<T> {
   const calls = callsOf(bounds).join(', ')
+  // what takes long is a search; a list that is bounded for its form alone may lock its rows
+  const readOnly = bounds.timeout !== undefined
   if (knex.isTransaction || !readsRawRows(knex)) {
     return knex.transaction(
       async (trx) => {
         await trx.raw(`select ${calls}`)
         return work(trx)
       },
-      { readOnly: true },
+      { readOnly },
     )
   }
-  // what takes long is a search; a list that is bounded for its form alone may lock its rows
-  const own = { base: knex as Knex, settings: localSettings({ readOnly: bounds.timeout !== undefined }) }
+  const own = { base: knex as Knex, settings: localSettings({ readOnly }) }
   const { base, settings } = scopeOf(knex) ?? own
   return work(scopedKnex(base, { ...settings, text: `${settings.text}, ${calls}` }))
 }

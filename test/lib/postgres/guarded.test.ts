@@ -48,6 +48,20 @@ it('[R4] bounded reads refuse to write', async () => {
   expect(await database.knex('rows')).toEqual([])
 })
 
+it('reads that are bounded for their form alone may lock rows, on another driver, too', async () => {
+  class OtherDriver extends (database.knex.client.constructor as typeof Knex.Client) {
+    override driverName = 'other'
+  }
+  const connection = database.connection as Knex.PgConnectionConfig
+  const other = knexLibrary({ client: OtherDriver, connection, pool: { min: 0, max: 1 } })
+  onTestFinished(() => other.destroy())
+  for (const knex of [database.knex, other]) {
+    expect(await runBounded(knex, { jit: false }, async (own) => own('rows').forUpdate())).toEqual([])
+  }
+  const write = runBounded(other, { timeout: 1_000 }, async (own) => own('rows').forUpdate())
+  await expect(write).rejects.toMatchObject({ code: '25006' })
+})
+
 describe.skipIf(poolMode() !== undefined)('an operator’s timeout', () => {
   const connect = (options: string) => {
     const connection = { ...database.direct, options: `-c ${options}` } as Knex.PgConnectionConfig
