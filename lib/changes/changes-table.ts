@@ -4,9 +4,10 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { changesTableName } from '../kernel/settings.js'
 import { toReference } from '../models/table-reference.js'
+import { aloneOn } from '../postgres/alone-on.js'
 import { quotedName } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
-import type { Queryable } from '../postgres/pg-types.js'
+import { clientOf, type Queryable } from '../postgres/pg-types.js'
 import { runsAsRole, scopeOf, tablePlaceOf } from '../postgres/scoped-knex.js'
 import { runRaw } from '../postgres/type-parsers.js'
 
@@ -110,14 +111,9 @@ async function asLogin<Result>(knex: Queryable, work: (knex: Queryable) => Promi
   const scope = scopeOf(knex)
   if (scope) return work(scope.base)
   if (!runsAsRole(knex)) return work(knex)
-  const turn = turnsOf(knex)
-  const result = turn.last.then(() => withoutRole(knex, work))
-  turn.last = result.catch(() => {})
-  return result
+  // what else is asked of the transaction meanwhile is asked as its caller
+  return aloneOn(await clientOf(knex).acquireConnection(), () => withoutRole(knex, work))
 }
-
-/** The last work of a transaction as the login: the next waits for it, which would take its role for that of the caller. */
-const turnsOf = oncePer((_trx: Queryable): { last: Promise<unknown> } => ({ last: Promise.resolve() }))
 
 async function withoutRole<Result>(knex: Queryable, work: (knex: Queryable) => Promise<Result>): Promise<Result> {
   const { rows } = await runRaw<{ rows: readonly [{ role: string }] }>(

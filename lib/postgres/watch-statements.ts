@@ -92,7 +92,8 @@ function watchConnection(made: PgConnection): void {
   connection.query = watched
 }
 
-function isSubmittable(query: Query): query is Submittable {
+/** True for a query that reads its own answer, as cursors do. */
+export function isSubmittable(query: Query): query is Submittable {
   return typeof query === 'object' && 'submit' in query && typeof query.submit === 'function'
 }
 

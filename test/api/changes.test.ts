@@ -997,9 +997,17 @@ describe('a change', () => {
       @action({ methods: ['POST'] })
       async tell() {
         const trx = this.trx as Knex.Transaction
-        await Promise.all([8, 9].map((key) => recordChange(trx, { model: 'books', key, action: 'told' })))
-        const { rows } = await trx.raw('select current_user as role')
-        return rows[0]
+        const roles: string[] = []
+        const ask = async () => {
+          for (let times = 0; times < 8; times++) {
+            const { rows } = await trx.raw<{ rows: [{ role: string }] }>('select current_user as role')
+            roles.push(rows[0].role)
+          }
+        }
+        const told = [8, 9].map((key) => recordChange(trx, { model: 'books', key, action: 'told' }))
+        await Promise.all([ask(), ...told, ask()])
+        await ask()
+        return [...new Set(roles)]
       }
     }
     const { send } = await serveBooks(AsCaller)
@@ -1007,7 +1015,7 @@ describe('a change', () => {
     expect((await send('PATCH', '/books/1', { title: 'Emma 2' })).status).toBe(200)
     expect((await send('PATCH', '/books/1', { title: 'hidden' })).status).toBe(403)
     expect((await send('DELETE', '/books/1')).status).toBe(204)
-    expect((await send('POST', '/books/tell')).json).toEqual({ role })
+    expect((await send('POST', '/books/tell')).json).toEqual([role])
     expect((await recorded()).map((one) => [one.action, one.after?.title])).toEqual([
       ['create', 'Emma'],
       ['update', 'Emma 2'],
