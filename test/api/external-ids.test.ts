@@ -1,8 +1,10 @@
 /** External ids: primary keys appear in no answer, and what is no id of the caller's is a missing object (promises D8, E13 to E15, I19). */
 import {
+  AllowAny,
   APIRouter,
   type Authentications,
   BaseAuthentication,
+  BulkModelViewSet,
   type Context,
   type Credentials,
   CursorPagination,
@@ -18,15 +20,18 @@ import {
   type Pagination,
   PrimaryKeyRelatedField,
   PublicIDMixin,
+  type Serializer,
   type SerializerClass,
   SerializerMethodField,
 } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { count } from '../../lib/views/index.js'
 import { errors } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import type { TestResponse } from '../support/server.js'
+import { serveViews } from '../support/views.js'
 
 const A = 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8'
 const KEYS = ['current-hmac-key-0123456789', 'previous-hmac-key-0123456789']
@@ -768,6 +773,84 @@ describe('[E15] anonymous callers of ids per user', () => {
     expect((await get(`/plain/${p.id}`, anonymous)).status).toBe(401)
     expect((await send('PATCH', `/plain/${p.id}`, { title: 'changed' }, anonymous)).status).toBe(401)
     expect((await get(`/plain/${p.id}`)).json.title).toBe('p')
+  })
+})
+
+describe('[E15] what shows ids per user', () => {
+  const anonymous = {}
+  const PlainSerializer = serializerOf(Plain)
+
+  it('is refused before a hook runs', async () => {
+    const ran: string[] = []
+    await database.knex.raw(`
+      create table marked (id int primary key, title text, secret_id int, deleted_at timestamptz);
+      insert into marked select 1, 'p', id from secrets; insert into marked values (2, 'q', null, now())`)
+    class Marked extends Model {
+      static override tableName = 'marked'
+      static override relationMappings = () => ({ secret: belongsTo(Secret, 'marked.secret_id') })
+    }
+    Marked.knex(database.knex)
+    class Hooked extends BulkModelViewSet {
+      static override model = Marked
+      static override serializerClass = class extends ModelSerializer {
+        static override model = Marked
+        static override fields = ['id', 'title', 'secret_id']
+      }
+      static override softDelete = { column: 'deleted_at', permissionClasses: [AllowAny] }
+      override async performUpdate(serializer: Serializer) {
+        ran.push(String(this.action))
+        return serializer.save()
+      }
+      override async performRestore(marked: Marked) {
+        ran.push('restore')
+        return super.performRestore(marked)
+      }
+    }
+    const hooked = await serveViews({ hooked: Hooked })
+    for (const [method, path, body] of [
+      ['PATCH', '/hooked/1', { title: 'x' }],
+      ['PUT', '/hooked/1', { title: 'x' }],
+      ['PATCH', '/hooked/bulk', [{ id: 1, title: 'x' }]],
+      ['POST', '/hooked/2/restore', undefined],
+    ] as const) {
+      expect((await hooked.send(method, path, body)).status).toBe(401)
+    }
+    expect(ran).toEqual([])
+  })
+
+  it('is not counted or asked about by who may not list it', async () => {
+    class Owner extends Model {
+      static override tableName = 'people'
+      static override relationMappings = () => ({
+        plains: {
+          relation: Model.HasManyRelation,
+          modelClass: Plain,
+          join: { from: 'people.id', to: 'plain.author_id' },
+        },
+      })
+    }
+    class Chosen extends Resource {
+      static override model = Plain
+      static override filtersetFields = ['title']
+      static override aggregates = { plains: count() }
+      override getSerializerClass(): SerializerClass {
+        return PlainSerializer
+      }
+    }
+    class Owners extends Resource {
+      static override model = Owner
+      static override serializerClass = serializerOf(Owner)
+      static override filterBackends = [new FieldFilter({ groupParam: 'filter' })] as never
+      static override filtersetFields = ['name', 'plains__title']
+      static override filterRelations = { plains: Chosen }
+    }
+    Owner.knex(database.knex)
+    const own = await serveViews({ chosen: Chosen, owners: Owners })
+    for (const path of ['/chosen', '/chosen/aggregate', '/owners?filter=any(plains)']) {
+      expect([path, (await own.get(path, anonymous)).status]).toEqual([path, 401])
+      expect([path, (await own.get(path, alice)).status]).toEqual([path, 200])
+    }
+    expect((await own.get('/owners', anonymous)).status).toBe(200)
   })
 })
 

@@ -6,7 +6,7 @@ import { serializerOf } from '../generic-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, ownItemHook, saveEach, withoutKeys } from '../steps/bulk-objects.js'
-import { selectionOf } from '../steps/selection.js'
+import { checkAnswer } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /**
@@ -22,10 +22,9 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
      * Answers `PATCH /<prefix>/bulk`: 200 and the objects; 400 where one is not there, or not for this
      * caller, by its position.
      */
-    bulkUpdate(): Promise<unknown> {
+    async bulkUpdate(): Promise<unknown> {
+      checkAnswer(this)
       return holdingRows(this, async () => {
-        // a wrong name is refused before anything is written
-        selectionOf(this)
         const items = bulkItems(this)
         const objects = await bulkObjects(this, items)
         const inputData = withoutKeys(this, items)

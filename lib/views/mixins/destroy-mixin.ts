@@ -8,6 +8,7 @@ import { holdingRows } from '../request/in-view-transaction.js'
 import { answerMarked } from '../steps/answer-saved.js'
 import { deleteObject, destroyObject, restoreObject } from '../steps/delete-objects.js'
 import { loadShown, representObjects } from '../steps/represent.js'
+import { checkAnswer } from '../steps/selection.js'
 import { deleteByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -43,7 +44,8 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
     }
 
     /** Takes back a soft delete, and shows the object. @throws NotFound there is none that is deleted */
-    restoreDeleted(): Promise<unknown> {
+    async restoreDeleted(): Promise<unknown> {
+      checkAnswer(this)
       return holdingRows(this, async () => {
         const object = (await this.getObjectToWrite()) as Model
         await waitingFor(object, () => this.performRestore(object))

@@ -6,7 +6,7 @@ import type { GenericAPIView } from '../generic-api-view.js'
 import { serializerOf } from '../generic-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
 import { answerSaved } from '../steps/answer-saved.js'
-import { selectionOf } from '../steps/selection.js'
+import { checkAnswer } from '../steps/selection.js'
 import { updateByStatement } from '../steps/write-by-statement.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -43,14 +43,13 @@ interface UpdatingView extends GenericAPIView {
 }
 
 async function change(view: UpdatingView, partial: boolean): Promise<unknown> {
+  checkAnswer(view)
   const updated = await updateByStatement(view, partial)
   if (updated) {
     if (updated.text === undefined) view.ctx.append('Preference-Applied', 'return=minimal')
     return updated.text
   }
   return holdingRows(view, async () => {
-    // a wrong name is refused before anything is written
-    selectionOf(view)
     const instance = await view.getObjectToWrite()
     const serializer = serializerOf(view, 'getInputSerializer', { obj: instance, partial })
     await serializer.isValid({ raiseException: true })

@@ -10,8 +10,8 @@ import { checkPermissions } from '../../permissions/check-permissions.js'
 import type { GenericView } from '../generic-view.js'
 import type { RelatedViewSet } from '../related-view-set.js'
 import { countedRelations } from '../steps/count-related.js'
+import { checkAnswer } from '../steps/selection.js'
 import { openList, relatedListQuery } from './related-list.js'
-import { requireUser } from './require-user.js'
 
 /**
  * Asks the permissions of the view sets that show these objects, as if their lists were asked for. Without it no filter reads
@@ -23,7 +23,7 @@ export async function askRelations(view: GenericView): Promise<void> {
     const related = openList(relation.viewClass, view)
     const { permissions } = related.plan.policies
     if (permissions.length > 0) await checkPermissions(related.ctx, related, permissions)
-    if (related.plan.resource.namesPerUser) requireUser(related)
+    checkAnswer(related)
     relation.admit(view.ctx, () => relatedListQuery(related, view))
   }
 }

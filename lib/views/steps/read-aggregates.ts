@@ -9,7 +9,6 @@ import { checkSubQueries, SEVERAL, subQueriesOf } from '../../filters/sub-querie
 import { qualifiedName, queryOf, withParameters } from '../../http/context.js'
 import { ServiceUnavailable, ValidationError } from '../../kernel/errors.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
-import { serializerPlan } from '../../serializers/plan.js'
 import { type AggregateResource, type AggregatingClass, aggregatesOf } from '../aggregates.js'
 import { type GenericView, serializerContextOf } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -17,6 +16,7 @@ import { requireUser } from '../request/require-user.js'
 import { readGuarded } from './guarded-view.js'
 import { cutPage } from './read-list.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
+import { showsIdsOfUsers } from './selection.js'
 import { listQuery } from './visible-query.js'
 
 type AggregatingView = GenericView & { readonly viewClass: GenericViewClass & AggregatingClass }
@@ -130,6 +130,7 @@ function queryWithout(view: AggregatingView, names: ReadonlySet<string>) {
 async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], work: () => Promise<T>): Promise<T> {
   const { ctx } = view
   const { viewClass } = view
+  // who may not see the list may not count it either
   const isPersonal = figures.some(({ needsUser }) => needsUser) || showsIdsOfUsers(view)
   if (isPersonal) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
@@ -147,9 +148,3 @@ async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], w
 /** What PostgreSQL raises where values together are more than their type holds: an answer about them, not about the request. */
 const OVERFLOWS: ReadonlySet<string> = new Set(['22003', '22008'])
 const TOO_LARGE = 'The values are too large to be computed together.'
-
-/** As of the view's lists: who may not see one may not count it either. */
-function showsIdsOfUsers({ resource, viewClass }: AggregatingView): boolean {
-  const { serializerClass } = viewClass
-  return resource.namesPerUser || (serializerClass !== null && serializerPlan(serializerClass).needsUser)
-}

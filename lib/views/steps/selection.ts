@@ -146,9 +146,16 @@ export function selectedSerializer(view: GenericView, serializer: SerializerClas
  * @throws ValidationError, AuthenticationFailed
  */
 export function checkAnswer(view: GenericView): void {
+  if (showsIdsOfUsers(view)) requireUser(view)
+}
+
+/** True where only a known user may see what the view shows of its objects. */
+export function showsIdsOfUsers(view: GenericView): boolean {
+  const { resource, viewClass } = view.plan
+  const isKnown = viewClass.serializerClass !== null || resource.overrides.has('getSerializerClass')
+  if (!isKnown) return resource.namesPerUser
   const own = ownClass(view)
-  const shown = selectionOf(view) ? answerClass(view) : own
-  if (view.plan.resource.needsUser(own, shown)) requireUser(view)
+  return resource.needsUser(own, selectionOf(view) ? answerClass(view) : own)
 }
 
 /** @throws {ConfigurationError} `expandable` names no relation, or its serializer shows what is not there */

@@ -27,7 +27,6 @@ import { conditionOf } from './hold-rows.js'
 import { openRows } from './open-rows.js'
 import { plainRow } from './plain-row.js'
 import { keyOnPath } from './read-object.js'
-import { checkAnswer } from './selection.js'
 import { isUnread, refusalOf, writeConditions } from './write-conditions.js'
 
 /** The class of SQLSTATEs of constraints. */
@@ -50,7 +49,6 @@ export async function updateByStatement(view: GenericView, partial: boolean): Pr
   const { data, textual, patch } = view.body
   if (patch !== undefined || textual || !isRecord(data) || !isUnseen(inputClassOf(view), data, view.plan.limitsRows))
     return undefined
-  checkAnswer(view)
   const access = openRows(view, view.plan.action as RowAnswer)
   if (!access || access.obstacleTo('update') !== undefined) return undefined
   const rows = writableRows(view)
