@@ -112,7 +112,8 @@ function outerOf(connection: PgConnection): Knex.Transaction {
   const executionPromise = new Promise<void>((resolve, reject) => {
     let last = ''
     const onCommand = ({ text }: { readonly text: string }) => {
-      last = text
+      // others may follow in the same text
+      if (ENDS.has(text)) last = text
     }
     const onReady = ({ status }: { readonly status: string }) => {
       if (status === IDLE) end()
@@ -143,5 +144,6 @@ function outerOf(connection: PgConnection): Knex.Transaction {
   return outer as unknown as Knex.Transaction
 }
 
+const ENDS = new Set(['COMMIT', 'ROLLBACK'])
 /** What PostgreSQL says when it is ready, in no transaction. */
 const IDLE = 'I'

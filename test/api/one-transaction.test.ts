@@ -294,6 +294,18 @@ describe('withClient()', () => {
     expect(rows.map(({ note }) => note)).toEqual(['beside kept', 'within kept'])
   })
 
+  it.each(['commit; select 1', 'savepoint theirs; rollback to theirs; commit; select 1'])(
+    'knows what became of it by one text of several statements: %s',
+    async (sql) => {
+      const own = await pool.connect()
+      await own.query('begin')
+      await withClient(own, async (trx) => afterCommit(trx, () => done.push('committed')))
+      await own.query(sql)
+      own.release()
+      await expect.poll(() => done).toEqual(['committed'])
+    },
+  )
+
   it('needs a transaction', async () => {
     const own = await pool.connect()
     await expect(withClient(own, async () => undefined)).rejects.toThrow(ConfigurationError)
