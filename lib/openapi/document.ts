@@ -14,14 +14,14 @@ import { forcedWithin } from '../serializers/validate-nested.js'
 import type { Forced, ForcedKeys } from '../serializers/validated-item.js'
 import { takesWholeObjects } from '../views/actions.js'
 import { webhooksOf } from '../views/described-webhook.js'
-import type { Endpoint, Operation } from '../views/endpoint.js'
+import type { Endpoint } from '../views/endpoint.js'
 import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
-import { declaredInput } from '../views/input-class.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
 import { Components, type Expansions, type ForcedProperties, type NarrowedRelations } from './components.js'
 import { documentedPath } from './documented-path.js'
 import { describeOperation, ROOT_TAG } from './operations.js'
 import { shareParameters } from './shared-parameters.js'
+import { takingOf } from './subject.js'
 import type { InfoObject, License, OpenAPIDocument, PathItem, Server, Tag } from './types.js'
 import { describeWebhooks } from './webhooks.js'
 import { nounOf, sentence } from './words.js'
@@ -79,7 +79,7 @@ export function* documentSteps(endpoints: readonly Endpoint[], options: SchemaOp
   if (!version) throw new ConfigurationError(`OpenAPI: there is no openapi "${options.openapi}"; take 3.1 or 3.2`)
   const components = new Components({
     expansions: expansionsIn(endpoints),
-    forced: forcedIn(endpoints),
+    forced: forcedIn(endpoints, options.apiVersion),
     narrowed: narrowedIn(endpoints),
     rules: rulesIn(endpoints),
   })
@@ -174,9 +174,9 @@ function narrowedIn(endpoints: readonly Endpoint[]): NarrowedRelations {
 }
 
 /** The foreign keys to the objects on paths, and around nested ones, where all that take them have such an object. */
-function forcedIn(endpoints: readonly Endpoint[]): ForcedProperties {
+function forcedIn(endpoints: readonly Endpoint[], apiVersion: string | undefined): ForcedProperties {
   const found = new Map<SerializerClass, Forced>()
-  for (const [serializer, keys] of usesIn(endpoints)) {
+  for (const [serializer, keys] of usesIn(endpoints, apiVersion)) {
     const others = found.get(serializer)
     const forced = new Set([...keys].filter((property) => others?.has(property) !== false))
     found.set(serializer, keys.parent ? Object.assign(forced, { parent: keys.parent }) : forced)
@@ -188,15 +188,14 @@ function forcedIn(endpoints: readonly Endpoint[]): ForcedProperties {
 type Use = readonly [serializer: SerializerClass, keys: ForcedKeys]
 
 /** Who takes the input of serializers: endpoints, and nested fields. */
-function* usesIn(endpoints: readonly Endpoint[]): Generator<Use> {
+function* usesIn(endpoints: readonly Endpoint[], apiVersion: string | undefined): Generator<Use> {
   const walked = new Set<SerializerClass>()
   for (const endpoint of endpoints) {
-    const { view } = endpoint
-    const declared = isGeneric(view) ? declaredInput(view) : undefined
-    const operations = [...endpoint.operations.values()]
-    if (declared && operations.some(takes(declared))) yield* usesOf([declared, forcedBy(endpoint)], walked)
-    for (const { inputSerializer } of operations) {
-      if (inputSerializer && inputSerializer !== declared) yield* usesOf([inputSerializer, new Set()], walked)
+    for (const operation of endpoint.operations.values()) {
+      const { inputSerializer, action } = operation
+      const taking = takesWholeObjects(action) ? takingOf(operation, apiVersion) : undefined
+      if (taking) yield* usesOf([taking, forcedBy(endpoint)], walked)
+      if (inputSerializer && inputSerializer !== taking) yield* usesOf([inputSerializer, new Set()], walked)
     }
   }
 }
@@ -212,10 +211,6 @@ function* usesOf(use: Use, walked: Set<SerializerClass>): Generator<Use> {
     if (!(bound.field instanceof NestedSerializer)) continue
     yield* usesOf([bound.field.serializerClass, forcedWithin(plan, bound)], walked)
   }
-}
-
-function takes(serializer: SerializerClass): (operation: Operation) => boolean {
-  return ({ action, inputSerializer }) => takesWholeObjects(action) || inputSerializer === serializer
 }
 
 function forcedBy({ view, parents }: Endpoint): ForcedKeys {

@@ -28,9 +28,17 @@ export interface DescribedOperation extends Omit<OperationOptions, 'apiVersion'>
 
 export function subjectOf({ endpoint, operation, components, apiVersion }: OperationOptions): DescribedOperation {
   const view = openView(operation, apiVersion)
-  const serializer = serializerOf(view)
+  return { endpoint, operation, components, view, serializer: serializerOf(view), taking: inputOf(view) }
+}
+
+/** The serializer of the bodies that an operation takes, as far as the view decides it. */
+export function takingOf(operation: Operation, apiVersion: string | undefined): SerializerClass | undefined {
+  return inputOf(openView(operation, apiVersion))
+}
+
+function inputOf(view: APIView): SerializerClass | undefined {
   const own = view instanceof GenericAPIView ? view.viewClass.inputSerializerClass : null
-  return { endpoint, operation, components, view, serializer, taking: own ?? serializer }
+  return own ?? serializerOf(view)
 }
 
 /** A view that answers nothing, made to ask it what it would do. */

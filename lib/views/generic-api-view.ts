@@ -37,7 +37,7 @@ import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js
 import { GenericViewStatics } from './generic-statics.js'
 import { type GenericView, serializerClassOf, serializerContextOf } from './generic-view.js'
 import { hasModel } from './generic-view-class.js'
-import { declaredInput, inputClassOf, knownInputClass } from './input-class.js'
+import { askedInput, declaredInput, inputClassOf, knownInputClass } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { requestRows, ruledRows } from './request/request-rows.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
@@ -307,7 +307,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericViewStatics 
   /** @internal The action's own serializer, or the view's. */
   override describeInput(): SerializerPlan | undefined {
     const taking = knownInputClass(this)
-    return super.describeInput() ?? (taking && serializerPlan(this.seenClass(taking)))
+    return super.describeInput() ?? (taking && askedInput(serializerPlan(this.seenClass(taking)), forcedValues(this)))
   }
 
   /** A serializer that knows this request. */

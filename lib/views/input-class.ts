@@ -1,5 +1,6 @@
 /** The serializer of bodies: the action's own, that of the class for input, or the one that shows objects, too. */
-import type { SerializerClass } from '../serializers/contract.js'
+import type { ForcedValues, SerializerClass, SerializerPlan } from '../serializers/contract.js'
+import { isForced } from '../serializers/validated-item.js'
 import { type GenericView, serializerClassOf } from './generic-view.js'
 import type { GenericViewClass } from './generic-view-class.js'
 
@@ -21,4 +22,10 @@ export function declaredInput({
   serializerClass,
 }: Pick<GenericViewClass, 'inputSerializerClass' | 'serializerClass'>): SerializerClass | null {
   return inputSerializerClass ?? serializerClass
+}
+
+/** What is asked of bodies where the path decides the values of some fields. */
+export function askedInput(plan: SerializerPlan, forced: ForcedValues | undefined): SerializerPlan {
+  if (!forced) return plan
+  return { ...plan, fields: plan.fields.map((one) => (isForced(forced, one) ? { ...one, required: false } : one)) }
 }

@@ -593,6 +593,31 @@ describe('[E11] the foreign key', () => {
     expect((await send('PATCH', `${base}/6`, { text: 'y', book_id: 3 })).json).toMatchObject({ text: 'y', book_id: 2 })
   })
 
+  it('is asked for by no document and no OPTIONS, whoever chooses the serializer', async () => {
+    class WholeSerializer extends BookSerializer {
+      static override extraKwargs = { author_id: { required: true } }
+    }
+    class NewSerializer extends WholeSerializer {
+      static override schemaName = 'NewBook'
+    }
+    class Chosen extends BookViewSet {
+      static override serializerClass = WholeSerializer
+      override getSerializerClass() {
+        return this.action === 'create' ? NewSerializer : super.getSerializerClass()
+      }
+    }
+    const api = library({ books: Chosen })
+    await api.prepare()
+    const { send } = await serveApp(api.routes())
+    expect((await send('DELETE', '/api/authors/2/books/3')).status).toBe(204)
+    expect((await send('POST', '/api/authors/2/books', { title: 'New' })).status).toBe(201)
+    const { schemas } = api.getSchema().components
+    for (const name of ['Whole', 'NewBook'])
+      expect([name, schemas[`${name}Input`]]).toMatchObject([name, { required: ['title'] }])
+    const { fields } = (await send('OPTIONS', '/api/authors/1/books')).json.actions
+    expect(fields).toMatchObject({ title: { required: true }, author_id: { required: false } })
+  })
+
   it('cannot be written through a nested object', async () => {
     class WithAuthor extends ModelSerializer<Book> {
       static override model = Book
