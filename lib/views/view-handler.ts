@@ -1,5 +1,6 @@
 /** The Koa handler of a view class: which action of it answers which method. */
 
+import { CONTROL_BEFORE } from '../caching/cache-response.js'
 import { answerError } from '../http/answer-error.js'
 import { type Context, FORMAT, requestedFormat } from '../http/context.js'
 import { databaseScope } from '../http/database-role.js'
@@ -72,6 +73,7 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
       return Promise.resolve()
     }
     if (acceptQuery !== undefined) ctx.set('Accept-Query', acceptQuery)
+    CONTROL_BEFORE.set(ctx, ctx.res.getHeader('Cache-Control'))
     // our router has told the format; only other methods of the path may write it
     const format = isRouted ? FORMAT.get(ctx) : undefined
     let opened: View

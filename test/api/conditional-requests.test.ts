@@ -230,6 +230,21 @@ describe('CacheableMixin', () => {
     expect(tagOf(await client.get('/api/books/1'))).toMatch(TAG)
   })
 
+  it("leaves a Cache-Control of the view's own, and takes the place of the application's", async () => {
+    class Own extends Books {
+      override async list() {
+        if (this.ctx.get('X-User') !== '') this.ctx.set('Cache-Control', 'no-store')
+        return super.list()
+      }
+    }
+    const client = await served(withStatics({ cacheMaxAge: 60 }, Own), async (ctx, next) => {
+      ctx.set('Cache-Control', 'no-cache')
+      await next()
+    })
+    const controls = [await client.get('/api/books', { 'X-User': 'alice' }), await client.get('/api/books')]
+    expect(controls.map(({ headers }) => headers['cache-control'])).toEqual(['no-store', 'private, max-age=60'])
+  })
+
   it('works on generic views', async () => {
     class List extends CacheableMixin(ListAPIView<Book>) {
       static override model = Book

@@ -1,6 +1,6 @@
 /** Validators and `Cache-Control` for lists and objects. */
 import { cachePolicy } from '../../caching/cache-policy.js'
-import { cacheResponse, ROW_VERSION } from '../../caching/cache-response.js'
+import { CONTROL_BEFORE, cacheResponse, ROW_VERSION } from '../../caching/cache-response.js'
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { isRead } from '../actions.js'
@@ -28,8 +28,8 @@ const KINDS = { cacheMaxAge: 'count', cachePrivate: 'boolean', cacheNoCache: 'bo
 exclusiveTo('CacheableMixin', 'view', KINDS)
 
 /**
- * Adds `ETag` and `Cache-Control` to `list` and `retrieve`, and answers 304 to a client that has the representation. Pages
- * of a server cursor are `no-store`, as each can be read only once.
+ * Adds `ETag` and `Cache-Control` to `list` and `retrieve`, and answers 304 to a client that has the representation. A
+ * `Cache-Control` that the view itself sets stays. Pages of a server cursor are `no-store`, as each can be read only once.
  * @example
  * class BookViewSet extends CacheableMixin(ModelViewSet<Book>) {
  *   static override cacheMaxAge = 60
@@ -45,9 +45,11 @@ export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
     static cacheNoCache = false
 
     override finalizeResponse(): void {
+      const { ctx } = this
       if (isRead(this.action)) {
-        cacheResponse(this.ctx, policyOf(this.viewClass as typeof this.viewClass & Cacheable), {
-          row: ROW_VERSION.get(this.ctx),
+        cacheResponse(ctx, policyOf(this.viewClass as typeof this.viewClass & Cacheable), {
+          row: ROW_VERSION.get(ctx),
+          keep: ctx.res.getHeader('Cache-Control') !== CONTROL_BEFORE.get(ctx),
         })
       }
       super.finalizeResponse()
