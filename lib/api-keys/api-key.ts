@@ -82,7 +82,7 @@ export class APIKey extends Model {
 
 /**
  * Creates the table of API keys where it does not exist yet, whoever else does so at the same time. For a migration or the
- * start of an application.
+ * start of an application. Only its owner may read and write it, whatever default privileges say.
  * @example export const up = (knex: Knex) => createApiKeysTable(knex)
  */
 export async function createApiKeysTable(knex: Knex = apiKeyKnex()): Promise<void> {

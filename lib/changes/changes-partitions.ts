@@ -41,7 +41,6 @@ export async function ensureChangesTable(knex: Knex): Promise<void> {
     await trx.raw(`create index on ${table} (id)`)
     // an index by blocks costs less, and knows nothing of what came since a VACUUM
     await trx.raw(`create index on ${table} ((${NUMBER}))`)
-    await revokeAll(trx, table)
     await revokeAll(trx, partition('rest'))
   })
   await addMonths(knex, LEFT_TO_OWNER)
@@ -81,11 +80,7 @@ async function addMonths(knex: Knex, left = LEFT): Promise<void> {
     const [begin, end] = [ahead, ahead + 1].map((months) => monthOf(now, months)) as [string, string]
     const name = partition(begin.slice(0, 7).replace('-', '_'))
     const sql = `create table if not exists ${name} partition of ${changesTable()} for values from ('${begin}+00') to ('${end}+00')`
-    const create = async (trx: Knex.Transaction) => {
-      await changeTable(trx, sql)
-      await revokeAll(trx, name)
-    }
-    await unlessLeft(() => createTable(knex, name, create), left)
+    await unlessLeft(() => createTable(knex, name, (trx) => changeTable(trx, sql)), left)
   }
 }
 

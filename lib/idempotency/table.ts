@@ -8,7 +8,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
-import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
+import { createTable, quotedName } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { Sweeper } from '../postgres/sweeper.js'
@@ -214,7 +214,6 @@ export async function ensureIdempotencyTable(knex: Knex): Promise<void> {
     await trx.raw(
       `create index if not exists "${table.split('.').at(-1)}_large" on ${name} (caller) where octet_length(body) > ${LARGE}`,
     )
-    await revokeAll(trx, name)
   })
 }
 

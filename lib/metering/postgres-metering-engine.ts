@@ -69,7 +69,7 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     this.#options = { knex, table, batchSize, interval, maxQueue, closeTimeout }
   }
 
-  /** Creates the table, with its index, where it is missing, whoever else does so at the same time. */
+  /** Creates the table, with its index, where it is missing, whoever else does so at the same time; its owner's alone, whatever default privileges say. */
   async ensureTable(): Promise<void> {
     const name = this.#options.table.split('.').at(-1) as string
     await createTable(

@@ -2,7 +2,8 @@
 import type { Knex } from 'knex'
 
 /**
- * Creates a table where it is missing, whoever else does so at the same time.
+ * Creates a table where it is missing, whoever else does so at the same time. It is its owner's alone, whatever default
+ * privileges say.
  * @param table its name in SQL
  * @param create does so, with what belongs to it, in the transaction that it is given; IF NOT EXISTS
  */
@@ -18,6 +19,7 @@ export async function createTable(
     // IF NOT EXISTS alone fails where two create it at once
     await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [table])
     await create(trx)
+    await revokeAll(trx, table)
   })
 }
 

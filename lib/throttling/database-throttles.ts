@@ -120,7 +120,8 @@ const database = new Backend<DatabaseStore>(
 export abstract class DatabaseThrottle extends SimpleRateThrottle {
   /**
    * Creates the unlogged table `koa_viewsets_throttles` where it is missing; several processes may do so at once.
-   * Its counts are lost when the server crashes, and writing them costs no log.
+   * Its counts are lost when the server crashes, and writing them costs no log. Only its owner may read and write it,
+   * whatever default privileges say.
    */
   static async ensureTable(knex: Knex): Promise<void> {
     await ensureThrottleTable(knex)

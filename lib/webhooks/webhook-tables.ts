@@ -3,7 +3,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { toReference } from '../models/table-reference.js'
-import { createTable, quotedName, revokeAll } from '../postgres/create-table.js'
+import { createTable, quotedName } from '../postgres/create-table.js'
 
 /** The tables, by what is in them. */
 export const TABLES = {
@@ -76,7 +76,6 @@ export async function ensureWebhookTables(knex: Knex): Promise<void> {
     const table = TABLES[name as keyof typeof TABLES]
     await createTable(knex, quotedName(table), async (trx) => {
       for (const statement of statements) await trx.raw(statement)
-      await revokeAll(trx, table)
     })
   }
 }

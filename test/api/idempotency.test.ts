@@ -767,22 +767,6 @@ describe('[I23] the table of kept answers', () => {
     )
   })
 
-  it.skipIf(runsAsRole())('is for its owner only, whatever default privileges say', async () => {
-    const role = `reader_${Date.now()}`
-    const other = await elsewhere(
-      `create role ${role}; alter default privileges grant select on tables to ${role}, public`,
-    )
-    await other.knex.raw('create table plain (id int)')
-    await ensureIdempotencyTable(other.knex)
-    const may = async (table: string) =>
-      (await other.knex.raw('select has_table_privilege(?, ?, ?) as may', [role, table, 'select'])).rows[0].may
-    expect(await may('plain')).toBe(true)
-    expect(await may('koa_viewsets_idempotency')).toBe(false)
-    await other.knex.raw(
-      `alter default privileges revoke select on tables from ${role}, public; drop owned by ${role}; drop role ${role}`,
-    )
-  })
-
   it('is made once by processes that start together, in a schema of its own where it is named so', async () => {
     configure({ idempotencyTable: 'api.once' })
     onTestFinished(() => configure({}))
