@@ -202,7 +202,8 @@ export class ChangeListeners {
       const bytes = Buffer.from(textOf(bells))
       for (const listener of group) this.#ring(listener, bells, bytes)
     })
-    this.#position = found.position
+    // who comes when all have left begins where the feed is then
+    if (this.#groups.size > 0) this.#position = found.position
     const { last } = found.position
     for (const [listener, { snapshot }] of this.#known) if (isBehind(snapshot, last)) this.#known.delete(listener)
   }

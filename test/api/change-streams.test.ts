@@ -38,6 +38,7 @@ import { type Client, serveApp, serving } from '../support/client.js'
 import { type EventSource, openEvents } from '../support/event-source.js'
 import { Author, AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
+import { untilWaiting } from '../support/waiting.js'
 import { Random } from '../trust/support/random.js'
 import { report, seed, size } from '../trust/support/size.js'
 
@@ -498,6 +499,29 @@ describe('a stream', () => {
     first?.close()
     expect(ids((await third?.hear(1)) ?? [])).toEqual([5])
     expect(second?.events).toEqual([])
+  })
+
+  it('begins where the changes are, though the last one before left while it was asked what it shows', async () => {
+    class GatedBooks extends BookViewSet {
+      override getQueryset() {
+        return Book.query(this.knex).whereRaw('exists (select from gates)')
+      }
+    }
+    const own = new APIRouter().register('books', BookViewSet).register('gated', GatedBooks, 'gated')
+    const { port, send } = await serveApp(own.routes())
+    const gated = await openEvents(port, '/gated/changes')
+    const { client: locked } = await closeGates()
+    await send('POST', '/books', { title: 'a' })
+    await untilWaiting(database.knex)
+    gated.close()
+    await send('POST', '/books', { title: 'b' })
+    await locked.query('commit')
+    for (const title of ['c', 'd']) await send('POST', '/books', { title })
+    const later = await openEvents(port, '/books/changes')
+    await vi.waitFor(() => expect(later.lastId).not.toBe(''))
+    const again = await openEvents(port, '/books/changes', { 'Last-Event-ID': later.lastId })
+    const { json } = await send('POST', '/books', { title: 'e' })
+    expect(ids(await again.hear(1))).toEqual([json.id])
   })
 
   it.each([
