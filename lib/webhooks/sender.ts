@@ -87,6 +87,10 @@ export class Sender {
     const { knex, endpoints } = this.#options
     const delivery = await claimDelivery(knex, { ...this.#leasing, id })
     if (!delivery) return !(await isOpen(knex, endpoints, id))
+    if (this.#isEnding) {
+      await giveBack(knex, delivery)
+      return false
+    }
     const isDelivered = await this.#track(delivery)
     await this.#promote()
     return isDelivered

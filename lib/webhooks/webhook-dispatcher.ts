@@ -127,15 +127,13 @@ export class WebhookDispatcher {
    * @throws {ConfigurationError} the API has no such events, or no view set of endpoints
    */
   async start(): Promise<void> {
-    this.#running ??= this.#begin()
-    await this.#running
-  }
-
-  async #begin(): Promise<Running> {
+    this.#running ??= Running.begin(this.#options)
+    const running = this.#running
     try {
-      return await Running.begin(this.#options)
+      await running
     } catch (error) {
-      this.#running = undefined
+      // another one may have begun meanwhile
+      if (this.#running === running) this.#running = undefined
       throw error
     }
   }

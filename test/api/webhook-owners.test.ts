@@ -26,6 +26,7 @@ import {
 } from '../../lib/webhooks/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
 import { Author, AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
+import { untilWaiting } from '../support/waiting.js'
 import { receiveWebhooks } from '../support/webhook-receiver.js'
 
 useLibrary()
@@ -561,6 +562,54 @@ describe('a dispatcher', () => {
     await dispatcher.start()
     onTestFinished(() => dispatcher.stop())
     await one.receive(2)
+  })
+
+  it('that begins while an earlier start() fails goes on, and can be stopped', async () => {
+    const dispatcher = make()
+    const holder = await database.knex.transaction()
+    onTestFinished(async () => {
+      if (!holder.isCompleted()) await holder.rollback()
+    })
+    await holder.raw('lock table koa_viewsets_webhook_progress')
+    const failed = dispatcher.start().catch((error: Error) => error.message)
+    await untilWaiting(database.knex)
+    const stopped = dispatcher.stop()
+    const begun = dispatcher.start()
+    await untilWaiting(database.knex, 2)
+    await database.knex.raw(
+      `select pg_terminate_backend((select pid from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock' order by query_start limit 1))`,
+    )
+    expect(await failed).toContain('terminat')
+    await stopped
+    await holder.rollback()
+    await begun
+    await expect(dispatcher.deliver('x')).resolves.toBe(true)
+    await dispatcher.stop()
+  })
+
+  it('sends nothing of a job that comes as it ends', async () => {
+    const one = await receiveWebhooks()
+    await subscribe(one.url)
+    const jobs: string[] = []
+    const { dispatcher } = await dispatch({ enqueue: async (_, made) => void jobs.push(...made.map(({ id }) => id)) })
+    await post()
+    await vi.waitFor(() => expect(jobs).toHaveLength(1), PATIENT)
+    const holder = await database.knex.transaction()
+    onTestFinished(async () => {
+      if (!holder.isCompleted()) await holder.rollback()
+    })
+    await holder.raw('lock table koa_viewsets_webhook_deliveries')
+    const delivered = dispatcher.deliver(jobs[0] as string)
+    await untilWaiting(database.knex)
+    await dispatcher.stop({ seconds: 0 })
+    await holder.rollback()
+    expect(await delivered).toBe(false)
+    expect(one.received).toEqual([])
+    const { rows } = await database.knex.raw(
+      'select state, attempts, leased_until from koa_viewsets_webhook_deliveries',
+    )
+    expect(rows).toEqual([{ state: 'pending', attempts: 0, leased_until: null }])
   })
 
   it.each<[string, () => unknown]>([
