@@ -8,7 +8,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { settled } from '../kernel/settled.js'
-import { areReadTogether, describeModel } from '../models/describe-model.js'
+import { areOfOneDatabase, describeModel, uniteDatabases } from '../models/describe-model.js'
 import { isModelQuery, type ModelClass, modelName } from '../models/objection.js'
 import type { Extent, FieldAccess, Mask, VisibleFields } from '../queryset/visible-fields.js'
 import type { FieldUse, RowCondition } from '../queryset/visible-rows.js'
@@ -168,7 +168,7 @@ export class RuleSet {
    * @param models all models of the API
    * @throws {ConfigurationError} a condition is none, or a model needs a rule
    */
-  check(models: Iterable<ModelClass>): void {
+  async check(models: Iterable<ModelClass>): Promise<void> {
     const without = this.denies ? [...models].filter((model) => !this.ruleOf(model)) : []
     if (without.length > 0) {
       const names = [...new Set(without.map(modelName))].join(', ')
@@ -176,6 +176,7 @@ export class RuleSet {
         `rules: ${names} ${without.length === 1 ? 'has' : 'have'} no rule, and the default is to deny; add rule(Model, { read: true }) for what all may see`,
       )
     }
+    await uniteDatabases([...models, ...this.models])
     this.#checkNames(models)
     const rules = new RequestRules(this, { user: undefined, ctx: NO_REQUEST })
     for (const model of this.models) {
@@ -262,7 +263,7 @@ function isList(rules: Rules): rules is readonly ModelRule[] {
 /** True for models of one table, which they may call by different names. */
 function areOfOneTable(model: ModelClass, other: ModelClass): boolean {
   const { table } = describeModel(model)
-  return table !== undefined && table === describeModel(other).table && areReadTogether(model, other)
+  return table !== undefined && table === describeModel(other).table && areOfOneDatabase(model, other)
 }
 
 /** @internal The rules as they are for one caller. */

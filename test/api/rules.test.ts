@@ -1,7 +1,7 @@
 /** Rules of models: what a caller may not read is nowhere, what it may not write stays, over all paths. */
 
 import Router from '@koa/router'
-import type { Knex } from 'knex'
+import makeKnex, { type Knex } from 'knex'
 import type { Context } from 'koa-viewsets'
 import { Model, QueryBuilder, raw, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -376,6 +376,21 @@ describe.each(['rules', 'related'] as const)('what a caller may not read, by %s,
     const one = await serveRouter(routerOf({ people, notes }, { rules }))
     expect((await one.get('/people')).json).toEqual([{ id: 1 }])
     expect((await one.send('POST', '/notes', { person_id: 2 })).status).toBe(201)
+  })
+
+  it('cannot be named by a model that another pool of the database reads', async () => {
+    const pool = makeKnex({
+      client: 'pg',
+      connection: database.connection as Knex.PgConnectionConfig,
+      pool: { max: 2 },
+    })
+    onTestFinished(() => pool.destroy())
+    const Text = tableOf('books').bindKnex(pool)
+    const texts = viewOf(Text, serializerOf(Text, ['id', 'title', 'author_id']))
+    const authors = viewOf(Author, serializerOf(Author, ['id']))
+    const one = await serveRouter(routerOf({ authors, texts }, { rules: [rule(Author, { read: { id: 1 } })] }))
+    expect((await one.send('PATCH', '/texts/1', { author_id: 2 })).status).toBe(400)
+    expect((await one.send('PATCH', '/texts/1', { author_id: 1 })).status).toBe(200)
   })
 
   it('is not seen by another model of the table, whatever that calls the columns', async () => {

@@ -52,7 +52,7 @@ export async function prepareUnregistered(
   if (!given) return
   const rules = ruleSetOf(given)
   await prepareRules(rules)
-  rules.check(modelsOf(view))
+  await rules.check(modelsOf(view))
   if (hasModel(view)) checkVersionSecret(view, rules)
 }
 

@@ -1,7 +1,7 @@
 /** Decides which rows the caller of a request sees and may write: `ruledRows()` in the view's own queryset, `RequestRows` wherever else rows of a model are met. */
 
 import type { PathStart, Where } from '../../filters/field-path.js'
-import { areReadTogether, describeModel } from '../../models/describe-model.js'
+import { areOfOneDatabase, describeModel } from '../../models/describe-model.js'
 import type { ModelClass } from '../../models/objection.js'
 import type {
   FieldUse,
@@ -60,7 +60,7 @@ class RequestRows implements VisibleRows {
 
   ofTable({ owner, table }: KeyTarget, leading: Leading | undefined): SeenRows | undefined {
     if (leading) return this.related(leading)
-    const model = this.#rules?.models.find((one) => describeModel(one).table === table && areReadTogether(one, owner))
+    const model = this.#rules?.models.find((one) => describeModel(one).table === table && areOfOneDatabase(one, owner))
     return model && this.#rules?.rows(model, 'read')
   }
 
