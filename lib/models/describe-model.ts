@@ -260,17 +260,17 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     partialKeys: table.constraints.flatMap(({ columns: unique, condition }) =>
       condition === null ? [] : [{ properties: unique.map(property), condition }],
     ),
-    foreignKeys: new Map(
-      table.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
-        kind === 'foreign' && own.length === 1 && target
-          ? [
-              [
-                property(own[0] as string),
-                { table: target.table, column: target.columns[0] as string, enforced },
-              ] as const,
-            ]
-          : [],
-      ),
+    foreignKeys: table.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
+      kind === 'foreign' && own.length === 1 && target
+        ? [
+            {
+              property: property(own[0] as string),
+              table: target.table,
+              column: target.columns[0] as string,
+              enforced,
+            },
+          ]
+        : [],
     ),
     references: table.constraints.flatMap(({ columns: own, target, enforced, validated }) => {
       if (!target || !enforced) return []

@@ -74,8 +74,9 @@ export interface JoinTable {
   readonly extras: ReadonlyMap<string, string>
 }
 
-/** A foreign key of the database, and the columns that it points to. */
+/** A foreign key of the database that is one property, and the column that it points to. */
 interface ForeignKey {
+  readonly property: string
   /** The table's number. */
   readonly table: number
   readonly column: string
@@ -111,8 +112,8 @@ export interface ModelDescription extends TableTraits {
   readonly relations: ReadonlyMap<string, RelationDescription>
   /** Properties of a named constraint or unique index, those of partitions included. */
   readonly constraints: ReadonlyMap<string, readonly string[]>
-  /** Properties that alone are a foreign key of the database, and where it points. */
-  readonly foreignKeys: ReadonlyMap<string, ForeignKey>
+  /** Foreign keys of one property: it may have several. */
+  readonly foreignKeys: readonly ForeignKey[]
   /** The foreign keys that the database checks. */
   readonly references: readonly ForeignKeyReference[]
   /** Properties that foreign keys of the database point to. */

@@ -62,7 +62,8 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
     )
   }
   const relation = named ?? relationOfKey(model, column.property)
-  const foreign = model.foreignKeys.get(column.property)
+  const keys = model.foreignKeys.filter((key) => key.property === column.property)
+  const foreign = keys.find(({ table }) => table === target.table) ?? keys[0]
   const leadsElsewhere = relation
     ? relation.model.tableName !== parent.tableName
     : foreign !== undefined && target.table !== undefined && foreign.table !== target.table
