@@ -147,6 +147,12 @@ export function exactValues(object: object, columns: readonly Column[]): readonl
   return columns.map(({ property }) => exactAt(object, property))
 }
 
+/** The values that an object has of some columns, as pg's standard parsers make them. */
+export function standardValues(object: object, columns: readonly Column[]): readonly unknown[] {
+  const held = object as Readonly<Record<string, unknown>>
+  return columns.map(({ property }) => standardValue(object, property, held[property]))
+}
+
 /** The parsers for one statement, which remember the texts of what those of the application make. */
 export class RememberingTypes implements TypeParsers {
   readonly #own: TypeParsers

@@ -14,6 +14,7 @@ import {
 import { Model } from 'objection'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { serveApp } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { seededRandom } from '../support/seeded-random.js'
 import { serve } from '../support/server.js'
@@ -278,6 +279,41 @@ it('show nothing of themselves to validators of a PATCH, which get values as a c
   const headers = { 'Content-Type': 'application/json' }
   await server.send({ method: 'PATCH', path: '/things/1', headers, body: '{"n":9}' })
   expect(got).toEqual([{ n: 9, price: '12.50', day: '2020-02-29', moment: '2020-06-01T10:00:00.654321Z' }])
+})
+
+it('name no other object than the one on the path, and lead to the one that was created', async () => {
+  const knex = makeKnex({ client: 'pg', connection: database.connection as Knex.PgConnectionConfig })
+  onTestFinished(() => knex.destroy())
+  onTestFinished(setParsers(new Map([[BIGINT, Number]])))
+  await knex.raw('create table far (id bigint primary key, title text)')
+  class Far extends Model {
+    static override tableName = 'far'
+    // its rows are read once more
+    override $afterInsert() {}
+  }
+  Far.knex(knex)
+  class FarViewSet extends BulkModelViewSet {
+    static override serializerClass = class extends ModelSerializer {
+      static override model = Far
+      static override fields = ['id', 'title']
+    }
+    static override model = Far
+    override getQueryset() {
+      return super.getQueryset().whereNotNull('title')
+    }
+  }
+  const api = new APIRouter().register('far', FarViewSet)
+  await api.prepare()
+  const { send, get } = await serveApp(api.routes())
+  const id = '9007199254740993'
+  const made = await send('POST', '/far', { id, title: 'a' })
+  expect([made.status, made.headers['location']]).toEqual([201, `/far/${id}`])
+  expect((await get(`/far/${id}`)).status).toBe(200)
+  for (const headers of [{}, { 'if-none-match': '"held"' }]) {
+    expect((await send('PATCH', `/far/${id}`, { title: 'b' }, headers)).status).toBe(200)
+  }
+  expect((await get('/far/9007199254740992')).status).toBe(404)
+  expect((await send('DELETE', `/far/${id}`)).status).toBe(204)
 })
 
 /** For all connections of the process. @returns what takes them back */

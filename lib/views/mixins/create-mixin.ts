@@ -6,6 +6,7 @@ import { publicPath } from '../../http/public-url.js'
 import { described } from '../../kernel/declarations.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { encodeValue } from '../../kernel/path-pattern.js'
+import { standardValues } from '../../models/exact-types.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { ACTIONS, answers } from '../actions.js'
 import { markBuiltIn } from '../built-in.js'
@@ -69,9 +70,7 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   // one column of several that are the key together names more objects than this
   const isPart = lookup.columns.length === 1 && lookup.columns[0]?.primary === true && !lookup.unique
   if (isPart || lookup.problem !== undefined) return undefined
-  const values: unknown[] = []
-  for (const { property } of lookup.columns) values.push((object as Record<string, unknown>)[property])
-  const key = lookup.toText(values, { user: view.ctx.state['user'], ctx: view.ctx })
+  const key = lookup.toText(standardValues(object, lookup.columns), { user: view.ctx.state['user'], ctx: view.ctx })
   const path = requestPath(view.ctx.originalUrl)
   const format = FORMAT.get(view.ctx)
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')

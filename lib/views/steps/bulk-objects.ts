@@ -9,7 +9,7 @@ import { begin, waitingFor } from '../../kernel/begun-work.js'
 import { ApiError, BadRequest, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { namedTwice, noObject } from '../../kernel/messages.js'
 import { isRecord, ownMember } from '../../kernel/records.js'
-import { exactValues, standardValue } from '../../models/exact-types.js'
+import { exactValues, standardValues } from '../../models/exact-types.js'
 import { readingError } from '../../postgres/database-errors.js'
 import { spelling } from '../../queryset/key-rows.js'
 import { namesOfKeys } from '../../queryset/same-keys.js'
@@ -152,14 +152,12 @@ export function shownKeys(view: GenericView, objects: readonly object[]): readon
   const shown = others.length === 0 ? first?.field : undefined
   const context = serializerContextOf(view)
   return objects.map((object) => {
-    const values = lookup.columns.map(({ property }) => standardValue(object, property, (object as Loose)[property]))
+    const values = standardValues(object, lookup.columns)
     // a related field shows the id of the other object
     const isShown = shown && !(lookup.ids && shown.field instanceof RelatedField)
     return isShown ? representationOf(shown.writer, values[0], context) : lookup.toText(values, context)
   })
 }
-
-type Loose = Model & Record<string, unknown>
 
 /** How an item names an object. */
 interface NamedKey {

@@ -7,6 +7,7 @@ import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError, Conflict, NotFound } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
+import { standardValues } from '../../models/exact-types.js'
 import { keyColumns } from '../../models/model-description.js'
 import { isRowOf } from '../../models/objection.js'
 import { isHeld } from '../../queryset/held-rows.js'
@@ -125,8 +126,9 @@ function keyOf(object: Model): string {
  * ways that only the database knows, and a model may show its keys in a form of its own.
  */
 function isNamed(object: Model, { key, values }: ObjectLookup): boolean {
+  const shown = standardValues(object, key.columns)
   return key.columns.every((column, index) => {
-    const held = (object as Model & Record<string, unknown>)[column.property]
+    const held = shown[index]
     if (!COMPARABLE.has(column.type) || !KEY.test(String(held))) return true
     return keyText(column, held).toLowerCase() === keyText(column, values[index]).toLowerCase()
   })
