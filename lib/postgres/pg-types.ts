@@ -89,6 +89,7 @@ interface NativePool {
   readonly idleCount: number
   readonly waitingCount: number
   readonly _clients?: readonly PgConnection[]
+  readonly _idle?: readonly { readonly client: PgConnection }[]
   on(event: 'connect' | 'remove', listener: (connection: PgConnection) => void): void
 }
 
@@ -140,6 +141,9 @@ function hear(connection: PgConnection): void {
 function adapterOf(native: NativePool, given: GivenPool): KnexPool {
   return {
     max: native.options.max,
+    get free() {
+      return (native._idle ?? []).map(({ client }) => ({ resource: client }))
+    },
     get used() {
       return (native._clients ?? []).map((resource) => ({ resource }))
     },
