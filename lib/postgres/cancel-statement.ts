@@ -36,7 +36,8 @@ export async function cancelStatement(knex: Queryable, running: Partial<PgConnec
   // a pool of the application's own has settings that knex does not know
   const known = Object.keys(client.connectionSettings ?? {}).length > 0
   const made = new Client(known ? client.connectionSettings : running.connectionParameters)
-  const { host = '', port = 0 } = made
+  // newer connections may lead to another server
+  const { host = '', port = 0 } = running.host === undefined ? made : running
   const connection = made.connection as Protocol | undefined
   if (!connection) return
   const told = new Promise<void>((resolve, reject) => {

@@ -83,6 +83,18 @@ describe('a cancel request', () => {
     expect(await requestTo(false, readAndClose)).toBe(CANCEL_REQUEST)
   })
 
+  it('goes to the server of its connection, where newer ones lead to another', async () => {
+    const listening = createServer().listen(0, '127.0.0.1')
+    server = listening
+    const request = once(listening, 'connection').then(([socket]) => readAndClose(socket))
+    await once(listening, 'listening')
+    const { port } = listening.address() as AddressInfo
+    const knex = knexLibrary({ client: 'pg', connection: { host: '127.0.0.1', port: 1, user: 'x', database: 'x' } })
+    await cancelStatement(knex, { processID: 7, secretKey: 9, host: '127.0.0.1', port })
+    await knex.destroy()
+    expect(await request).toBe(CANCEL_REQUEST)
+  })
+
   it('has not told a server that says nothing: it may still stop what runs then', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
