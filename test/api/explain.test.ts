@@ -546,6 +546,15 @@ it('a server cursor is declared', async () => {
   expect(statements.map(({ sql }) => sql).join('\n')).toMatch(/declare .* cursor .*for select/i)
 })
 
+it('a statement behind a comment is answered as any other', async () => {
+  class Commented extends Books {
+    static override queryset = () => Book.query().onBuildKnex((query) => void query.comment('of books'))
+  }
+  const { statements, notes } = await explained(routerOf(Commented), 'list')
+  expect(notes).toEqual([])
+  expect(statements.map(({ sql }) => sql)).toContainEqual(expect.stringMatching(/^\/\* of books \*\/ select/))
+})
+
 it.skipIf(runsAsRole())('reads well in a terminal', async () => {
   const [list, ...others] = await routerOf(Books).explain('book-list')
   expect(others).toEqual([])
