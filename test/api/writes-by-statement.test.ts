@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   CSVRenderer,
+  IntegerField,
   JSONParser,
   JSONRenderer,
   ModelSerializer,
@@ -441,10 +442,18 @@ describe('an object that somebody else holds', () => {
     await own.close()
   })
 
-  it.each(['notes', 'held'])('gets no key that leads out of sight meanwhile: /%s', async (resource) => {
+  class NumberSerializer extends PlainSerializer {
+    static override declaredFields = { author_id: new IntegerField({ required: false }) }
+  }
+  it.each([
+    ['notes', 'a key', PlainSerializer],
+    ['held', 'a key', PlainSerializer],
+    ['notes', 'a number', NumberSerializer],
+    ['held', 'a number', NumberSerializer],
+  ])('gets no key that leads out of sight meanwhile: /%s by %s', async (resource, _what, serializer) => {
     const own = await served(
       [rule(Note, { read: {}, update: {} }), rule(Author, { read: { name: 'Ben' } })],
-      PlainSerializer,
+      serializer,
     )
     const answer = await waited(own, resource, { author_id: 2 }, () => "update authors set name = 'gone' where id = 2")
     expect([answer.status, Object.keys(answer.json.errors)]).toEqual([400, ['author_id']])

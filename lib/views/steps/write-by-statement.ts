@@ -14,7 +14,7 @@ import type { RowWrite } from '../../queryset/visible-rows.js'
 import type { JsonText } from '../../renderers/json-renderers.js'
 import { deleteRow } from '../../rows/row-delete.js'
 import { unseenFields, updateRow } from '../../rows/row-update.js'
-import type { ForcedValues, SerializerClass } from '../../serializers/contract.js'
+import type { BoundField, ForcedValues, SerializerClass, SerializerPlan } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { inOwnTerms } from '../../serializers/write-own-rows.js'
@@ -193,10 +193,15 @@ function keyedScope(view: GenericView): KeyedCondition | null | undefined {
  * @param looksUp keys are looked up as the caller: while a statement waits for its row, others may change what they lead to
  */
 function isUnseen(serializer: SerializerClass, data: Readonly<Record<string, unknown>>, looksUp: boolean): boolean {
-  const { writable } = serializerPlan(serializer)
+  const plan = serializerPlan(serializer)
   const unseen = unseenFields(serializer)
-  const isOne = (input: string, name: string) => unseen.has(name) && !(looksUp && input === 'keys')
-  return writable.every(({ name, input }) => input === 'nothing' || isOne(input, name) || !Object.hasOwn(data, name))
+  const isOne = (bound: BoundField) => unseen.has(bound.name) && !(looksUp && isKey(plan, bound))
+  return plan.writable.every((one) => one.input === 'nothing' || !Object.hasOwn(data, one.name) || isOne(one))
+}
+
+/** True for a field of a foreign key, whether or not it finds the object itself. */
+function isKey({ references }: SerializerPlan, bound: BoundField): boolean {
+  return bound.input === 'keys' || references.some(({ parts }) => parts.some(({ fields }) => fields.includes(bound)))
 }
 
 /** False for a body that is refused: whether there is such an object is told first, and what it shows is never refused. */
