@@ -92,7 +92,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
     view,
     // a class of one action's statics answers no other
     routesOf(view).flatMap(({ actions }) =>
-      Object.values(actions).filter((action) => Object.keys(actionsOf(view).get(action)?.statics ?? {}).length === 0),
+      Object.values(actions).filter((action) => actionClass(view, action) === view),
     ),
   )
 }
