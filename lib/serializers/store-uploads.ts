@@ -6,6 +6,7 @@ import type { UploadStorage } from '../fields/upload-storage.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { errorLine } from '../kernel/quote.js'
+import { afterCommit } from '../postgres/after-commit.js'
 import { isInDoubt } from '../postgres/database-errors.js'
 import { type EndWork, isTransaction, whenEnded } from '../postgres/transaction-end.js'
 import type { BoundField, SerializerPlan } from './contract.js'
@@ -86,7 +87,7 @@ export function dropUploads(plan: SerializerPlan, objects: readonly object[], co
 /** Calls back when the transaction has ended, or at once where there is none. */
 function afterEnd(knex: Knex | undefined, work: EndWork): void {
   if (isTransaction(knex)) whenEnded(knex, work)
-  else void work.committed()
+  else afterCommit(knex, work.committed)
 }
 
 async function store(plan: SerializerPlan, data: Data, current: object | undefined, changes: Changes): Promise<Data> {

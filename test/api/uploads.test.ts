@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import Router from '@koa/router'
 import knex, { type Knex } from 'knex'
 import type { Middleware } from 'koa'
@@ -549,6 +550,28 @@ describe('[F8] a stored file', () => {
     known.mockRestore()
     expect(lost.status).toBe(503)
     expect(await Photo.query()).toEqual([expect.objectContaining({ image: kept()[0] })])
+  })
+
+  it('is removed before api.close() has ended, also where a serializer saves without a transaction', async () => {
+    const closing = new APIRouter().register('photos', Photos)
+    const { id } = (await create('x', png())).json
+    let isRemoved = false
+    const slow = vi.spyOn(storage, 'delete').mockImplementation(async () => {
+      await delay(100)
+      isRemoved = true
+    })
+    onTestFinished(() => slow.mockRestore())
+    const serializer = new PhotoSerializer({
+      obj: await Photo.query().findById(id).throwIfNotFound(),
+      inputData: { image: null },
+      partial: true,
+      context: { knex: database.knex },
+    })
+    await serializer.isValid({ raiseException: true })
+    await serializer.save()
+    expect(isRemoved).toBe(false)
+    await closing.close()
+    expect(isRemoved).toBe(true)
   })
 
   it.each([
