@@ -23,7 +23,7 @@ const PACE = { usual: 20, failed: 1_000 }
 export type TakeChanges = (found: NewChanges, from: ChangePosition) => Promise<void>
 
 /** Runs what is of no request, so that its statements are nobody's. */
-const withoutRequest = AsyncLocalStorage.snapshot()
+export const withoutRequest = AsyncLocalStorage.snapshot()
 
 const feeds = new WeakMap<object, ChangeFeed>()
 

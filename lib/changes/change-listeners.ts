@@ -6,7 +6,7 @@ import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { type Asker, answerInTime, Questions } from '../kernel/questions.js'
-import { CHANGES_AT_ONCE, type ChangeFeed } from './change-feed.js'
+import { CHANGES_AT_ONCE, type ChangeFeed, withoutRequest } from './change-feed.js'
 import {
   type ChangePosition,
   commonPosition,
@@ -95,7 +95,7 @@ export class ChangeListeners {
     if (!this.#groups.get(group)?.has(listener)) return
     this.#position ??= position
     if (since) {
-      void this.#catchUp()
+      void withoutRequest(() => this.#catchUp())
       return
     }
     listener.send(eventText({ id: positionText(this.#position) }))

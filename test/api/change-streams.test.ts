@@ -477,6 +477,24 @@ describe('a stream', () => {
     await Promise.all(late.map((trx) => trx.rollback()))
   })
 
+  it('reads what those who came back have missed for nobody in particular', async () => {
+    const requests = new AsyncLocalStorage<boolean>()
+    const { port } = await serveApp((_ctx, next) => requests.run(true, next), api.routes())
+    const first = await openEvents(port, '/books/changes')
+    await vi.waitFor(() => expect(first.lastId).not.toBe(''))
+    first.close()
+    await post('a')
+    const read: unknown[] = []
+    const note = ({ sql }: { sql: string }) => {
+      if (sql.includes('fresh as materialized')) read.push(requests.getStore())
+    }
+    database.knex.on('query', note)
+    onTestFinished(() => void database.knex.off('query', note))
+    const back = () => openEvents(port, '/books/changes', { 'Last-Event-ID': first.lastId })
+    for (const events of await Promise.all([back(), back()])) await events.hear(1)
+    expect(new Set(read)).toEqual(new Set([undefined]))
+  })
+
   it('tells nobody what another one is told who has left while others were asked', async () => {
     class Slow extends BookViewSet {
       override getQueryset() {
