@@ -346,6 +346,7 @@ const OWN_BOOKS: Record<string, string> = {
   'test/support/typed-books.ts': 'compiled by itself: its models declare what is in its table',
   'test/lib/filters/books.ts': 'a column of each type',
   'test/api/drop-in.test.ts': "another program's",
+  'test/api/external-ids-of-composite-keys.test.ts': 'its foreign key is of several columns',
   'test/api/row-level-security.test.ts': 'one in each of several schemas',
   'test/api/table.test.ts': 'keyed by a text; relations of all its foreign keys',
   'test/api/tenant-databases.test.ts': 'another one for each tenant',
