@@ -73,6 +73,14 @@ export interface Chosen {
   readonly leading?: Leading | undefined
 }
 
+/** What writes the keys of a model. */
+interface DescribedKey {
+  readonly model: ModelClass
+  readonly ids: ExternalIds | undefined
+  readonly column: Column
+  readonly field: SerializerField
+}
+
 type KeyOrKeys<Options> = Options extends { many: true } ? Key[] : Key
 
 /**
@@ -83,7 +91,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   KeyOrKeys<Options>,
   Options & RelatedFieldOptions
 > {
-  #key: { column: Column; field: SerializerField } | undefined
+  #key: DescribedKey | undefined
   /** The model of the queryset, or that a queryset function was found to be of. */
   #model: ModelClass | undefined
   readonly #keyOf = oncePerCatalogue((model: ModelClass) => this.#describeKey(model))
@@ -295,7 +303,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return this.keyFieldOf(model)
   }
 
-  #describeKey(model: ModelClass): { column: Column; field: SerializerField } {
+  #describeKey(model: ModelClass): DescribedKey {
     const column = describeModel(model).columns.get(this.shownProperty(model))
     if (!column) {
       throw new ConfigurationError(
@@ -310,9 +318,20 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
         )
       }
       const ids = this.idsOf(model)
-      this.#key = { column, field: ids ? new ExternalIdField(ids) : fieldForColumn(column, {}) }
+      const key = { model, ids, column, field: ids ? new ExternalIdField(ids) : fieldForColumn(column, {}) }
+      if (this.#key) this.#refuseShared(this.#key, key)
+      this.#key = key
     }
     return this.#key
+  }
+
+  /** A `toRepresentation()` of its own is given values, and not told of which model they are. */
+  #refuseShared(one: DescribedKey, other: DescribedKey): void {
+    const isShared = this.hasOwnOutput && this.options.queryset === undefined
+    if (!isShared || !(one.ids || other.ids) || one.model.tableName === other.model.tableName) return
+    throw new ConfigurationError(
+      `${this.constructor.name}: writes keys of ${modelName(one.model)} and of ${modelName(other.model)}, one of which has external ids; make a field for each`,
+    )
   }
 }
 

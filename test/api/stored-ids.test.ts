@@ -237,6 +237,46 @@ describe('related objects', () => {
     expect((await get('/people')).json).toEqual([{ id: Person.encodeId(ada.id), letters: [created.json.id] }])
   })
 
+  it('of two models are not written by one field that writes keys in its own way', async () => {
+    class Filed extends Letter {
+      static override relationMappings = () => ({
+        ...Letter.relationMappings(),
+        photo: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Plain,
+          join: { from: 'letters.receiver_id', to: 'archived.id' },
+        },
+      })
+    }
+    class Plain extends Model {
+      static override tableName = 'archived'
+    }
+    class Marked extends PrimaryKeyRelatedField {
+      override toRepresentation(value: unknown, context: SerializerContext) {
+        return `#${String(super.toRepresentation(value, context))}`
+      }
+    }
+    for (const model of [Filed, Plain]) model.knex(database.knex)
+    const served = (sender: Marked, photo: Marked) => {
+      class FiledSerializer extends ModelSerializer<Filed> {
+        static override model = Filed
+        static override fields = ['title', 'sender', 'photo']
+        static override declaredFields: DeclaredFields = { sender, photo }
+      }
+      class Letters extends ModelViewSet<Filed> {
+        static override model = Filed
+        static override serializerClass = FiledSerializer
+      }
+      return new APIRouter().register('letters', Letters, 'letter').prepare()
+    }
+    const marked = () => new Marked({ readOnly: true })
+    await served(marked(), marked())
+    const one = marked()
+    await expect(served(one, one)).rejects.toThrow(
+      'Marked: writes keys of Person and of Plain, one of which has external ids; make a field for each',
+    )
+  })
+
   it('are named by their ids where a slug is the primary key', async () => {
     const ada = await Person.query()
       .insert({ name: 'Ada' } as never)
