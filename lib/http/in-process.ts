@@ -7,6 +7,7 @@ import { Readable, Writable } from 'node:stream'
 import { toApiError } from '../postgres/database-errors.js'
 import { answerError } from './answer-error.js'
 import { type Context, RequestSlot, requestPath } from './context.js'
+import { headerLines } from './header-lines.js'
 import { type BodyPieces, piecesOf } from './response-body.js'
 
 /** What is asked. */
@@ -177,9 +178,7 @@ function requestOf({ req }: Context, { method, url, headers, body }: Framed): In
     method,
     url,
     headers,
-    rawHeaders: Object.entries(headers).flatMap(([name, value]) =>
-      [value].flat().flatMap((one) => [name, String(one)]),
-    ),
+    rawHeaders: rawHeadersOf(req, headers),
     socket,
     connection: socket,
     httpVersion,
@@ -188,6 +187,14 @@ function requestOf({ req }: Context, { method, url, headers, body }: Framed): In
     complete: true,
     aborted: false,
   }) as unknown as IncomingMessage
+}
+
+/** As they have come, where they are those of the request that asks. */
+function rawHeadersOf(outer: IncomingMessage, headers: IncomingHttpHeaders): string[] {
+  return Object.entries(headers).flatMap(([name, value]) => {
+    const lines = value === outer.headers[name] ? headerLines(outer, name) : [value].flat()
+    return lines.flatMap((line) => [name, String(line)])
+  })
 }
 
 /** What stands before the paths of an application that is mounted in another. */

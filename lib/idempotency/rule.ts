@@ -1,6 +1,7 @@
 /** Idempotency keys: what views and routes declare of them, and the key of a request, with whose it is (draft-ietf-httpapi-idempotency-key-header-07, section 2.1). */
 import { tellingText, userKey } from '../http/caller.js'
 import { type Context, isSafeMethod } from '../http/context.js'
+import { headerLines } from '../http/header-lines.js'
 import { AuthenticationFailed, BadRequest, ConfigurationError } from '../kernel/errors.js'
 import { ALL_METHODS } from '../kernel/methods.js'
 import { firstTime } from '../kernel/once-per.js'
@@ -99,8 +100,7 @@ function idempotencyKeyOf({ req }: Context): string | undefined {
   const value = req.headers[HEADER]
   if (value === undefined) return undefined
   // Node joins what comes twice
-  const names = req.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === HEADER)
-  if (names.length > 1) throw new BadRequest('Idempotency-Key must be sent once')
+  if (headerLines(req, HEADER).length > 1) throw new BadRequest('Idempotency-Key must be sent once')
   const key = read(String(value).trim())
   if (key === undefined || key === '') throw new BadRequest('Malformed Idempotency-Key')
   if (key.length > LONGEST) throw new BadRequest(`Idempotency-Key has more than ${LONGEST} characters`)

@@ -1,5 +1,6 @@
 /** Bearer tokens in the `Authorization` header, and their challenges (RFC 6750). */
 import type { Context } from '../http/context.js'
+import { headerLines } from '../http/header-lines.js'
 import { AuthenticationFailed, BadRequest } from '../kernel/errors.js'
 
 /** What is asked for where no token was sent: without an error (RFC 6750 section 3.1). */
@@ -18,7 +19,8 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
  * @throws {AuthenticationFailed} the header is longer than `maxLength`; it is not looked into
  */
 export function bearerToken(ctx: Context, maxLength: number): string | undefined {
-  const headers = authorizationsOf(ctx)
+  // another server before us may have looked at the last
+  const headers = headerLines(ctx.req, 'authorization')
   const header = headers.find(isBearer)
   if (header === undefined) return undefined
   if (headers.length > 1) throw malformed('More than one Authorization header')
@@ -26,15 +28,6 @@ export function bearerToken(ctx: Context, maxLength: number): string | undefined
   const token = HEADER.exec(header)?.[1] ?? ''
   if (!TOKEN.test(token)) throw malformed('The header is no "Bearer" and a token')
   return token
-}
-
-/** Node keeps the first of several headers, another server before us may have looked at the last: so all are read. */
-function authorizationsOf({ req, headers }: Context): readonly string[] {
-  const { authorization } = headers
-  if (authorization === undefined) return []
-  const raw = (req.rawHeaders as readonly string[] | undefined) ?? []
-  const found = raw.filter((_value, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === 'authorization')
-  return found.length > 1 ? found : [authorization]
 }
 
 function isBearer(header: string): boolean {

@@ -1,5 +1,6 @@
 /** What agents do by tools is what anybody does by HTTP: the same policies, checks, transactions and limits. */
 import { once } from 'node:events'
+import type { OutgoingHttpHeaders } from 'node:http'
 import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
@@ -38,6 +39,7 @@ import {
   URLPathVersioning,
   UserRateThrottle,
 } from '../../lib/index.js'
+import { JWTAuthentication } from '../../lib/jwt/index.js'
 import { type MCPOptions, mcp } from '../../lib/mcp/index.js'
 import { InMemoryMeteringEngine, MeteringMixin, setMeteringEngine } from '../../lib/metering/index.js'
 import { messageOf } from '../support/agent.js'
@@ -112,7 +114,7 @@ async function serveTools(
 const ADA = { Authorization: 'Token ada' }
 
 /** Calls a tool as Ada: what came of it, and the texts that an agent reads. */
-async function call(server: TestServer, name: string, given: object = {}, headers: Record<string, string> = ADA) {
+async function call(server: TestServer, name: string, given: object = {}, headers: OutgoingHttpHeaders = ADA) {
   const {
     status,
     headers: sent,
@@ -310,6 +312,22 @@ describe('who may call', () => {
     expect((await call(server, 'document_create', { body: {} }, {})).texts[0]).toBe(
       '{"failure":{"status":401,"text":"Authentication required"}}',
     )
+  })
+
+  it('is nobody with two Authorization headers of which one has a token, as by HTTP', async () => {
+    const byBearer = new JWTAuthentication({
+      algorithms: ['HS256'],
+      key: 'a secret that nobody knows, 40 letters..',
+      issuer: 'https://issuer.example',
+      audience: 'documents',
+    })
+    class Documents extends modelViewSet(Document, { ...common, authenticationClasses: [byBearer] }) {}
+    const server = await serveTools({ documents: Documents })
+    const headers = { Authorization: ['Token x', 'Bearer x'] }
+    const { status, json } = await server.send({ path: '/documents', headers })
+    expect([status, json.detail]).toEqual([400, 'Malformed Authorization header'])
+    const { texts } = await call(server, 'document_list', {}, headers)
+    expect(JSON.parse(texts[0])).toEqual(json)
   })
 
   it('is nobody with wrong credentials, told as HTTP tells it', async () => {

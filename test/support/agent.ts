@@ -48,7 +48,7 @@ export const ENVELOPE = { [`${META}/protocolVersion`]: '2026-07-28', [`${META}/c
 export interface RawMessage {
   readonly method?: string
   readonly params?: Record<string, unknown>
-  readonly headers?: Record<string, string>
+  readonly headers?: TestRequest['headers']
 }
 
 /** A message of the revision 2026-07-28 as it should be, with other parts in place of some. */
