@@ -7,7 +7,7 @@ import { getOrInsert } from '../kernel/maps.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { lengthOfExponents } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
-import { asRepeated, isPlain, isRecord } from '../kernel/records.js'
+import { asRepeated, isPlain, isRecord, isRepeated } from '../kernel/records.js'
 import { type AskedForm, checkData, countNodes, type MediaType, type ParsedBody, type Parser } from './parser.js'
 import { readBody, tooLarge } from './read-body.js'
 
@@ -94,7 +94,10 @@ export class FormFields {
   /** A value; the application's own parser may have made lists and objects of names with brackets. */
   #copy(value: unknown, level: number, name: string): unknown {
     const { depth, fields } = this.#limits
-    if (Array.isArray(value)) return value.map((item) => this.#copy(item, level, name))
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.#copy(item, level, name))
+      return isRepeated(value) ? asRepeated(items) : items
+    }
     if (!isRecord(value) || !isPlain(value)) {
       if (++this.#count > fields) throw tooManyFields(fields)
       this.#texts.add(name, value)

@@ -9,9 +9,11 @@ import {
   APIView,
   ConfigurationError,
   CSVRenderer,
+  JSONField,
   JSONParser,
   JSONRenderer,
   MultiPartParser,
+  Serializer,
   type UploadedFile,
 } from '../../lib/index.js'
 import { contentNegotiation, errors } from '../../plugins/index.js'
@@ -112,6 +114,25 @@ describe('the body of a request', () => {
     const before = koaBody({ multipart: true, formidable: { uploadDir: directory } })
     const behind = await serving(before, contentNegotiation({ parsers: [files] }), Uploads.asView() as Koa.Middleware)
     expect((await behind.send({ body: upload, headers: MULTIPART })).json).toEqual(expected)
+  })
+
+  it('is to a view behind it what it is to a view alone, with names that are repeated', async () => {
+    class Data extends Serializer {
+      static override declaredFields = { data: new JSONField() }
+    }
+    class Echo extends APIView {
+      async post() {
+        const data = new Data({ inputData: this.body.data, textual: this.body.textual })
+        await data.isValid({ raiseException: true })
+        return data.validatedData
+      }
+    }
+    const form = { body: 'data={"a":1}&data={"a":2}', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }
+    const alone = await serving(Echo.asView() as Koa.Middleware)
+    expect((await alone.send(form)).json).toEqual({ data: { a: 2 } })
+    await server?.close()
+    const behind = await serving(contentNegotiation(), Echo.asView() as Koa.Middleware)
+    expect((await behind.send(form)).json).toEqual({ data: { a: 2 } })
   })
 
   it('is left as multer has read it, with its files', async () => {
