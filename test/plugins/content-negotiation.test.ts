@@ -202,6 +202,16 @@ describe('the answer', () => {
     })
   })
 
+  it('is not kept where it refuses, but as the route says', async () => {
+    const { send } = await serving(contentNegotiation(), (ctx) => {
+      ctx.status = 404
+      if (ctx.path === '/own') ctx.set('Cache-Control', 'max-age=5')
+      ctx.body = { detail: 'gone' }
+    })
+    const controls = [await send({}), await send({ path: '/own' })].map(({ headers }) => headers['cache-control'])
+    expect(controls).toEqual(['no-store', 'max-age=5'])
+  })
+
   it('is that of the suffix, whatever Accept says', async () => {
     const { send } = await serving(contentNegotiation({ renderers }), rows)
     const typeOf = async (path: string, accept: string) =>

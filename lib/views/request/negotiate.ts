@@ -84,6 +84,7 @@ export function renderAnswer(ctx: Context, { renderers, formats, basename }: Neg
   if (!isData(data) || ctx.headerSent || ctx.respond === false) return
   const renderer = selectRenderer(ctx, renderers, { format: requestedFormat(ctx, formats) })
   if (renderers.length > 1) ctx.vary('Accept')
+  if (ctx.status >= 400 && !ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-store')
   ctx.set('X-Content-Type-Options', 'nosniff')
   renderBody(ctx, renderer, data, { basename })
 }
