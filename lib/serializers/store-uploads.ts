@@ -4,6 +4,7 @@ import type { SerializerContext } from '../fields/field.js'
 import { CheckedFile, uploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { errorLine } from '../kernel/quote.js'
 import { afterCommit } from '../postgres/after-commit.js'
@@ -75,11 +76,22 @@ export async function withUploads<Result>(
   }
 }
 
-/** Removes the files of objects that are deleted, once that is committed. */
-export function dropUploads(plan: SerializerPlan, objects: readonly object[], context: SerializerContext): void {
-  if (!keepsUploads(plan)) return
-  const masked = maskedIn(plan, context)
-  const dropped = objects.flatMap((object) => plan.fields.flatMap((bound) => keptBy(bound, object, masked)))
+/**
+ * Removes the files of objects that are deleted, once that is committed.
+ * @param plans those by which their model names files; of one property the first counts
+ */
+export function dropUploads(
+  plans: readonly SerializerPlan[],
+  objects: readonly object[],
+  context: SerializerContext,
+): void {
+  const fields = new Map<string, BoundField>()
+  for (const bound of plans.flatMap((plan) => plan.fields)) {
+    if (uploadField(bound.field)) getOrInsert(fields, propertyOf(bound), () => bound)
+  }
+  if (fields.size === 0) return
+  const masked = plans.flatMap((plan) => maskedIn(plan, context))
+  const dropped = objects.flatMap((object) => [...fields.values()].flatMap((bound) => keptBy(bound, object, masked)))
   if (dropped.length === 0) return
   afterEnd(context.knex, { committed: () => remove(dropped) })
 }
@@ -145,13 +157,17 @@ async function storeValue(storage: UploadStorage, value: unknown, changes: Chang
 }
 
 /** The files that an object names by a field, as far as its row does. */
-function keptBy({ field, column, source }: BoundField, object: object, masked: readonly string[]): Kept[] {
-  const upload = uploadField(field)
+function keptBy(bound: BoundField, object: object, masked: readonly string[]): Kept[] {
+  const upload = uploadField(bound.field)
   const { storage } = upload ?? {}
-  if (!upload || !storage || upload.options.keepsReplaced || source.length > 1) return []
-  const property = column?.property ?? source[0] ?? ''
+  if (!upload || !storage || upload.options.keepsReplaced || bound.source.length > 1) return []
+  const property = propertyOf(bound)
   const value = masked.includes(property) ? null : (object as Data)[property]
   return [value].flat().flatMap((key) => (typeof key === 'string' && key !== '' ? [{ storage, key }] : []))
+}
+
+function propertyOf({ column, source }: BoundField): string {
+  return column?.property ?? source.join('.')
 }
 
 /** Storages that have refused to remove a file, since one was last removed. */

@@ -1,6 +1,7 @@
 /** What the steps of a request, and what is decided before, know of a generic view's class. */
 
 import type { ModelClass } from '../models/objection.js'
+import type { SerializerClass } from '../serializers/contract.js'
 import type { APIView } from './api-view.js'
 import type { GenericViewStatics } from './generic-statics.js'
 import type { GovernedClass } from './policies.js'
@@ -22,6 +23,8 @@ export interface GenericViewClass extends GovernedClass, DeclaredStatics {
   readonly parentLookupField?: string
   /** The model, from `model` or `queryset`. */
   modelClass(): ModelClass
+  /** The serializers of bodies: of its own, and of its actions. */
+  takingSerializers(): readonly SerializerClass[]
 }
 
 /** False for a view whose objects only code of the application knows. */

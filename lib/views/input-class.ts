@@ -1,5 +1,8 @@
 /** The serializer of bodies: the action's own, that of the class for input, or the one that shows objects, too. */
+import { oncePer } from '../kernel/once-per.js'
 import type { ForcedValues, SerializerClass, SerializerPlan } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { keepsUploads } from '../serializers/store-uploads.js'
 import { isForced } from '../serializers/validated-item.js'
 import { type GenericView, serializerClassOf } from './generic-view.js'
 import type { GenericViewClass } from './generic-view-class.js'
@@ -29,3 +32,13 @@ export function askedInput(plan: SerializerPlan, forced: ForcedValues | undefine
   if (!forced) return plan
   return { ...plan, fields: plan.fields.map((one) => (isForced(forced, one) ? { ...one, required: false } : one)) }
 }
+
+/** The serializer classes by which objects of the view may name files: those of bodies, and of answers. */
+export const uploadClassesOf = oncePer((view: GenericViewClass): readonly SerializerClass[] => {
+  const { tableName } = view.modelClass()
+  const shown = view.serializerClass ? [view.serializerClass] : []
+  return [...new Set([...view.takingSerializers(), ...shown])].filter((one) => {
+    const plan = serializerPlan(one)
+    return plan.model?.model.tableName === tableName && keepsUploads(plan)
+  })
+})

@@ -10,13 +10,12 @@ import type { RowWrite } from '../queryset/visible-rows.js'
 import { lookingCode, writingCode } from '../rows/own-code.js'
 import { updateObstacle } from '../rows/row-update.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { keepsUploads } from '../serializers/store-uploads.js'
 import { actionsOf } from './action-options.js'
 import type { GenericPlan, Way } from './action-plan.js'
 import { actionNamed, takesMany } from './actions.js'
 import type { GenericView } from './generic-view.js'
 import type { GenericViewClass } from './generic-view-class.js'
-import { declaredInput } from './input-class.js'
+import { declaredInput, uploadClassesOf } from './input-class.js'
 import { INPUT, SHOWING } from './overrides.js'
 import { recordingClass } from './request/log-writes.js'
 import type { Resource } from './resource.js'
@@ -172,11 +171,11 @@ function updateObstacles({ viewClass, resource }: GenericPlan, { changing }: Pic
 
 function deleteObstacles({ viewClass, resource }: GenericPlan, { deleting }: Pick<WritingPlan, 'deleting'>): Obstacles {
   const { triggers, model, hasHeirs, isIndirect } = resource.model
-  const taking = declaredInput(viewClass)
+  const [keeping] = uploadClassesOf(viewClass)
   return [
     viewClass.statuses.destroy === 200 ? 'it shows what it deletes' : null,
     deleting.way === 'mark' ? 'it marks what it deletes' : null,
-    taking && keepsUploads(serializerPlan(taking)) ? `${taking.name} keeps files` : null,
+    keeping ? `${keeping.name} keeps files` : null,
     // those of a statement run without a row as well, and one that keeps the row would have run twice
     triggers.before.delete || triggers.after.delete ? `triggers run with each delete of "${model.tableName}"` : null,
     hasHeirs || isIndirect ? `"${model.tableName}" has heirs, or rules` : null,

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, 
 import {
   APIRouter,
   ArrayField,
+  action,
   BaseAuthentication,
   BasePermission,
   ConfigurationError,
@@ -399,6 +400,25 @@ describe('[F8] a stored file', () => {
     expect(kept()).toHaveLength(1)
     expect((await client.send('DELETE', '/chosen/1')).status).toBe(204)
     await vi.waitFor(() => expect(kept()).toEqual([]))
+  })
+
+  it('is removed with its object where only answers, or the body of an action, have it', async () => {
+    const titled = serializerOf(Photo, ['id', 'title'])
+    class Shown extends viewOf(Photo, PhotoSerializer, { inputSerializerClass: titled }) {}
+    class Attached extends viewOf(Photo, titled) {
+      async attach() {}
+    }
+    action({ methods: ['POST'], detail: true, inputSerializer: PhotoSerializer })(Attached.prototype.attach, {
+      kind: 'method',
+      name: 'attach',
+    } as never)
+    const own = await serveViews({ shown: Shown, attached: Attached })
+    for (const [id, path] of ['/shown/1', '/attached/2', '/shown/bulk', '/attached/bulk'].entries()) {
+      await create(`x${id}`, png())
+      expect(kept()).toHaveLength(1)
+      expect((await own.send('DELETE', path, path.endsWith('bulk') ? [id + 1] : undefined)).status).toBeLessThan(205)
+      await vi.waitFor(() => expect(kept()).toEqual([]))
+    }
   })
 
   it('stays when what the caller is shown in its place is sent back', async () => {

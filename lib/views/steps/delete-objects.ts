@@ -14,7 +14,7 @@ import { whereRows } from '../../queryset/where-keys.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
-import { inputClassOf, knownInputClass } from '../input-class.js'
+import { knownInputClass, uploadClassesOf } from '../input-class.js'
 import { deleteAsRead, markAllDeleted, markDeleted, markOf, takeMark } from './delete-softly.js'
 import { refuseKept } from './hold-objects.js'
 import { lookupBy } from './read-object.js'
@@ -33,8 +33,7 @@ export async function deleteObject(view: GenericView, object: Model): Promise<un
   const deleted: unknown = await deleteOrMark(view, object, knex)
   if (typeof deleted === 'number' && deleted > 1) throw severalRows(view.plan.resource.model.model)
   if (deleted === 0) await refuseKept(view, object, 'delete')
-  const taking = knownInputClass(view)
-  if (taking) dropUploads(serializerPlan(taking), [object], { view, knex })
+  dropFiles(view, [object])
   return deleted
 }
 
@@ -81,7 +80,14 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
     const deleted: unknown = await whereRows(ownRows(modelOf(first), knex).delete() as AnyQueryBuilder, objects)
     if (typeof deleted === 'number' && deleted < objects.length) await checkGone(view, objects, 'delete')
   }
-  dropUploads(serializerPlan(inputClassOf(view)), objects, { view, knex })
+  dropFiles(view, objects)
+}
+
+/** Removes the files of deleted objects, by whatever serializer of the view they came. */
+function dropFiles(view: GenericView, objects: readonly Model[]): void {
+  const taking = knownInputClass(view)
+  const classes = [...(taking ? [taking] : []), ...uploadClassesOf(view.plan.viewClass)]
+  dropUploads(classes.map(serializerPlan), objects, { view, knex: view.trx ?? view.knex })
 }
 
 /**
