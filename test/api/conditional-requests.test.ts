@@ -10,13 +10,14 @@ import {
   configure,
   JSONRenderer,
   ModelViewSet,
+  NestedSerializer,
   PageNumberPagination,
   ServerCursorPagination,
 } from '../../lib/index.js'
 import { ListAPIView, RetrieveAPIView } from '../../lib/views/index.js'
 import { authentication, errors, etag } from '../../plugins/index.js'
 import { type Client, serveApp } from '../support/client.js'
-import { Book, BookSerializer, useLibrary } from '../support/library.js'
+import { AuthorSerializer, Book, BookSerializer, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
 import { exchange, type TestRequest, type TestResponse } from '../support/server.js'
 
@@ -228,6 +229,21 @@ describe('CacheableMixin', () => {
     const titles = [first, second, last].map(({ json }) => json.results.map(({ title }: Book) => title))
     expect(titles).toEqual([['One'], ['Two'], []])
     expect(tagOf(await client.get('/api/books/1'))).toMatch(TAG)
+  })
+
+  it('refuses a write whose If-None-Match names what the request would be shown', async () => {
+    const expandable = { author: new NestedSerializer(AuthorSerializer) }
+    const client = await served(withStatics({ expandable, envelope: 'data' }))
+    for (const query of ['', '?fields=title', '?expand=author']) {
+      for (const accept of ['application/json', 'text/csv']) {
+        const path = `/api/books/1${query}`
+        const headers = { accept, 'If-None-Match': tagOf(await client.get(path, { accept })) }
+        const { status } = await client.send('PATCH', path, { data: { title: 'x' } }, headers)
+        expect([path, accept, status]).toEqual([path, accept, 412])
+        const other = { ...headers, 'If-None-Match': '"other"' }
+        expect((await client.send('PATCH', path, { data: { n: 7 } }, other)).status).toBe(200)
+      }
+    }
   })
 
   it("leaves a Cache-Control of the view's own, and takes the place of the application's", async () => {

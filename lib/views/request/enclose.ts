@@ -24,14 +24,14 @@ export function enclose(view: GenericView, data: unknown): unknown {
   const { envelope } = view.plan.resource
   const shown = envelope && shownBy(view)
   if (!shown || data === undefined || data === null || view.ctx.res.statusCode >= 300) return data
-  if (rendererOf(view).format !== 'json') return data
-  return shown === 'object' ? encloseObject(view, data) : encloseList(envelope, data)
+  if (shown === 'object') return encloseObject(view, data)
+  return rendererOf(view).format === 'json' ? encloseList(envelope, data) : data
 }
 
 /** An object in the view's envelope. */
-export function encloseObject({ plan: { resource } }: GenericView, data: unknown): unknown {
-  const name = resource.envelope?.object
-  return name === undefined ? data : around(name, data)
+export function encloseObject(view: GenericView, data: unknown): unknown {
+  const name = view.plan.resource.envelope?.object
+  return name === undefined || rendererOf(view).format !== 'json' ? data : around(name, data)
 }
 
 function encloseList({ list, meta }: EnvelopeNames, data: unknown): unknown {

@@ -23,9 +23,10 @@ import { positionColumn } from '../../queryset/keyset.js'
 import { toldOf } from '../../queryset/row-answers.js'
 import type { OrderTerm } from '../../queryset/total-order.js'
 import type { ObjectLookup } from '../../rows/find-rows.js'
-import { foundObject, type GenericView, knexOf, serializerOf } from '../generic-view.js'
+import { foundObject, type GenericView, knexOf } from '../generic-view.js'
 import { encloseObject } from '../request/enclose.js'
 import { rendererOf } from '../request/respond.js'
+import { representFound } from './represent.js'
 
 /** Separates the parts of an external id. */
 const SEPARATOR = /[._~]/
@@ -87,11 +88,12 @@ export function checkIfMatch(view: GenericView): void {
  * Refuses a write whose conditions do not hold for the object as it is.
  * @throws ApiError 412 a condition fails, 428 `If-Match` is required and missing
  */
-export function checkConditions(view: GenericView, object: object): void {
+export async function checkConditions(view: GenericView, object: object): Promise<void> {
   const { 'if-match': match, 'if-none-match': noneMatch } = view.ctx.headers
   checkIfMatch(view)
   if (match === undefined && view.plan.viewClass.requireIfMatch) throw new ApiError(428, 'Precondition required')
-  if (noneMatch !== undefined && isNamed(view, noneMatch, object)) throw new ApiError(412, 'Precondition failed')
+  if (noneMatch !== undefined && (await isNamed(view, noneMatch, object)))
+    throw new ApiError(412, 'Precondition failed')
 }
 
 /** Reads the version of an object that was written, unless the UPDATE has told it; no other transaction can have changed it since. */
@@ -146,10 +148,8 @@ export function runRows(view: GenericView, rows: Knex.QueryBuilder): Promise<Raw
 }
 
 /** Whether `If-None-Match` names the object as it is: by its version, or by the content that the request would be shown. */
-function isNamed(view: GenericView, field: string, object: object): boolean {
+async function isNamed(view: GenericView, field: string, object: object): Promise<boolean> {
   if (namesRowVersion(field, ROW_VERSION.get(view.ctx))) return true
-  const content = contentDigest(
-    rendererOf(view).render(encloseObject(view, serializerOf(view, 'getSerializer', { obj: object }).data), {}),
-  )
-  return matchesWeakly(field, weakTag(content))
+  const shown = encloseObject(view, await representFound(view, object))
+  return matchesWeakly(field, weakTag(contentDigest(rendererOf(view).render(shown, {}))))
 }

@@ -38,7 +38,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
     // a lookup by a column that is not unique has read no version
     if (view.plan.viewClass.concurrency !== null && ROW_VERSION.get(view.ctx) === undefined)
       await readNewVersion(view, object)
-    checkConditions(view, object)
+    await checkConditions(view, object)
     await checkRowWrite(view, [object])
     await writeLogOf(transactionOf(view))?.keep([object as Model])
     const { patch } = view.body
