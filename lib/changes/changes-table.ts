@@ -9,7 +9,7 @@ import { quotedName } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import { clientOf, type Queryable } from '../postgres/pg-types.js'
 import { runsAsRole, scopeOf, tablePlaceOf } from '../postgres/scoped-knex.js'
-import { runRaw } from '../postgres/type-parsers.js'
+import { readRows, runRaw } from '../postgres/type-parsers.js'
 
 /** Its name in SQL, with its schema if the setting has one. */
 export function changesTable(): string {
@@ -51,6 +51,14 @@ const MOST_NAMES = 10_000
 /** Names of models by the configuration of the database, and by where a request finds their tables. */
 const names = oncePer<object, RecentMap<string>>(() => new RecentMap(MOST_NAMES))
 
+interface FoundTable {
+  readonly schema: string
+  /** The schema is called as the role. */
+  readonly isOwn: boolean
+  /** What is looked into first. */
+  readonly first: string
+}
+
 /**
  * What a model is called in the table: by its own; and where a request chooses in which schema that is found, as with one for
  * each tenant, with the schema.
@@ -62,18 +70,20 @@ export async function nameIn(knex: Queryable, table: string): Promise<string> {
   const key = JSON.stringify([place, table])
   let name = known.get(key)
   if (name === undefined) {
-    const { rows } = await runRaw<{ rows: readonly { readonly schema: string; readonly isOwn: boolean }[] }>(
+    const [found] = await readRows<FoundTable>(
       knex,
-      `select nspname as schema, nspname = current_user as "isOwn" from pg_class join pg_namespace n on n.oid = relnamespace
-       where pg_class.oid = to_regclass(?)`,
+      `select nspname as schema, nspname = current_user as "isOwn",
+         trim(' "' from split_part(current_setting('search_path'), ',', 1)) as first
+       from pg_class join pg_namespace n on n.oid = relnamespace where pg_class.oid = to_regclass(?)`,
       [toReference(knex, table)],
     )
-    const [found] = rows
     // it may come, with the schema of a new tenant
     if (!found) return table
     // a role finds the tables of its login, but for a schema of its own
     name = place.searchPath !== undefined || found.isOwn ? `${found.schema}.${table}` : table
-    known.set(key, name)
+    // a table of the tenant's own may come before one that all share
+    const isFirst = found.first === found.schema || (found.isOwn && found.first === '$user')
+    if (isFirst || place.searchPath === undefined) known.set(key, name)
   }
   return name
 }
