@@ -88,8 +88,8 @@ export async function prepareViews(
   }
   // of what is wrong otherwise nobody knows what it reaches
   if (mistakes.size === 0) {
-    await check(() => {
-      const problems = wholeTables(views.filter(isGeneric), rules)
+    await check(async () => {
+      const problems = await wholeTables(views.filter(isGeneric), rules)
       if (strict && problems.length > 0) throw new ConfigurationError(problems.join('\n'))
       warnOfWholeTables(problems, registrations)
     })

@@ -803,3 +803,29 @@ it('[I23] a related model that is bound to another database is told at the start
   Writer.knex(pool)
   for (const api of apis) await api.prepare()
 })
+
+it('[I23] a table of another database is another one, though it is called the same', async () => {
+  const other = await createDatabase({ schema: 'create table authors (id int primary key, name text)' })
+  onTestFinished(() => other.drop())
+  class Elsewhere extends Model {
+    static override tableName = 'authors'
+  }
+  Elsewhere.knex(other.knex)
+  class Narrowed extends viewOf(Elsewhere, serializerOf(Elsewhere, ['id'])) {
+    override getQueryset() {
+      return super.getQueryset().where('id', 1)
+    }
+  }
+  const books = viewOf(Book, serializerOf(Book, ['id', 'author_id']))
+  await new APIRouter({ strict: true }).register('elsewhere', Narrowed).register('books', books).prepare()
+  const related = viewOf(Book, serializerOf(Book, ['id', 'author_id']), { related: { author: Narrowed } })
+  await expect(new APIRouter().register('books', related).prepare()).rejects.toThrow(
+    'View: Elsewhere is bound to another database than Book',
+  )
+  const pool = knex({ client: 'pg', connection: { ...database.connection } as Knex.PgConnectionConfig })
+  onTestFinished(() => pool.destroy())
+  Elsewhere.knex(pool)
+  await new APIRouter().register('books', related).prepare()
+  const strict = new APIRouter({ strict: true }).register('elsewhere', Narrowed).register('books', books)
+  await expect(strict.prepare()).rejects.toThrow('Narrowed shows a part of Author by its queryset')
+})

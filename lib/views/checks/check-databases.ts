@@ -16,6 +16,7 @@ import { needsObject } from '../../serializers/relation-graph.js'
 import { expandedBy } from '../../serializers/select-fields.js'
 import { shownBy } from '../../serializers/shown-by.js'
 import type { GenericViewClass } from '../generic-view-class.js'
+import { reachedViewSets } from '../related-view-set.js'
 import { pathsOf } from './models-of.js'
 
 /** @throws {ConfigurationError} the view set reads a model that is bound to another database, whose rows it would not find */
@@ -42,6 +43,7 @@ function* readBy(view: GenericViewClass): Iterable<ModelClass> {
   const led = (name: string) => [relations.get(name)?.model ?? []].flat()
   yield* modelsOnPaths(own, pathsOf(view))
   for (const name of Object.keys({ ...view.filterRelations, ...view.related })) yield* led(name)
+  for (const related of reachedViewSets(view)) yield related.modelClass()
   for (const [name, expansion] of Object.entries(view.expandable)) {
     yield* led(isRelatedCount(expansion) ? expansion.path : name)
     const serializer = expandedBy(expansion)

@@ -2,6 +2,7 @@
 
 import { RelatedField } from '../../fields/related-field.js'
 import { firstTime } from '../../kernel/once-per.js'
+import { areOfOneDatabase, uniteDatabases } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass, modelName } from '../../models/objection.js'
 import type { RuleSet } from '../../rules/rule-set.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -20,15 +21,26 @@ const isFirst = firstTime()
  * What of the view sets of an API reaches a whole table, though another of them narrows it by its queryset: a sentence for
  * each table, with the fix.
  */
-export function wholeTables(views: readonly GenericViewClass[], rules: RuleSet | undefined): readonly string[] {
-  const narrowing = new Map<string, GenericViewClass>()
-  for (const view of views) {
-    const isOwn = !isBuiltIn(view.prototype, 'getQueryset')
-    if (hasModel(view) && (isOwn || view.queryset !== null)) narrowing.set(view.modelClass().tableName, view)
-  }
-  if (narrowing.size === 0) return []
-  const found = views.flatMap((view) => wholeTablesOf(view, { narrowing, rules }))
+export async function wholeTables(
+  views: readonly GenericViewClass[],
+  rules: RuleSet | undefined,
+): Promise<readonly string[]> {
+  const shown = views.filter(isNarrowing)
+  if (shown.length === 0) return []
+  const reached = views.flatMap((view) => reachedBy(view, rules))
+  await uniteDatabases([...reached.map(({ model }) => model), ...shown.map((view) => view.modelClass())])
+  const found = reached.flatMap((one): Found[] => {
+    const by = shown.findLast((view) => {
+      const model = view.modelClass()
+      return model.tableName === one.model.tableName && areOfOneDatabase(model, one.model)
+    })
+    return by ? [{ ...one, by }] : []
+  })
   return [...new Set(found.map(({ by }) => by))].map((by) => told(found.filter((one) => one.by === by)))
+}
+
+function isNarrowing(view: GenericViewClass): boolean {
+  return hasModel(view) && (!isBuiltIn(view.prototype, 'getQueryset') || view.queryset !== null)
 }
 
 /** A field that reaches a whole table. */
@@ -38,17 +50,14 @@ interface Reaching {
   /** The name of the relation. */
   readonly name: string
   readonly model: ModelClass
+}
+
+interface Found extends Reaching {
   /** The view set that shows a part of it. */
   readonly by: GenericViewClass
 }
 
-interface Narrowing {
-  /** The view sets that show a part of a table, by its name. */
-  readonly narrowing: ReadonlyMap<string, GenericViewClass>
-  readonly rules: RuleSet | undefined
-}
-
-function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing): Reaching[] {
+function reachedBy(view: GenericViewClass, rules: RuleSet | undefined): Reaching[] {
   const found: Reaching[] = []
   const seen = new Set<SerializerClass>()
   const look = (serializer: SerializerClass): void => {
@@ -63,13 +72,12 @@ function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing):
       const isNested = field instanceof NestedSerializer
       const isChosen = field instanceof RelatedField && writable && isModelClass(field.options.queryset)
       if (!(isNested && (readable || writable)) && !isChosen) continue
-      const by = narrowing.get(relation.model.tableName)
       const rule = rules?.ruleOf(relation.model)?.options
       // of fields alone a rule says nothing of rows
       const isSaid =
         (rule && !Object.keys(rule).every((one) => one === 'fields')) || relatedSource(view, model.model, relation.name)
-      if (by && !isSaid && !relation.narrowed) {
-        found.push({ view, where: `${serializer.name}.${name}`, name: relation.name, model: relation.model, by })
+      if (!isSaid && !relation.narrowed) {
+        found.push({ view, where: `${serializer.name}.${name}`, name: relation.name, model: relation.model })
       }
       if (isNested) look(field.serializerClass)
     }
@@ -84,8 +92,8 @@ function wholeTablesOf(view: GenericViewClass, { narrowing, rules }: Narrowing):
   return found
 }
 
-function told(found: readonly Reaching[]): string {
-  const { name, model, by } = found[0] as Reaching
+function told(found: readonly Found[]): string {
+  const { name, model, by } = found[0] as Found
   const places = new Set(found.map(({ view, where }) => `${view.name} (${where})`))
   return (
     `${by.name} shows a part of ${modelName(model)} by its queryset, and all of it is reached by ${[...places].join(', ')}; ` +
