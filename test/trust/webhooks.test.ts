@@ -159,7 +159,7 @@ async function underFire(fire: Fire): Promise<void> {
   })
   const hanging = await subscribe(() => undefined)
   const others = [steady, failing, redirecting, breaking]
-  const { apps, stop } = await startApps(program.file, url, 3, env)
+  const { apps, stop } = await startApps(program.file, url, size(2, 3), env)
   const told: Told = { answered: 0, created: new Set() }
   let isOver = false
   const writers = Array.from({ length: WRITERS }, (_, writer) =>
@@ -179,7 +179,7 @@ async function underFire(fire: Fire): Promise<void> {
   for (const endpoint of others) endpoint.answer = () => 204
   // whoever had them has ended, and need not be waited for
   await knex.raw('update koa_viewsets_webhook_deliveries set leased_until = null where leased_until is not null')
-  const again = await startApps(program.file, url, 2, env)
+  const again = await startApps(program.file, url, size(1, 2), env)
   try {
     await drain(others)
   } finally {
