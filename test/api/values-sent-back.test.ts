@@ -1,6 +1,7 @@
 /** What an answer shows can be sent back, what forms send is understood, and what names two objects is refused. */
 import {
   APIRouter,
+  BasePermission,
   BulkModelViewSet,
   DateField,
   type DeclaredFields,
@@ -795,8 +796,27 @@ describe('a stored key __proto__', () => {
         return (this as unknown as { body: { data: unknown } }).body.data
       }
     }
-    const own = await serveViews({ odd: Own as never })
-    expect((await put(own, 'PATCH', '/odd/1', tree)).json.errors).toEqual(whole)
+    class Guard extends BasePermission {
+      override hasObjectPermission() {
+        return true
+      }
+    }
+    class Hooked extends views().odd {
+      override async performUpdate(serializer: any) {
+        return serializer.save()
+      }
+    }
+    class Choosing extends views().odd {
+      override async getObject() {
+        return super.getObject()
+      }
+    }
+    const guarded = views({ permissionClasses: [Guard] }).odd
+    const own = await serveViews({ odd: Own as never, hooked: Hooked, choosing: Choosing, guarded })
+    for (const path of ['odd', 'hooked', 'choosing', 'guarded']) {
+      expect([path, (await put(own, 'PATCH', `/${path}/1`, tree)).json.errors]).toEqual([path, whole])
+    }
+    expect((await put(own, 'PATCH', '/hooked/bulk', `[{"id":1,"tree":${HOSTILE}}]`)).json.errors).toEqual(whole)
   })
 
   it('is sent back inside an envelope, and refused beside it', async () => {

@@ -25,7 +25,9 @@ export function bodyOfStored(view: View, error: unknown): ParsedBody {
   if (!(error instanceof ForbiddenKey) || !error.data || !isUpdate || !resource) throw error
   const { overrides } = resource
   // code of the application's is never given them to read
-  if (overrides.hasPartOf(action) || overrides.has('getInputSerializer') || overrides.has('getSerializer')) throw error
+  const isRead =
+    overrides.hasPartOf(action) || overrides.first(['getInputSerializer', 'getSerializer', 'getObjectToWrite'])
+  if (isRead || (resource.ownHook(action) ?? resource.objectObstacle) !== null) throw error
   const data = error.data()
   const name = memberOfBody(view as GenericView)
   const serializer = inputClassOf(view as GenericView)
