@@ -702,6 +702,44 @@ describe('a replica that', () => {
     expect([status, json]).toEqual([200, { name: 'a' }])
   })
 
+  it('fails between an object and its version gives its version to no other object', async () => {
+    await cluster.primary.knex.raw(`
+      create table papers (id int primary key, n int not null); insert into papers values (1, 1);
+      create function refuses_on_replicas() returns boolean language plpgsql as $$
+        begin if pg_is_in_recovery() then raise exception using errcode = '40001'; end if; return true; end $$;
+      create function count_up() returns trigger language plpgsql as $$ begin new.n = old.n + 1; return new; end $$;
+      create trigger count_up before update on papers for each row execute function count_up()`)
+    await caughtUp()
+    const Paper = table('papers')
+    Paper.knex(cluster.primary.knex)
+    let calls = 0
+    class Papers extends modelViewSet(Paper, {
+      serializerClass: modelSerializer(Paper, { fields: ['id', 'n'], readOnlyFields: ['n'] }),
+    }) {
+      static override concurrency = 'n'
+      override async getObject() {
+        if (++calls === 2) {
+          await cluster.primary.knex('papers').update({ n: 2 })
+          await this.knex?.raw('select refuses_on_replicas()')
+        }
+        return (await this.getQueryset().findById(1)) as never
+      }
+    }
+    const replicas = new ReplicaSet({
+      primary: cluster.primary.knex,
+      replicas: cluster.standbys.map(({ knex }) => knex),
+    })
+    const api = new APIRouter({ replicas }).register('papers', Papers)
+    await api.prepare()
+    const server = await serve(new Koa().use(api.routes()))
+    onTestFinished(() => server.close())
+    const first = await server.send({ path: '/papers/1' })
+    await caughtUp()
+    const second = await server.send({ path: '/papers/1' })
+    expect([first.status, first.json]).toEqual([200, { id: 1, n: 2 }])
+    expect(first.headers['etag']).toBe(second.headers['etag'])
+  })
+
   it('loses its connections in the middle is done without', async () => {
     const server = await serveItems({ retryAfter: 50 })
     for (let round = 0; round < 10; round++) {

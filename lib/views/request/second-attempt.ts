@@ -1,5 +1,6 @@
 /** Second attempts of an action, on another server or without locks: they begin as the first did. */
 
+import { ROW_VERSION } from '../../caching/cache-response.js'
 import { FORMAT } from '../../http/context.js'
 import type { View } from '../view.js'
 
@@ -10,6 +11,7 @@ export function resetOf(view: View): () => void {
   const { status } = ctx
   const params = ctx['params'] as unknown
   const format = FORMAT.get(ctx)
+  const version = ROW_VERSION.get(ctx)
   const begun = afterAction?.length ?? 0
   return () => {
     for (const name of ctx.res.getHeaderNames()) {
@@ -20,6 +22,7 @@ export function resetOf(view: View): () => void {
     ctx.status = status
     ctx['params'] = params
     FORMAT.set(ctx, format)
+    ROW_VERSION.set(ctx, version)
     Object.assign(view, { parentKey, renderer })
     view.afterAction?.splice(begun)
   }
