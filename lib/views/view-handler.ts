@@ -73,7 +73,8 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
       return Promise.resolve()
     }
     if (acceptQuery !== undefined) ctx.set('Accept-Query', acceptQuery)
-    CONTROL_BEFORE.set(ctx, ctx.res.getHeader('Cache-Control'))
+    const control = ctx.res.getHeader('Cache-Control')
+    if (control !== undefined) CONTROL_BEFORE.set(ctx, control)
     // our router has told the format; only other methods of the path may write it
     const format = isRouted ? FORMAT.get(ctx) : undefined
     let opened: View
