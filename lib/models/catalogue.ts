@@ -147,7 +147,7 @@ export interface CatalogueTable extends TableTraits {
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
   /** The names of its partitions, and of the tables that inherit from it, which errors use. */
-  readonly parts: readonly string[]
+  readonly partitions: readonly string[]
   readonly columns: readonly CatalogueColumn[]
   readonly constraints: readonly CatalogueConstraint[]
 }
@@ -171,7 +171,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
     const { ordinal } = table
     catalogue.set(names[ordinal - 1] as string, {
       nativeName: table.relation,
-      parts: table.parts,
+      partitions: table.parts,
       table: Number(table.table),
       secured: table.secured,
       isView: table.view,

@@ -109,7 +109,7 @@ export function byDatabase(
 export function describeBy(model: ModelClass, table: CatalogueTable, source?: object): void {
   const columns = table.columns.map(({ nativeName }) => nativeName)
   // an error names the partition
-  for (const name of [table.nativeName, ...table.parts]) rememberNames(name, columns, source)
+  for (const name of [table.nativeName, ...table.partitions]) rememberNames(name, columns, source)
   known.set(model, { table, source })
   revision++
 }
@@ -197,7 +197,7 @@ const UNREAD: Omit<CatalogueTable, 'table' | 'nativeName'> = {
   filtersInserts: false,
   isIndirect: false,
   triggers: { before: NO_EVENT, after: NO_EVENT, deferred: [] },
-  parts: [],
+  partitions: [],
   columns: [],
   constraints: [],
 }
@@ -246,7 +246,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     ...table,
     model,
     nativeName: catalogue?.nativeName ?? bareName(model.tableName),
-    parts: new Set(table.parts),
+    partitions: new Set(table.partitions),
     columns,
     declared: schema.properties.size > 0 ? declared : names,
     primaryKey,
@@ -260,17 +260,17 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     partialKeys: table.constraints.flatMap(({ columns: unique, condition }) =>
       condition === null ? [] : [{ properties: unique.map(property), condition }],
     ),
-    foreignKeys: table.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
-      kind === 'foreign' && own.length === 1 && target
-        ? [
-            {
-              property: property(own[0] as string),
-              table: target.table,
-              column: target.columns[0] as string,
-              enforced,
-            },
-          ]
-        : [],
+    foreignKeys: new Map(
+      table.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
+        kind === 'foreign' && own.length === 1 && target
+          ? [
+              [
+                property(own[0] as string),
+                { table: target.table, column: target.columns[0] as string, enforced },
+              ] as const,
+            ]
+          : [],
+      ),
     ),
     references: table.constraints.flatMap(({ columns: own, target, enforced, validated }) => {
       if (!target || !enforced) return []

@@ -74,9 +74,8 @@ export interface JoinTable {
   readonly extras: ReadonlyMap<string, string>
 }
 
-/** A foreign key of the database that is one property, and the column that it points to. */
+/** A foreign key of the database, and the columns that it points to. */
 interface ForeignKey {
-  readonly property: string
   /** The table's number. */
   readonly table: number
   readonly column: string
@@ -101,7 +100,7 @@ export interface ModelDescription extends TableTraits {
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
   /** The names in the database of its partitions, and of the tables that inherit from it. */
-  readonly parts: ReadonlySet<string>
+  readonly partitions: ReadonlySet<string>
   /** The columns, by the name that instances have them under. */
   readonly columns: ReadonlyMap<string, Column>
   /** The columns that `__all__` stands for: those of the `jsonSchema` if it names any, else all. */
@@ -112,8 +111,8 @@ export interface ModelDescription extends TableTraits {
   readonly relations: ReadonlyMap<string, RelationDescription>
   /** Properties of a named constraint or unique index, those of partitions included. */
   readonly constraints: ReadonlyMap<string, readonly string[]>
-  /** Foreign keys of one property: it may have several. */
-  readonly foreignKeys: readonly ForeignKey[]
+  /** Properties that alone are a foreign key of the database, and where it points. */
+  readonly foreignKeys: ReadonlyMap<string, ForeignKey>
   /** The foreign keys that the database checks. */
   readonly references: readonly ForeignKeyReference[]
   /** Properties that foreign keys of the database point to. */

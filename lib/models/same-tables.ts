@@ -77,7 +77,7 @@ function differenceOf(
   if (needed) return `has another column "${needed.column}"`
   const rest = (table: CatalogueTable) =>
     JSON.stringify([
-      { ...table, table: undefined, parts: undefined, columns: undefined, constraints: undefined },
+      { ...table, table: undefined, partitions: undefined, columns: undefined, constraints: undefined },
       table.constraints
         .filter((constraint) => !constraint.isOfPartition && constraint.columns.every((column) => names.has(column)))
         .map(({ target, ...constraint }) => JSON.stringify([constraint, target?.columns, target?.secured]))

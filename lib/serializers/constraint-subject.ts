@@ -18,7 +18,7 @@ export function constraintSubject(
   { raw = false, view }: { raw?: boolean; view?: unknown } = {},
 ): ConstraintSubject {
   const { model } = plan
-  const isOwn = (table: string) => model?.nativeName === table || model?.parts.has(table) === true
+  const isOwn = (table: string) => model?.nativeName === table || model?.partitions.has(table) === true
   const columnNamed = (name: string) => plan.fields.filter((field) => field.column?.nativeName === name)
   const values = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
   return {

@@ -38,18 +38,17 @@ export function isCheckedByDatabase(
   { field, relation, column, ids }: BoundField,
 ): boolean {
   const made: unknown = field.constructor
-  if (made !== PrimaryKeyRelatedField || !(model && relation && column) || ids) return false
+  if (made !== PrimaryKeyRelatedField || !relation || !column || ids) return false
   if (relation.deletedBy !== undefined) return false
+  const key = model?.foreignKeys.get(column.property)
+  if (!key?.enforced) return false
   const { queryset, many } = field.options as RelatedFieldOptions
   if (many === true || queryset !== relation.model) return false
   if (!traitsOf(relation.model).plainQueries || !traitsOf(relation.model).plainRows) return false
   const related = describeModel(relation.model)
   const target = related.columns.get(relation.relatedProperties[0] as string)
-  if (!target || related.secured || !isAsWide(column, target)) return false
-  return model.foreignKeys.some((key) => {
-    const isTarget = key.table === related.table && key.column === target.column
-    return isTarget && key.enforced && key.property === column.property
-  })
+  if (related.table !== key.table || related.secured || target?.column !== key.column) return false
+  return isAsWide(column, target)
 }
 
 /** True when every key of the target fits: one that does not would be refused as a value, before it is missed as a key. */

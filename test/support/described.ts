@@ -46,7 +46,7 @@ export function describeTable(
     isIndirect: false,
     triggers: { before: NONE, after: NONE, deferred: [] },
     nativeName: model.tableName,
-    parts: [],
+    partitions: [],
     columns: Object.entries(columns).map(([name, type]) => columnOf(name, type, name === key)),
     constraints: [
       {

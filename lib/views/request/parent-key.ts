@@ -62,8 +62,7 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
     )
   }
   const relation = named ?? relationOfKey(model, column.property)
-  const keys = model.foreignKeys.filter((key) => key.property === column.property)
-  const foreign = keys.find(({ table }) => table === target.table) ?? keys[0]
+  const foreign = keyTo(target, model, column) ?? model.foreignKeys.get(column.property)
   const leadsElsewhere = relation
     ? relation.model.tableName !== parent.tableName
     : foreign !== undefined && target.table !== undefined && foreign.table !== target.table
@@ -81,6 +80,14 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
     throw wrong(`is of type ${column.type}, and ${related.column} of ${parent.tableName} of type ${related.type}`)
   }
   return keyOf([column], [related])
+}
+
+/** The foreign key that leads there, of several of one column. */
+function keyTo({ table: target }: ModelDescription, { references }: ModelDescription, { property }: Column) {
+  const key = references.find(({ table, properties: [first, ...rest] }) => {
+    return table === target && first === property && rest.length === 0
+  })
+  return key && { table: key.table, column: key.columns[0] }
 }
 
 function joins(
