@@ -38,7 +38,7 @@ import { type Client, serveApp, serving } from '../support/client.js'
 import { type EventSource, openEvents } from '../support/event-source.js'
 import { Author, AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
-import { untilWaiting } from '../support/waiting.js'
+import { countWaiting, untilWaiting } from '../support/waiting.js'
 import { Random } from '../trust/support/random.js'
 import { report, seed, size } from '../trust/support/size.js'
 
@@ -601,13 +601,12 @@ describe('a stream', () => {
     const { id } = (await served.send('POST', '/books', { title: 'a' })).json
     const rename = (title: string) => served.send('PATCH', `/books/${id}`, { title })
     await open.hear(1)
+    await untilWaiting(database.knex)
     await gated.ended()
     expect(String(served.reported[0])).toContain(
       'GatedBooks: what its streams show of changes could not be told: TooLate: no answer',
     )
-    const waiting = () =>
-      database.knex.raw("select from pg_stat_activity where wait_event_type = 'Lock' and query like '%gates%'")
-    await expect.poll(waiting).toMatchObject({ rowCount: 0 })
+    await expect.poll(() => countWaiting(database.knex)).toBe(0)
     // it is left alone for a while
     await rename('b')
     await open.hear(2)
