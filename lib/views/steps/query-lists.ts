@@ -5,12 +5,12 @@ import type { ParameterDescription, QueryParameters } from '../../filters/filter
 import { queryOf, setQuery } from '../../http/context.js'
 import type { LimitOffsetPagination } from '../../pagination/limit-offset-pagination.js'
 import { declaredParameters, listParameters } from '../action-parameters.js'
-import { actionNamed, showsFigures } from '../actions.js'
-import { type GenericView, serializerClassOf } from '../generic-view.js'
+import { actionNamed } from '../actions.js'
+import type { GenericView } from '../generic-view.js'
 import { hasModel } from '../generic-view-class.js'
 import { readDialect } from '../query-dialects.js'
 import type { View } from '../view.js'
-import { selectionParameters } from './selection.js'
+import { askedSelection } from './selection.js'
 
 const BRACKETS = '[]'
 
@@ -20,12 +20,11 @@ export function readParameters(view: GenericView): readonly ParameterDescription
   // an action of the application's may show a list
   const isOurs = actionNamed(action) !== undefined
   const listing = listParameters(view.asked, isOurs ? action : 'list')
-  const selecting = isOurs && !showsFigures(action) ? selectionParameters(view, serializerClassOf(view)) : []
   return [
     ...listing,
     ...(policies.versioning?.parameters() ?? []),
     ...declaredParameters(viewClass, action),
-    ...selecting,
+    ...askedSelection(view),
   ]
 }
 

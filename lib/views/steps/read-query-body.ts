@@ -6,13 +6,13 @@ import { BadRequest, type ErrorMessages, ValidationError } from '../../kernel/er
 import { isRecord } from '../../kernel/records.js'
 import { shownName, UnknownNames } from '../../kernel/unknown-names.js'
 import { parseBody } from '../../parsers/parser.js'
-import { showsFigures, takesQuery } from '../actions.js'
-import { type GenericView, serializerClassOf } from '../generic-view.js'
+import { takesQuery } from '../actions.js'
+import type { GenericView } from '../generic-view.js'
 import { queryParsers } from '../policies.js'
 import { type QueryMembers, queryMembers } from '../query-members.js'
 import type { View } from '../view.js'
 import { parameterText } from './parameter-text.js'
-import { selectionParameters } from './selection.js'
+import { askedSelection } from './selection.js'
 
 /** The member of a body that holds conditions. */
 const FILTER = 'filter'
@@ -37,7 +37,7 @@ export async function readQueryBody(view: GenericView): Promise<void> {
   if (ctx.req.headers['content-type'] === undefined) throw new BadRequest('Expected a body of JSON')
   const errors: ErrorMessages = {}
   const members = queryMembers(view.asked, action)
-  const asked = parametersOf(data, { members, selecting: () => selectingNames(view) }, errors)
+  const asked = parametersOf(data, { members, selecting: () => askedSelection(view).map(({ name }) => name) }, errors)
   const query = queryOf(ctx)
   for (const name of Object.keys(query)) {
     // links to other pages carry these, to be sent with the same body
@@ -52,13 +52,6 @@ const TWICE = 'Give it in the body or in the URL, not in both.'
 
 type Body = Readonly<Record<string, unknown>>
 type Asked = Record<string, QueryParameters[string]>
-
-/** The parameters that select what is shown: none where the answer is not the serializer's. */
-function selectingNames(view: GenericView): readonly string[] {
-  const { action, resource } = view.plan
-  if (showsFigures(action) || resource.overrides.has(action)) return []
-  return selectionParameters(view, serializerClassOf(view)).map(({ name }) => name)
-}
 
 interface Readable {
   readonly members: QueryMembers

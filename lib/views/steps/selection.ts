@@ -124,6 +124,11 @@ export function selectionParameters(
   }))
 }
 
+/** Those of a request. */
+export function askedSelection(view: GenericView): readonly ParameterDescription[] {
+  return selects(view) ? selectionParameters(view, serializerClassOf(view)) : []
+}
+
 /** The serializer class of the answer: the view's, or the part of it that the request asks for. */
 export function answerClass(view: GenericView): SerializerClass {
   return selectedSerializer(view, serializerClassOf(view))
