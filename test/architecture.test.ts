@@ -120,7 +120,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/changes/read-images.ts': [1, 'rows that are written, before and after, by their keys'],
   'lib/changes/row-states.ts': [1, 'rows as they were before a change and after it'],
   'lib/changes/visible-changes.ts': [1, 'those rows in the place of their table, as the caller sees it'],
-  'lib/fields/related-field.ts': [1, 'what may be chosen: leaveOutUnseen()'],
+  'lib/fields/related-field.ts': [2, 'what may be chosen, and what its relation leads to: leaveOutUnseen()'],
   'lib/filters/field-path.ts': [1, 'what a path leads to, joined: joinOf()'],
   'lib/filters/lookups-of.ts': [1, 'takes parts of a time; it reads no table'],
   'lib/filters/step.ts': [1, 'rows on the way of a path: those that are seen'],

@@ -205,7 +205,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   async #findStored(keys: readonly unknown[], context: SerializerContext, { property, leading }: Chosen) {
-    const query = this.#chosen(context, leading)
+    const query = this.#chosen(context, { property, leading })
     const model = query.modelClass() as ModelClass
     const storedProperty = property ?? this.storedProperty(model)
     const stored = describeModel(model).columns.get(storedProperty)
@@ -237,7 +237,9 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     context: SerializerContext,
     { column, leading }: { readonly column: Column; readonly leading: Leading | undefined },
   ): Promise<readonly unknown[]> {
-    const { names } = await rowsOfKeys(this.#chosen(context, leading), keys, { key: column })
+    const { names } = await rowsOfKeys(this.#chosen(context, { property: column.property, leading }), keys, {
+      key: column,
+    })
     const found = new Set(names.slice(keys.length))
     return keys.filter((_, index) => found.has(names[index] as CanonicalKey))
   }
@@ -248,10 +250,18 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   /** The objects that may be chosen, without those that are deleted, and those that the caller does not see. */
-  #chosen(context: SerializerContext, leading: Leading | undefined): AnyQueryBuilder {
+  #chosen(context: SerializerContext, { property = '', leading }: Chosen): AnyQueryBuilder {
     const query = groupConditions(this.query(context))
     const model = query.modelClass() as ModelClass
-    leaveOutUnseen(query, visibleRowsIn(context)?.related(leading ?? { owner: model, relation: '', model }))
+    const visible = visibleRowsIn(context)
+    const isLed = leading?.model.tableName === model.tableName
+    leaveOutUnseen(query, visible?.related(isLed ? leading : { owner: model, relation: '', model }))
+    const led = leading && !isLed ? visible?.related(leading) : undefined
+    if (leading && led) {
+      const rows = leading.model.query().select(columnName(leading.model, property))
+      leaveOutUnseen(rows, led)
+      void query.whereIn(`${query.tableRefFor(model)}.${columnName(model, property)}`, rows)
+    }
     const deleted = deletionOf(model)
     if (deleted === undefined) return query
     return query.whereNull(`${query.tableRefFor(model)}.${columnName(model, deleted)}`)

@@ -240,9 +240,14 @@ interface ForeignKey {
   readonly ids: ExternalIds
 }
 
+/** True for a relation whose foreign key leads to what external ids stand for. */
+export function leadsToIds({ model, relatedProperties: [related = ''] }: RelationDescription): boolean {
+  return externalIds(model)?.names(related) === true
+}
+
 /** A foreign key, or one column of several, that leads to what external ids stand for. */
 function foreignOf(owner: ModelDescription, property: string): ForeignKey | undefined {
-  const alone = relationOfKey(owner, property)
+  const alone = relationOfKey(owner, property, leadsToIds)
   for (const relation of alone ? [alone] : owner.relations.values()) {
     const { kind, model, ownerProperties, relatedProperties } = relation
     const related = kind === 'belongs-to-one' ? relatedProperties[ownerProperties.indexOf(property)] : undefined

@@ -157,11 +157,18 @@ export function keyColumns({ columns, primaryKey }: Pick<ModelDescription, 'colu
   return primaryKey.flatMap((property) => columns.get(property) ?? [])
 }
 
-/** The relation whose foreign key alone is this property. */
-export function relationOfKey(model: ModelDescription, property: string): RelationDescription | undefined {
-  for (const relation of model.relations.values()) {
-    const { kind, ownerProperties } = relation
-    if (kind === 'belongs-to-one' && ownerProperties.length === 1 && ownerProperties[0] === property) return relation
-  }
-  return undefined
+/**
+ * The relation whose foreign key alone is this property.
+ * @param isMeant which of several, that lead to several tables @default the first
+ */
+export function relationOfKey(
+  model: ModelDescription,
+  property: string,
+  isMeant: (relation: RelationDescription) => boolean = () => true,
+): RelationDescription | undefined {
+  const relations = [...model.relations.values()].filter(
+    ({ kind, ownerProperties: [first, ...others] }) =>
+      kind === 'belongs-to-one' && first === property && others.length === 0,
+  )
+  return relations.find(isMeant) ?? relations[0]
 }

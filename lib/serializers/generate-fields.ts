@@ -8,7 +8,7 @@ import { fieldForColumn, GENERATED_OPTIONS, type GeneratedOptions } from '../fie
 import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/key-related-fields.js'
 import { notAKey } from '../fields/object-key.js'
 import { ReadOnlyField } from '../fields/own-value-fields.js'
-import { externalIds, externalKey } from '../ids/external-ids.js'
+import { externalIds, externalKey, leadsToIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { didYouMean } from '../kernel/near-miss.js'
@@ -200,7 +200,7 @@ function columnOptions(column: Column, extra: GeneratedOptions): GeneratedOption
 }
 
 function columnField(model: ModelDescription, column: Column, extra: GeneratedOptions): SerializerField {
-  const relation = relationOfKey(model, column.property)
+  const relation = relationOfKey(model, column.property, leadsToIds)
   // lists, JSON and rows have no name: they are values as any other
   if (relation && notAKey(column) === undefined) return keyField(relation, columnOptions(column, extra))
   const shown = asShown(model, column)

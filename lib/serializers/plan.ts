@@ -259,7 +259,9 @@ function bind(
   let column = source.length === 1 && !counted ? model?.columns.get(first) : undefined
   let relation = counted ? undefined : model?.relations.get(first)
   if (!relation && column && model && (field instanceof RelatedField || field instanceof NestedSerializer)) {
-    relation = relationOfKey(model, first)
+    const target =
+      field instanceof RelatedField ? field.relatedModel() : field.serializerClass.describeFields().model?.model
+    relation = relationOfKey(model, first, (one) => one.model.tableName === target?.tableName)
   }
   if (relation?.kind === 'belongs-to-one' && source.length === 1 && relation.ownerProperties.length === 1) {
     column = model?.columns.get(relation.ownerProperties[0] as string)

@@ -107,8 +107,11 @@ function seenThrough(serializer: AnySerializer, { table, properties }: WrittenRe
   const { model } = serializer.plan
   if (!visible || !model) return undefined
   const relation = [...model.relations.values()].find(
-    ({ kind, ownerProperties: own }) =>
-      kind === 'belongs-to-one' && own.length === properties.length && own.every((name) => properties.includes(name)),
+    ({ kind, ownerProperties: own, model: target }) =>
+      kind === 'belongs-to-one' &&
+      own.length === properties.length &&
+      own.every((name) => properties.includes(name)) &&
+      describeModel(target).table === table,
   )
   return visible.ofTable({ owner: model.model, table }, leadingOf(serializer, { relation }))
 }

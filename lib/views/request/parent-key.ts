@@ -61,7 +61,7 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
       `is no column of ${modelName(model.model)}${didYouMean(field, [...model.columns.keys(), ...model.relations.keys()]) || `; name the foreign key to ${parent.tableName}`}`,
     )
   }
-  const relation = named ?? relationOfKey(model, column.property)
+  const relation = named ?? relationOfKey(model, column.property, (one) => one.model.tableName === parent.tableName)
   const foreign = keyTo(target, model, column) ?? model.foreignKeys.get(column.property)
   const leadsElsewhere = relation
     ? relation.model.tableName !== parent.tableName

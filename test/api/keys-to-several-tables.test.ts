@@ -1,0 +1,97 @@
+/** Keys that lead to rows of several tables, by relations of the model and by the queryset of a field: the rules of all hold. */
+import { Model } from 'objection'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { IDMixin, IntegerField, PrimaryKeyRelatedField } from '../../lib/index.js'
+import { rule } from '../../lib/rules/index.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { routerOf, serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
+
+const SCHEMA = `
+  create table writers (id int primary key, hidden bool not null);
+  create table profiles (id int primary key references writers, secret bool not null);
+  create view listed_writers as select id, id = 3 as removed from writers;
+  create table drafts (
+    id int generated always as identity primary key,
+    writer_id int references writers, foreign key (writer_id) references profiles
+  );
+  insert into writers values (1, false), (2, true), (3, false), (4, false);
+  insert into profiles values (1, false), (2, false), (3, false), (4, true);`
+
+const Writer = tableOf('writers')
+const Profile = tableOf('profiles')
+const ListedWriter = tableOf('listed_writers', { idColumn: 'id' })
+const RULES = [
+  rule(Writer, { read: { hidden: false } }),
+  rule(Profile, { read: { secret: false } }),
+  rule(ListedWriter, { read: { removed: false } }),
+]
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase({ schema: SCHEMA })
+  Model.knex(database.knex)
+})
+afterAll(() => database.drop())
+
+function draftOf(relations: Record<string, typeof Model>): typeof Model {
+  return tableOf('drafts', {
+    relationMappings: () =>
+      Object.fromEntries(
+        Object.entries(relations).map(([name, modelClass]) => [
+          name,
+          {
+            relation: Model.BelongsToOneRelation,
+            modelClass,
+            join: { from: 'drafts.writer_id', to: `${modelClass.tableName}.id` },
+          },
+        ]),
+      ),
+  })
+}
+
+const chosenFrom = (queryset: typeof Model) => new PrimaryKeyRelatedField({ queryset })
+const BOTH = { profile: Profile, writer: Writer }
+
+it.each([
+  ['a view over the table of its relation', { writer: Writer }, { writer: chosenFrom(ListedWriter) }],
+  ['a view over the table of another relation', { writer: Writer }, { writer_id: chosenFrom(ListedWriter) }],
+])('a key of %s is of a row that both show', async (_name, relations, declared) => {
+  const model = draftOf(relations)
+  const [field] = Object.keys(declared) as [string]
+  const view = viewOf(model, serializerOf(model, [field], declared))
+  const client = await serveRouter(routerOf({ drafts: view }, { rules: RULES }))
+  const statuses = []
+  for (const key of [1, 2, 3]) statuses.push((await client.send('POST', '/drafts', { [field]: key })).status)
+  expect(statuses).toEqual([201, 400, 400])
+})
+
+it.each([
+  ['chosen from the table of the second', { writer_id: chosenFrom(Writer) }],
+  ['chosen from the table of the first', { writer_id: chosenFrom(Profile) }],
+  ['of the first', { profile: chosenFrom(Profile) }],
+  ['of the second', { writer: chosenFrom(Writer) }],
+  ['a plain number', { writer_id: new IntegerField() }],
+])('a key of two relations is of rows that both show: %s', async (_name, declared) => {
+  const model = draftOf(BOTH)
+  const [field] = Object.keys(declared) as [string]
+  const view = viewOf(model, serializerOf(model, [field], declared))
+  const client = await serveRouter(routerOf({ drafts: view }, { rules: RULES }))
+  const statuses = []
+  for (const key of [1, 2, 4]) statuses.push((await client.send('POST', '/drafts', { [field]: key })).status)
+  expect(statuses).toEqual([201, 400, 400])
+})
+
+it('a key of two relations is shown as an external id of the one that has them', async () => {
+  class HiddenWriter extends IDMixin(Model) {
+    static override tableName = 'writers'
+    static override idConfig = {
+      mode: 'signed',
+      alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8',
+      hmacKeys: ['an-hmac-key-of-these-tests-0123456789'],
+    } as const
+  }
+  const model = draftOf({ profile: Profile, writer: HiddenWriter })
+  await database.knex('drafts').insert({ writer_id: 3 })
+  const client = await serveRouter(routerOf({ drafts: viewOf(model, serializerOf(model, ['writer_id'])) }))
+  expect((await client.get('/drafts')).json).toContainEqual({ writer_id: HiddenWriter.encodeId(3) })
+})
