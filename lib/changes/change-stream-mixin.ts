@@ -83,8 +83,8 @@ function takePlace(caller: string, most: number): () => void {
 
 async function openStream(view: GenericView, { perCaller = 10, seconds = 300 }: ChangeStreamOptions): Promise<string> {
   const { ctx } = view
-  if (!view.asked.namesObjects) throw new NotFound()
   const visible = new VisibleChanges(view)
+  if (!visible.namesObjects) throw new NotFound()
   if (ctx.method === 'HEAD') {
     setEventHeaders(ctx)
     UNREAD.set(ctx, true)

@@ -155,6 +155,11 @@ export class VisibleChanges {
     })
   }
 
+  /** The caller may be told which objects have changed: their keys hide nothing from him. */
+  get namesObjects(): boolean {
+    return this.#view.asked.mayName(this.#key)
+  }
+
   /** What the columns of the object's key hold; undefined for a text that is no key any more. */
   keyOf({ key }: HeardChange): KeyValues | undefined {
     const { ctx } = this.#view

@@ -166,12 +166,12 @@ export class Resource {
 
   /** Paths and bodies may name its objects by their key: not by values that the caller cannot read. */
   get namesObjects(): boolean {
-    const { lookup } = this
-    const parts = lookup instanceof CompositeKey ? lookup.parts : [lookup]
-    const names = lookup.columns.every(
-      ({ property }, index) => parts[index]?.ids?.conceal || this.mayAsk('lookupField', property),
-    )
-    return decided(this, 'namesObjects', names)
+    return decided(this, 'namesObjects', this.mayName(this.lookup))
+  }
+
+  /** A key of its objects is nothing that the caller cannot read. */
+  mayName({ columns, parts }: ObjectKey): boolean {
+    return columns.every(({ property }, index) => parts[index]?.ids?.conceal || this.mayAsk('lookupField', property))
   }
 
   /** Positions in its lists hold keys that the caller is not to read. */

@@ -53,8 +53,9 @@ export async function openForOwner(
       `${plan.viewClass.name}: webhooks tell columns as they are recorded, and getQueryset() makes something else of them; mask them by rules`,
     )
   }
-  if (!view.asked.namesObjects) return undefined
+  const visible = new VisibleChanges(view)
+  if (!visible.namesObjects) return undefined
   const { model } = view.plan.resource.model
   const name = await nameIn((view.knex ?? model.knex()) as Queryable, model.tableName)
-  return { visible: new VisibleChanges(view), names: readableOfAll(view), model: name }
+  return { visible, names: readableOfAll(view), model: name }
 }

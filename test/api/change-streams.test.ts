@@ -776,6 +776,19 @@ describe('a stream', () => {
     expect((await served.get('/hidden/changes')).status).toBe(404)
   })
 
+  it('needs the primary key that it tells, and no other one by which paths name objects', async () => {
+    class ByIsbn extends BookViewSet {
+      static override lookupField = 'isbn'
+    }
+    const statusWithout = async (field: string) => {
+      const own = new APIRouter({ rules: [rule(Book, { fields: { [field]: { read: false } } })] })
+      const served = await serveApp(asUser, own.register('books', ByIsbn).routes())
+      return (await openEvents(served.port, '/books/changes')).status
+    }
+    expect(await statusWithout('id')).toBe(404)
+    expect(await statusWithout('isbn')).toBe(200)
+  })
+
   const Post = table('posts')
   const PostSerializer = modelSerializer(Post, { fields: ['id', 'title'] })
 

@@ -344,6 +344,26 @@ describe('endpoints', () => {
     expect(new Set(one.received.map((received) => received.id)).size).toBe(5)
   })
 
+  it('are told to those who may read the primary key, whatever paths name objects by', async () => {
+    class ByIsbn extends BookViewSet {
+      static override lookupField = 'isbn'
+    }
+    const read = ({ user }: { readonly user?: any }) => user?.id >= 6
+    const own = new APIRouter({ rules: [rule(Book, { fields: { id: { read }, isbn: { read: false } } })] })
+    await own.register('books', ByIsbn).prepare()
+    const [guest, staff] = await Promise.all([receiveWebhooks(), receiveWebhooks()])
+    await subscribe(guest.url)
+    await subscribe(staff.url, { user: '9' })
+    class Hooks extends HookViewSet {
+      static override events = ['book.*']
+    }
+    await dispatch({ api: own, endpoints: Hooks })
+    const id = await post({ isbn: '1' })
+    const [told] = await staff.receive(1)
+    expect(told?.body.data).toMatchObject({ id, after: { title: 'a' } })
+    expect(guest.received).toEqual([])
+  })
+
   it('are not told what an object was while their owner did not see it', async () => {
     const one = await receiveWebhooks()
     await subscribe(one.url, { user: '1' })
