@@ -64,6 +64,7 @@ function containmentOf(operand: Operand): Named {
 function ofLists(column: Column, element: Operand): Named {
   const compare = (operator: string, description: string): Lookup => ({
     description,
+    elements: element,
     values: (text) => [readCommaList(text, (item) => element.read(item))],
     sql: () => `?? operator(pg_catalog.${operator}) ?${castTo(column)}`,
     parameter: () => ({

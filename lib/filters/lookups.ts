@@ -112,6 +112,8 @@ export interface Lookup {
   readonly several?: true
   /** The lookup searches a string for a pattern. */
   readonly isPattern?: true
+  /** The lookup takes a list, of values that are read as those of the elements. */
+  readonly elements?: Operand
   /** The values to bind. @throws ValidationError the text stands for none */
   values(text: string, operand: Operand, caller: IDContext): readonly unknown[]
   /** SQL with `??` for the column's name, and a `?` for each value. */

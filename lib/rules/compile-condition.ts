@@ -261,20 +261,31 @@ function readComparison(suffix: string, value: unknown, comparing: Comparing): C
 }
 
 function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly unknown[] | undefined {
+  const { several, elements, equal, ordered } = lookup
   const list = [value].flat()
   if (list.some((one) => one instanceof CallerSetting)) return settingsOf(lookup, value, operand)
   try {
     if (lookup.isPattern) return lookup.values(String(value), operand, {})
-    for (const one of list) checkHeld(one, operand)
     // nor does a column hold a list, which PostgreSQL would refuse
-    if (Array.isArray(value) && !lookup.several && (lookup.equal || lookup.ordered)) return undefined
-    if (lookup.equal) return lookup.several ? [list] : [value]
-    if (lookup.ordered) return lookup.several ? list : [value]
-    return lookup.values(list.join(','), operand, {})
+    if (Array.isArray(value) && !several && !elements) return undefined
+    if (!equal && !ordered && !elements) return lookup.values(written(value), operand, {})
+    for (const one of list) checkHeld(one, elements ?? operand)
+    return elements || (equal && several) ? [list] : list
   } catch (error) {
     if (error instanceof ValidationError) return undefined
     throw error
   }
+}
+
+/** A value as a client would write it. @throws ValidationError none can be written so */
+function written(value: unknown): string {
+  if (value instanceof Date && !Number.isNaN(value.getTime())) return value.toISOString()
+  if (isPlain(value)) return String(value)
+  throw new ValidationError('Not a value of the lookup.')
+}
+
+function isPlain(value: unknown): value is string | number | bigint | boolean {
+  return ['string', 'number', 'bigint', 'boolean'].includes(typeof value)
 }
 
 /** A value that pg writes by its own method, as the intervals that it reads. */
@@ -289,12 +300,7 @@ function checkHeld(value: unknown, operand: Operand): void {
   const { type } = operand.column
   // they hold every number of JavaScript, in notations that clients may not write
   if (value === null || (typeof value === 'number' && (type === 'float8' || type === 'numeric'))) return
-  if (
-    typeof value === 'string' ||
-    typeof value === 'number' ||
-    typeof value === 'bigint' ||
-    typeof value === 'boolean'
-  ) {
+  if (isPlain(value)) {
     operand.read(String(value))
     return
   }

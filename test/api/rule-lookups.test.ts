@@ -1,0 +1,75 @@
+/** Lookups in conditions of rules: they find what filters find by them. */
+
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { APIRouter } from '../../lib/index.js'
+import { type Condition, rule } from '../../lib/rules/index.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
+
+let database: TestDatabase
+const Notice = tableOf('notices')
+
+beforeAll(async () => {
+  database = await createDatabase({
+    schema: `
+      create table notices (
+        id int primary key, title text, shared_with int[], tags text[], days date[],
+        created_at timestamptz, d date, period daterange, n int, open tstzrange
+      );
+      insert into notices values
+        (1, 'One', '{1,2}', '{a,"b,c"}', '{2024-01-01}', '2024-12-31 23:30Z', '2024-02-03', '[2024-01-01,2024-02-01)', 5, null),
+        (2, 'two', '{2,3}', '{b}', '{2025-01-01}', '2025-01-01 00:30Z', '2024-03-02', '[2025-01-01,2025-02-01)', 55, '[2025-01-01,2025-02-01)'),
+        (3, null, null, null, null, null, null, null, null, null);
+    `,
+  })
+  Notice.knex(database.knex)
+})
+
+afterAll(() => database.drop())
+
+async function shown(read: Condition): Promise<number[]> {
+  const view = viewOf(Notice, serializerOf(Notice, ['id']))
+  const rules = [rule(Notice, { read: () => read })]
+  const client = await serveRouter(new APIRouter({ rules }).register('notices', view))
+  const rows: { id: number }[] = (await client.get('/notices')).json
+  return rows.map(({ id }) => id)
+}
+
+it.each<[Condition, number[]]>([
+  [{ shared_with__contains: 1 }, [1]],
+  [{ shared_with__contains: [2] }, [1, 2]],
+  [{ shared_with__contains: [] }, [1, 2]],
+  [{ shared_with__overlap: [1, 3] }, [1, 2]],
+  [{ shared_with__contained_by: [1, 2, 4] }, [1]],
+  [{ shared_with__contains: undefined }, []],
+  [{ shared_with__contains: 'x' }, []],
+  [{ shared_with__contains: 2 ** 40 }, []],
+  [{ not: { shared_with__contains: 1 } }, [2, 3]],
+  [{ not: { shared_with__contains: 'x' } }, []],
+  [{ tags__contains: 'a' }, [1]],
+  [{ tags__contains: 'b,c' }, [1]],
+  [{ tags__overlap: ['a', 'b'] }, [1, 2]],
+  [{ days__contains: new Date('2024-01-01T12:00:00Z') }, [1]],
+])('elements of lists: %j', async (condition, ids) => {
+  expect(await shown(condition)).toEqual(ids)
+})
+
+it.each<[Condition, number[]]>([
+  [{ created_at__year: 2024 }, [1]],
+  [{ not: { created_at__year: 2024 } }, [2, 3]],
+  [{ created_at__year: '2024' }, [1]],
+  [{ created_at__year: 'x' }, []],
+  [{ created_at__year: [2024] }, []],
+  [{ d__month: 2 }, [1]],
+  [{ d__day: 2 }, [2]],
+  [{ d__month: 13 }, []],
+  [{ period__contains: '2024-01-15' }, [1]],
+  [{ open__contains: new Date('2025-01-15T00:00:00Z') }, [2]],
+  [{ period__overlap: '[2024-01-15,2025-01-15)' }, [1, 2]],
+  [{ period__contains: 'soon' }, []],
+  [{ period__contains: {} }, []],
+  [{ n__iexact: 5 }, [1]],
+  [{ title__iexact: 'ONE' }, [1]],
+])('what is no value of the column: %j', async (condition, ids) => {
+  expect(await shown(condition)).toEqual(ids)
+})
