@@ -12,6 +12,9 @@ import { readsBelow } from './read-columns.js'
 import { readExactly } from './read-exactly.js'
 import { recipientOf } from './recipient.js'
 
+/** The operations that lock rows, for a regular expression. */
+export const LOCKS = 'forUpdate|forNoKeyUpdate|forShare|forKeyShare'
+
 const SHAPED = /^(groupBy|having|distinct|union|limit|offset|with\w*Recursive|with$)/
 
 /** Way of counting: `estimated` is the planner's guess, `capped` stops at the limit. */
@@ -92,7 +95,7 @@ interface Counted {
 }
 
 /** Loading of related objects, and locks: they cost, and count nothing. PostgreSQL locks no groups either. */
-const UNCOUNTED = /^(eager|for\w*(Update|Share)$|skipLocked|noWait)/
+const UNCOUNTED = new RegExp(`^(eager|(${LOCKS})$|skipLocked|noWait)`)
 
 /** The list without what costs and counts nothing; DISTINCT ON needs its order, which chooses the rows. */
 export function unordered(query: AnyQueryBuilder): AnyQueryBuilder {

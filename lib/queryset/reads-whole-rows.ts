@@ -6,12 +6,13 @@ import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, columnName, type ModelClass, modelName } from '../models/objection.js'
 import { hasContextHooks } from './context-hooks.js'
-import { isShaped } from './count-rows.js'
+import { isShaped, LOCKS } from './count-rows.js'
 import { hasOwn } from './group-conditions.js'
 
 /** Operations that a query may have besides its conditions. */
-const HOOKED =
-  /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|from|timeout|range|page|eager|modifyGraph)$/
+const HOOKED = new RegExp(
+  `^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|${LOCKS}|from|timeout|range|page|eager|modifyGraph)$`,
+)
 
 /** True when the query returns rows as its table has them: no columns of its own, no grouping, no graph, no hooks. */
 export function readsWholeRows(query: AnyQueryBuilder): boolean {

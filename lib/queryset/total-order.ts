@@ -10,6 +10,7 @@ import { describeModel } from '../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
+import { LOCKS } from './count-rows.js'
 import { POSITION_TAGS } from './position-tags.js'
 import type { SqlPart } from './sql-part.js'
 
@@ -173,7 +174,7 @@ export function orderByKey(query: AnyQueryBuilder, declared: readonly OrderTerm[
 }
 
 /** What a join would be an error in: PostgreSQL locks no rows that may be missing, groups are not by it, and a union has columns of its own. */
-const SHAPED = /^(for(NoKey)?Update|for(Key)?Share|groupBy|union|intersect|except)/
+const SHAPED = new RegExp(`^(${LOCKS}|groupBy|union|intersect|except)`)
 
 /** True for a query that may be joined: its rows stay what they are. It stays true of a query that is joined. */
 export function isJoinable(query: AnyQueryBuilder): boolean {

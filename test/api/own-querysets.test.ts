@@ -291,6 +291,21 @@ describe('[P14] A queryset of the view', () => {
     }
   })
 
+  it.each(['forUpdate', 'forNoKeyUpdate', 'forShare', 'forKeyShare'] as const)(
+    'that locks its rows by %s() is read and written',
+    async (lock) => {
+      const client = await serveQueryset((query) => query.where('books.id', '>', 1)[lock]())
+      for (const path of ['/rows', '/instances']) {
+        expect((await client.get(path)).json.length).toBeGreaterThan(1)
+        const id = (await client.send('POST', path, { title: 'new' })).json.id
+        for (const method of ['PATCH', 'PUT']) {
+          expect((await client.send(method, `${path}/${id}`, { title: method })).json).toMatchObject({ title: method })
+        }
+        expect((await client.send('DELETE', `${path}/${id}`)).status).toBe(204)
+      }
+    },
+  )
+
   it('that is a union is a configuration error, because a lookup would narrow its first part only', async () => {
     const change = (query: Queryset) => query.where('id', 1).unionAll(Book.query().where('id', 2))
     const client = await serveHidden(change, serveQueryset, /its queryset is a union/)
