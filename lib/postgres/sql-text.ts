@@ -4,25 +4,38 @@
 const OPAQUE =
   /\be'[^'\\]*(?:(?:\\[\s\S]|'')[^'\\]*)*'|'[^']*'|"[^"]*"|(?<![\w$])\$(?<tag>(?:[^\s\d$'"][^\s$'"]*)?)\$[\s\S]*?\$\k<tag>\$|--[^\n]*|\/\*/gi
 const BLOCK_EDGE = /\/\*|\*\//g
+/** The body of a function in SQL, whose statements are its own; a CASE in it has an END, too. */
+const BODY = /\bbegin\s+atomic\b/gi
+const BODY_EDGE = /\b(?:begin\s+atomic|case|end)\b/gi
+const CLOSING: ReadonlySet<string> = new Set(['*/', 'end'])
 
-/** The statements of a text, from their first words on; strings, names in quotes and comments are left out. */
+/** The statements of a text, from their first words on; strings, names in quotes, comments and bodies are left out. */
 export function statementsIn(text: string): readonly string[] {
-  let bare = ''
-  let end = 0
-  for (let found = next(OPAQUE, text, 0); found; found = next(OPAQUE, text, end)) {
-    bare += `${text.slice(end, found.index)} `
-    end = found[0] === '/*' ? endOfBlock(text, found.index) : found.index + found[0].length
-  }
-  const statements = `${bare}${text.slice(end)}`.split(';').map((statement) => statement.trim())
+  const bare = without(OPAQUE, text, (found) =>
+    found[0] === '/*' ? endOf(BLOCK_EDGE, text, found.index) : found.index + found[0].length,
+  )
+  const outer = without(BODY, bare, ({ index }) => endOf(BODY_EDGE, bare, index))
+  const statements = outer.split(';').map((statement) => statement.trim())
   return statements.filter((statement) => statement !== '')
 }
 
-function endOfBlock(text: string, start: number): number {
+function without(pattern: RegExp, text: string, endsAt: (found: RegExpExecArray) => number): string {
+  let rest = ''
+  let end = 0
+  for (let found = next(pattern, text, 0); found; found = next(pattern, text, end)) {
+    rest += `${text.slice(end, found.index)} `
+    end = endsAt(found)
+  }
+  return `${rest}${text.slice(end)}`
+}
+
+/** Where ends what begins here, and may hold others of its kind. */
+function endOf(edges: RegExp, text: string, start: number): number {
   let depth = 0
   let end = start
-  for (let edge = next(BLOCK_EDGE, text, start); edge; edge = next(BLOCK_EDGE, text, end)) {
+  for (let edge = next(edges, text, start); edge; edge = next(edges, text, end)) {
     end = edge.index + edge[0].length
-    depth += edge[0] === '/*' ? 1 : -1
+    depth += CLOSING.has(edge[0].toLowerCase()) ? -1 : 1
     if (depth === 0) return end
   }
   return text.length

@@ -109,7 +109,8 @@ export function actionClass<View extends ViewLike>(given: View, action: string):
 
 /** A class like another whose permissions are asked besides its own. */
 export function permittingClass<View extends ViewLike>(view: View, beside: readonly object[]): View {
-  return variantOf(view, 'permitting', () => permitting(view, beside))
+  // the name of no action
+  return variantOf(view, '?', () => permitting(view, beside))
 }
 
 function permitting(view: ActionClass, beside: readonly object[], statics: Statics = {}): Statics {

@@ -162,6 +162,11 @@ export class ActionPlan {
     return decided(this, 'ofDeleted', isAsked ? makePlan({ ...this.#route, view }) : this)
   }
 
+  /** A plan of the same action about what it has written, with no permissions: they were asked about it as it was. */
+  get ofWritten(): ActionPlan {
+    return decided(this, 'ofWritten', makePlan(this.#route, []))
+  }
+
   /** A plan of the same action with only those permissions that look at objects. */
   get objectGuard(): ActionPlan {
     const asked = this.policies.permissions.filter((permission) => permission.guardsObjects())

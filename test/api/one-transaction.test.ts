@@ -52,6 +52,7 @@ const OTHERS: Readonly<Record<string, (client: PgClient) => Promise<unknown>>> =
   several: (client) => client.query(`begin; insert into audits (note) values ('lost'); commit`),
   'words in quotes': (client) =>
     client.query(`
+      create function pg_temp.own(n int) returns int begin atomic select 1; select case n when 1 then 2 end; end;
       do $theirs$ begin perform 1; end $theirs$;
       insert into audits (note) values (E'\\'; commit; ''begin'), ('; end') /* ; abort; /* */ ; commit */`),
   rollback: (client) => client.query(' ROLLBACK'),

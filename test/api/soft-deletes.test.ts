@@ -473,6 +473,36 @@ describe('permissions that look at objects', () => {
     expect(formatExplanations(await api.explain('projects-retrieve'))).toMatch(/reads +rows/)
   })
 
+  it('are asked about what is deleted, and not about what it has become', async () => {
+    class IsBinned extends BasePermission {
+      override hasObjectPermission(_ctx: any, _view: unknown, { deleted_at }: any) {
+        return deleted_at !== null && deleted_at > new Date(0)
+      }
+    }
+    class Bin extends modelViewSet(Project, {
+      serializerClass: ProjectSerializer,
+      softDelete: { column: 'deleted_at', permissionClasses: [IsBinned] },
+    }) {}
+    const { send } = await serveViews({ projects: Bin })
+    await send('DELETE', '/projects/2')
+    const restored = await send('POST', '/projects/2/restore', undefined, admin)
+    expect([restored.status, restored.json]).toMatchObject([200, { id: 2, deleted_at: null }])
+    class IsLive extends BasePermission {
+      override hasObjectPermission(_ctx: any, _view: unknown, { deleted_at }: any) {
+        return deleted_at === null
+      }
+    }
+    class Live extends modelViewSet(Project, {
+      serializerClass: ProjectSerializer,
+      softDelete: 'deleted_at',
+      permissionClasses: [IsLive],
+      statuses: { destroy: 200 },
+    }) {}
+    const live = await serveViews({ projects: Live })
+    expect(await live.send('DELETE', '/projects/2')).toMatchObject({ status: 200, json: { id: 2 } })
+    expect((await live.get('/projects/2')).status).toBe(404)
+  })
+
   it('check the view set that they stand on', async () => {
     class Misnamed extends modelViewSet(Project, {
       serializerClass: ProjectSerializer,

@@ -100,6 +100,7 @@ function newRows({ validatedData, obj }: Serializer, model: ModelClass): readonl
 export async function answerMarked(view: GenericView, rows: DeletedRows): Promise<unknown> {
   const { model } = view.plan.resource
   await runDeferred(view, deferredOf(model))
+  Object.assign(view, { plan: view.plan.ofWritten })
   view.deletedRows = rows
   ROW_VERSION.set(view.ctx, undefined)
   try {
