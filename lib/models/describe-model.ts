@@ -4,7 +4,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { groupBy } from '../kernel/maps.js'
 import { checkSession } from '../postgres/connection-queue.js'
-import { isOneDatabase } from '../postgres/one-database.js'
+import { identityOf, mayBeOne } from '../postgres/one-database.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { noteErrors, rememberNames } from '../postgres/prepared-names.js'
 import { shareTurns } from '../postgres/row-stream.js'
@@ -146,26 +146,27 @@ export function areReadTogether(model: ModelClass, other: ModelClass): boolean {
   return sourceOf(model) === sourceOf(other)
 }
 
-/** Pools of one database, each by one of them. */
-const united = new WeakMap<object, object>()
+/** The identities of the databases that pools reach, as far as it was asked. */
+const identities = new WeakMap<object, string | undefined>()
 
 /** Notes which of the pools that models are bound to reach one database: what is of one model's table is of the other's. */
 export async function uniteDatabases(models: Iterable<ModelClass>): Promise<void> {
   const pools = [...new Set([...models].flatMap((model) => (model.knex() as Queryable | undefined) ?? []))]
-  for (const [index, pool] of pools.entries()) {
-    if (united.has(configOf(pool))) continue
-    for (const other of pools.slice(0, index)) {
-      if (!(await isOneDatabase(pool, other))) continue
-      united.set(configOf(pool), united.get(configOf(other)) ?? configOf(other))
-      break
-    }
+  if (pools.length < 2) return
+  for (const pool of pools) {
+    const config = configOf(pool)
+    if (identities.get(config) === undefined) identities.set(config, await identityOf(pool))
   }
 }
 
 /** True where the catalogues of both were read of one database, as far as `uniteDatabases()` knows. */
 export function areOfOneDatabase(model: ModelClass, other: ModelClass): boolean {
-  const [one, two] = [model, other].map(sourceOf).map((source) => united.get(source) ?? source)
-  return one === two
+  const [one, two] = [sourceOf(model), sourceOf(other)]
+  return one === two || (areAsked(one, two) && mayBeOne(identities.get(one), identities.get(two)))
+}
+
+function areAsked(...sources: readonly object[]): boolean {
+  return sources.every((source) => identities.has(source))
 }
 
 /** The config object of a knex client, which a pool and its transactions share: it identifies the database in caches. */

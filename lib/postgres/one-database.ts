@@ -10,11 +10,16 @@ const IDENTITY = `
 export async function isOneDatabase(knex: Queryable, other: Queryable): Promise<boolean> {
   if (clientOf(knex).config === clientOf(other).config) return true
   const [one, two] = await Promise.all([knex, other].map(identityOf))
+  return mayBeOne(one, two)
+}
+
+/** False for identities of two databases. */
+export function mayBeOne(one: string | undefined, two: string | undefined): boolean {
   return one === two || one === undefined || two === undefined
 }
 
-/** Undefined where the login may not know. */
-async function identityOf(knex: Queryable): Promise<string | undefined> {
+/** The server and the database; undefined where the login may not know. */
+export async function identityOf(knex: Queryable): Promise<string | undefined> {
   try {
     const { rows } = await runRaw<{ rows: readonly { database: string }[] }>(knex, IDENTITY)
     return rows[0]?.database

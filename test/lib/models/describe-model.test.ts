@@ -1,8 +1,8 @@
 import knex from 'knex'
 import { knexSnakeCaseMappers, Model, type Pojo, type RelationMappings, snakeCaseMappers } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
-import { describeModel, prepareModels } from '../../../lib/models/describe-model.js'
+import { areOfOneDatabase, describeModel, prepareModels, uniteDatabases } from '../../../lib/models/describe-model.js'
 import { columnName } from '../../../lib/models/objection.js'
 import { countQueries, createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -336,5 +336,26 @@ describe('prepareModels', () => {
     await database.knex.raw('alter table codes add column later int')
     await prepareModels([model])
     expect(describeModel(model).columns.get('later')?.type).toBe('int4')
+  })
+})
+
+describe('models of several pools', () => {
+  it('are of one database, in whatever order the pools became known', async () => {
+    const other = await createDatabase({ schema: 'create table codes (code text primary key)' })
+    onTestFinished(() => other.drop())
+    const pools = [0, 1, 2].map(() =>
+      knex({ client: 'pg', connection: database.connection as never, pool: { max: 2 } }),
+    )
+    onTestFinished(async () => {
+      for (const pool of pools) await pool.destroy()
+    })
+    const models = [...pools, other.knex].map((pool) => modelOf('codes', { idColumn: 'code' }).bindKnex(pool))
+    await prepareModels(models)
+    const [one, two, three, elsewhere] = models as [typeof Model, typeof Model, typeof Model, typeof Model]
+    expect(areOfOneDatabase(one, two)).toBe(false)
+    await uniteDatabases([two, one, elsewhere])
+    await uniteDatabases([three, two])
+    expect([one, two, three].map((model) => areOfOneDatabase(model, one))).toEqual([true, true, true])
+    expect(areOfOneDatabase(elsewhere, three)).toBe(false)
   })
 })
