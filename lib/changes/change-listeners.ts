@@ -310,7 +310,7 @@ function unknownText(bells: readonly Bell[], { snapshot, isTold }: Known): strin
   return textOf(unknown, isTold ? snapshot : undefined)
 }
 
-/** What was read, and what is told of it already, by resources and changes. */
+/** What was read, and what is told of it already, by routes and changes. */
 interface Reading {
   readonly found: NewChanges
   readonly from: ChangePosition
@@ -330,5 +330,5 @@ function bellsOf(
   }
   return [...seen]
     .sort((one, other) => Number(one.id) - Number(other.id))
-    .map((change) => getOrInsert(made, `${resource} ${change.id}`, () => bellOf(change)))
+    .map((change) => getOrInsert(made, `${visible.route} ${change.id}`, () => bellOf(change)))
 }

@@ -5,6 +5,7 @@ import type { Knex } from 'knex'
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
+import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
@@ -41,6 +42,9 @@ import { endsOf, laterStates } from './select-changes.js'
 /** After how many milliseconds a query is built anew. */
 const WRITTEN_ANEW = 1_000
 
+let count = 0
+const numberOf = oncePer((_plan: object) => ++count)
+
 /** Visibility of changes for the caller of a view's list. */
 export class VisibleChanges {
   readonly #view: GenericView
@@ -61,7 +65,9 @@ export class VisibleChanges {
   #text: { readonly raw: Knex.Raw; readonly until: number } | undefined
   /** The same for those whose lists one statement can ask for; undefined for those that have one of their own. */
   readonly together: object | undefined
-  /** The same for callers with the same conditions. */
+  /** The same for callers of the same list, who know objects by the same keys. */
+  readonly route: number
+  /** The same for those of them with the same conditions. */
   readonly group: string
 
   /** @throws {ConfigurationError} the list depends on columns that are not recorded */
@@ -77,14 +83,8 @@ export class VisibleChanges {
     this.#isWhole = plan.resource.isWholeTable && view.scope() === undefined
     this.#readsOnce = timesRead(text, this.#table) === 1
     this.#asksEach = this.#readsOnce && readsWholeRows(query)
-    this.group = writeJson([
-      plan.viewClass.name,
-      plan.basename,
-      text,
-      values,
-      settings?.text,
-      settings?.values,
-    ]) as string
+    this.route = numberOf(plan)
+    this.group = writeJson([this.route, text, values, settings?.text, settings?.values]) as string
     this.#namesSchema = schemaOf(query) !== undefined || this.#model.tableName.includes('.')
     const isPlain = !this.#isWhole && !this.#namesSchema && !this.#hasPolicies && scopeOf(this.#knex) === undefined
     this.together = isPlain ? this.#model : undefined
@@ -131,8 +131,11 @@ export class VisibleChanges {
     recipient: StatementClient,
   ): Promise<SeenSides<Change>> {
     const policies = this.#hasPolicies ? await this.#knownPolicies() : null
-    if (this.#isWhole && policies === null) return { before: new Set(changes), after: new Set(changes) }
     const asked = this.#askedOf(changes)
+    if (this.#isWhole && policies === null) {
+      const own = new Set(asked.map(({ change }) => change))
+      return { before: own, after: own }
+    }
     if (asked.length === 0) return { before: new Set(), after: new Set() }
     // what reads a table twice by its schema reads it as it is
     if (policies === undefined || (this.#namesSchema && !this.#readsOnce))
@@ -166,11 +169,11 @@ export class VisibleChanges {
     return this.#key.fromText(key, { ctx, user: ctx.state['user'] as unknown })
   }
 
-  /** The object's key, as answers show it. */
+  /** The object's key, as answers show it, of a change that the caller may hear of. */
   shownKey(change: HeardChange): unknown {
     const { ctx } = this.#view
-    const values = this.keyOf(change)
-    return values ? this.#key.toText(values, { ctx, user: ctx.state['user'] as unknown }) : change.key
+    const values = this.keyOf(change) as KeyValues
+    return this.#key.toText(values, { ctx, user: ctx.state['user'] as unknown })
   }
 
   /** Policies of the database decide, too. */

@@ -22,6 +22,7 @@ import {
   CurrentUserDefault,
   type DeclaredFields,
   HiddenField,
+  IDMixin,
   IsAuthenticated,
   ModelSerializer,
   ModelViewSet,
@@ -837,6 +838,47 @@ describe('a stream', () => {
       expect(ids((await heard?.hear(2)) ?? [])).toEqual([id, id])
     }
     expect(ids(one?.events ?? [])).toEqual([id, id, id])
+  })
+
+  describe('of one of two view sets of a table, whose ids are others', () => {
+    class Public extends IDMixin(Post) {
+      static override idConfig = {
+        mode: 'signed',
+        alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8',
+        hmacKeys: ['a key of the test, long enough to sign'],
+      } as const
+    }
+    const streamed = (model: typeof Post) =>
+      class Posts extends ChangeStreamMixin(
+        ChangesMixin(modelViewSet(model, { serializerClass: modelSerializer(model, { fields: ['id', 'title'] }) })),
+      ) {}
+    const [Plain, Shown] = [streamed(Post), streamed(Public)]
+
+    it('tells what is recorded by its own keys', async () => {
+      const own = new APIRouter().register('posts', Plain, 'post').register('public', Shown, 'public')
+      const served = await serveApp(own.routes())
+      const streams = ['/posts/changes', '/public/changes'].map((path) => openEvents(served.port, path))
+      const [posts, shown] = await Promise.all(streams)
+      const { id } = (await served.send('POST', '/posts', { title: 'a' })).json
+      const { id: text } = (await served.send('POST', '/public', { title: 'b' })).json
+      expectDone(await served.send('PATCH', `/posts/${id}`, { title: 'c' }))
+      expectDone(await served.send('PATCH', `/public/${text}`, { title: 'd' }))
+      expect(ids((await posts?.hear(2)) ?? [])).toEqual([id, id])
+      expect(ids((await shown?.hear(2)) ?? [])).toEqual([text, text])
+    })
+
+    it('tells them by its own, though all else is the same in another router', async () => {
+      const versions = [Plain, Shown].map((view, index) =>
+        new APIRouter({ prefix: `/v${index}` }).register('posts', view, 'post'),
+      )
+      const served = await serveApp(...versions.map((one) => one.routes()))
+      const streams = ['/v0/posts/changes', '/v1/posts/changes'].map((path) => openEvents(served.port, path))
+      const [posts, shown] = await Promise.all(streams)
+      const { id } = (await served.send('POST', '/v0/posts', { title: 'a' })).json
+      const { id: text } = (await served.send('POST', '/v1/posts', { title: 'b' })).json
+      expect(ids((await posts?.hear(1)) ?? [])).toEqual([id])
+      expect(ids((await shown?.hear(1)) ?? [])).toEqual([text])
+    })
   })
 
   it('is of objects that stand beside others, once each, in a list of groups', async () => {

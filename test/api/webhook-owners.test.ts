@@ -25,7 +25,16 @@ import {
   WebhookEndpointViewSet,
 } from '../../lib/webhooks/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
-import { Author, AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
+import {
+  Author,
+  AuthorSerializer,
+  Book,
+  BookSerializer,
+  database,
+  Tag,
+  TagSerializer,
+  useLibrary,
+} from '../support/library.js'
 import { untilWaiting } from '../support/waiting.js'
 import { receiveWebhooks } from '../support/webhook-receiver.js'
 
@@ -300,14 +309,22 @@ describe('what is wrong with', () => {
 
   it('a key, however long, is nothing', async () => {
     const one = await receiveWebhooks()
-    await subscribe(one.url, { events: ['author.*'] })
-    await dispatch()
+    class TagViewSet extends ChangesMixin(ModelViewSet<Tag>) {
+      static override model = Tag
+      static override serializerClass = TagSerializer
+    }
+    class Hooks extends HookViewSet {
+      static override events = ['tag.*']
+    }
+    await subscribe(one.url)
+    await database.knex.raw(`update koa_viewsets_webhook_endpoints set events = '{tag.*}'`)
+    await dispatch({ api: new APIRouter().register('tags', TagViewSet), endpoints: Hooks })
     // as long as the table of changes takes
     const key = randomBytes(2_000).toString('base64').slice(0, 2_666)
-    const change = { model: 'authors', key, action: 'update', after: { name: '\u0000\ud800"\\', x: 1 } }
+    const change = { model: 'tags', key, action: 'update', after: { label: '\u0000\ud800"\\', x: 1 } }
     await database.knex.transaction((trx) => recordChange(trx, change))
     const [first] = await one.receive(1)
-    expect(first?.body).toMatchObject({ type: 'author.updated', data: { id: key, after: { name: '\u0000\ud800"\\' } } })
+    expect(first?.body).toMatchObject({ type: 'tag.updated', data: { id: key, after: { label: '\u0000\ud800"\\' } } })
   })
 
   it('a secret is a failed attempt', async () => {
