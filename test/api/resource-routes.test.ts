@@ -657,7 +657,8 @@ describe('hooks', () => {
       }
     }
     const { get, send } = await serveResources({ books: Books })
-    // prepare() asks for one, too
+    // prepare() asks for one, too, and so does what holds answers to the document
+    await get('/api/books')
     actions.length = 0
     await send('POST', '/api/books', { title: 'One' })
     expect((await get('/api/books')).json).toEqual([{ title: 'One' }])
