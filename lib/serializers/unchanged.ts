@@ -11,6 +11,7 @@ import type { Column } from '../models/model-description.js'
 import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { isReadableAt } from './readable-at.js'
 import { relatedAt } from './relation-graph.js'
 import { isLeftOut, representField, withoutHidden } from './represent.js'
 import { keyOfShown } from './shown-by.js'
@@ -44,7 +45,9 @@ export function isAsShown(serializer: AnySerializer, bound: BoundField, item: Up
   if (shown === given) return true
   if (shown === NOT_SHOWN) return false
   const { field } = bound
-  if (given !== null && uploadField(field)?.areUrls(given, storedAt(item, bound)) === true) return true
+  // what a mask hides is not to be guessed
+  const isReadable = isReadableAt(bound, item.current, serializer.context)
+  if (given !== null && isReadable && uploadField(field)?.areUrls(given, storedAt(item, bound)) === true) return true
   if (typeof shown === 'string' || shown instanceof Numeral) return isEqual(shown, given)
   // what is shown may write itself by a `toJSON()`, as a Date does, and be a number that JSON has not
   return isEqual(workingCopyOf(shown), workingCopy(given))

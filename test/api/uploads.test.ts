@@ -446,6 +446,9 @@ describe('[F8] a stored file', () => {
       expect(sent).toMatchObject({ image: null, papers: [] })
       expect(await one.send('PUT', '/photos/1', { ...(sent as object), title: 'y' })).toMatchObject({ status: 200 })
     }
+    // a guess is refused, whether it is right or not
+    for (const image of [json.image, `${json.image}x`])
+      expect(await ask('PATCH', '/photos/1', { image })).toMatchObject({ status: 400 })
     expect((await client.get('/photos/1')).json).toMatchObject({ title: 'y', image: json.image, papers: json.papers })
     expect(kept()).toEqual([json.image, ...json.papers].map(nameOf).toSorted())
   })
