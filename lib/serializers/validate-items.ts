@@ -131,7 +131,8 @@ function validateField(
 function force({ forced = NOTHING, plan }: AnySerializer, item: Item): void {
   for (const [property, value] of forced) {
     if (value === undefined) throw new Error(`The value of "${property}", which the input cannot set, is not known yet`)
-    const field = plan.fields.find(({ column }) => column?.property === property)
+    const fields = plan.fields.filter(({ column, input }) => column?.property === property && input !== 'objects')
+    const field = fields.find(({ writable }) => writable) ?? fields[0]
     item.value[field?.name ?? property] = value
   }
 }

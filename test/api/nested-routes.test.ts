@@ -862,3 +862,23 @@ it.each(['people', 'firms'])('a key may lead to two tables: %s', async (name) =>
   const { get } = await serveRouter(api)
   expect((await get('/parents/7/calls')).json).toEqual([{ id: 1 }])
 })
+
+it('hooks get a key that the path decides by the field that is written, though a nested one shows it first', async () => {
+  const got: unknown[] = []
+  class Shown extends serializerOf(Book, ['title', 'number', 'author', 'author_id'], {
+    author: new NestedSerializer(serializerOf(Author, ['name']), { readOnly: true }),
+  }) {
+    override validate(data: Record<string, unknown>) {
+      got.push(data)
+      return data
+    }
+  }
+  class Books extends NestedViewSetMixin(viewOf(Book, Shown)) {
+    static override parentLookupField = 'author_id'
+  }
+  const api = new APIRouter().register('authors', viewOf(Author, serializerOf(Author, ['id'])))
+  new NestedRouter(api, 'authors', { lookup: 'author_id' }).register('books', Books, 'book')
+  const { send } = await serveRouter(api)
+  expect((await send('POST', '/authors/1/books', { title: 'New', number: 9 })).status).toBe(201)
+  expect(got).toEqual([{ title: 'New', number: 9, author_id: 1 }])
+})
