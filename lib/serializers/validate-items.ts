@@ -6,6 +6,7 @@ import { ValidationError } from '../kernel/errors.js'
 import { isPromise } from '../kernel/realms.js'
 import { isRecord } from '../kernel/records.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
+import { exactAt } from '../models/exact-types.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { fieldGuardOf, guardFields } from './guard-fields.js'
 import type { NestedSerializer } from './nested-serializer.js'
@@ -290,18 +291,22 @@ async function runObjectValidators(serializer: AnySerializer, item: Item): Promi
   }
 }
 
-type Row = Readonly<Record<string, unknown>>
-
-/** The values of the columns that the client leaves unchanged, in the form in which it would send them. */
+/** The values of the columns that the client leaves unchanged: keys as they are stored, others in the form in which it would send them. */
 function shownValues(serializer: AnySerializer, { value }: Item, current: object): Record<string, unknown> {
   // they are the application's, and see what rules keep from its caller
   const columns = serializer.plan.fields.filter(
-    ({ name, column, writable, access, field, input }) =>
-      column && (writable || access?.isKept) && !field.writeOnly && input === 'value' && !Object.hasOwn(value, name),
+    ({ name, column, writable, access, field, input, rivals }) =>
+      column &&
+      (writable || access?.isKept) &&
+      !field.writeOnly &&
+      (input === 'value' || input === 'keys') &&
+      ![name, ...rivals].some((one) => Object.hasOwn(value, one)),
   )
-  // a column that was not read has no value
-  const isRead = ({ column }: BoundField) => (current as Row)[column?.property ?? ''] !== undefined
-  const shown = (bound: BoundField) =>
-    isRead(bound) ? representValue(serializer, bound, current, serializer.context) : null
+  const shown = (bound: BoundField) => {
+    const stored = exactAt(current, bound.column?.property ?? '')
+    // a column that was not read has no value
+    if (stored === undefined) return null
+    return bound.input === 'keys' ? stored : representValue(serializer, bound, current, serializer.context)
+  }
   return Object.fromEntries(columns.map((bound) => [bound.name, shown(bound)]))
 }

@@ -21,10 +21,10 @@ import {
 } from 'koa-viewsets'
 import { formatExplanations } from 'koa-viewsets/tools'
 import * as v from 'valibot'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { type Client, serving } from '../support/client.js'
-import { Author, Book as LibraryBook, useLibrary } from '../support/library.js'
+import { Author, database, Book as LibraryBook, useLibrary } from '../support/library.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
 import { lint } from '../support/redocly.js'
 
@@ -446,6 +446,25 @@ describe('a schema among validators', () => {
       title: 'Other',
       ends: '2026-12-31',
     })
+  })
+
+  it('of a serializer sees keys that a PATCH leaves as a POST has them', async () => {
+    const seen: unknown[] = []
+    const serializerClass = modelSerializer(Book, {
+      fields: ['id', 'title', 'author_id'],
+      validators: [(data: object) => void seen.push(data), z.object({ author_id: z.number() })],
+    })
+    const own = new APIRouter().register('books', modelViewSet(Book, { serializerClass }), 'own')
+    await own.prepare()
+    const { send, close } = await serving(own.routes())
+    onTestFinished(() => close())
+    const [author] = await database.knex('authors').insert({ name: 'Ada' }).returning('id')
+    const { json } = await send('POST', '/books', { title: 'One', author_id: author.id })
+    expect((await send('PATCH', `/books/${json.id}`, { title: 'Two' })).json).toEqual({ ...json, title: 'Two' })
+    expect(seen).toEqual([
+      { title: 'One', author_id: author.id },
+      { title: 'Two', author_id: author.id },
+    ])
   })
 
   it('lays what it makes of an object over the data', async () => {
