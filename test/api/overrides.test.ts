@@ -266,7 +266,7 @@ it.each([
 ])('a stream %s that gives objects ends its answer, and not the process', async (_whose, streamOf) => {
   class Rows extends modelViewSet(Note, { serializerClass: NoteSerializer }) {
     override async list() {
-      return streamOf(await Note.query()) as never
+      return streamOf(await this.getQueryset()) as never
     }
   }
   const served = await serveViews({ rows: Rows })
