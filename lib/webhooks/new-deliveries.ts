@@ -1,6 +1,7 @@
 /** Deliveries of a change: what endpoints are to be told of what their owners see, and no more of it than they may read. */
 
 import { createHash } from 'node:crypto'
+import type { Knex } from 'knex'
 import { clientKey } from '../changes/change-log.js'
 import { only } from '../changes/read-history.js'
 import type { FoundChange } from '../changes/select-changes.js'
@@ -27,6 +28,8 @@ export type FindOwner = (id: string) => unknown
 
 /** What is told, and of whom that depends. */
 export interface Telling {
+  /** The database of changes. */
+  readonly knex: Knex
   /** By the names of their models in the table of changes. */
   readonly resources: ReadonlyMap<string, readonly ToldResource[]>
   /** Those that there are. */
@@ -131,7 +134,8 @@ export class NewDeliveries {
     { owner, asker }: { readonly owner: string; readonly asker: Asker },
     changes: readonly FoundChange[],
   ): Promise<Seen | undefined> {
-    const open = (user: unknown) => (user == null ? undefined : openForOwner(resource, user))
+    const { knex } = this.#telling
+    const open = (user: unknown) => (user == null ? undefined : openForOwner(resource, { user, knex }))
     const view = await getOrInsert(this.#views, key, () => this.#ownerOf(owner).then(open))
     if (!view) return undefined
     const own = changes.filter(({ model }) => model === view.model)

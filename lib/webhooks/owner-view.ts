@@ -1,5 +1,6 @@
 /** The list of a resource, as the owner of an endpoint would see it. */
 
+import type { Knex } from 'knex'
 import { nameIn } from '../changes/changes-table.js'
 import { makesColumns, readableOfAll, type ShownNames } from '../changes/read-history.js'
 import { VisibleChanges } from '../changes/visible-changes.js'
@@ -7,6 +8,7 @@ import { contextForUser } from '../http/context.js'
 import { knexInScope } from '../http/database-role.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
+import { isOneDatabase } from '../postgres/one-database.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { planOf } from '../views/action-plan.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
@@ -17,6 +19,13 @@ export interface ToldResource {
   readonly endpoint: Endpoint
   /** Its list. */
   readonly operation: Operation
+}
+
+/** An endpoint's owner. */
+interface Owner {
+  readonly user: unknown
+  /** The database of the changes that he is told. */
+  readonly knex: Knex
 }
 
 /** View of a resource for an endpoint's owner. */
@@ -34,7 +43,7 @@ export interface OwnerView {
  */
 export async function openForOwner(
   { endpoint, operation }: ToldResource,
-  user: unknown,
+  { user, knex }: Owner,
 ): Promise<OwnerView | undefined> {
   const plan = planOf(operation.route)
   const ctx = contextForUser(user, { method: 'GET', path: endpoint.path })
@@ -47,6 +56,8 @@ export async function openForOwner(
     throw error
   }
   const own = await view.getKnex()
+  const { model } = view.plan.resource.model
+  await checkDatabase(plan.viewClass.name, own ?? (model.knex() as Queryable | undefined), knex)
   view.knex = own && plan.database ? await knexInScope(ctx, own, plan.database) : own
   if (!view.plan.resource.isWholeTable && makesColumns(view)) {
     throw new ConfigurationError(
@@ -55,7 +66,17 @@ export async function openForOwner(
   }
   const visible = new VisibleChanges(view)
   if (!visible.namesObjects) return undefined
-  const { model } = view.plan.resource.model
   const name = await nameIn((view.knex ?? model.knex()) as Queryable, model.tableName)
   return { visible, names: readableOfAll(view), model: name }
+}
+
+/**
+ * @param own the database that the view set of that name works on
+ * @throws {ConfigurationError} it is another one than the dispatcher reads
+ */
+export async function checkDatabase(name: string, own: Queryable | undefined, knex: Knex): Promise<void> {
+  if (!own || (await isOneDatabase(own, knex))) return
+  throw new ConfigurationError(
+    `WebhookDispatcher: ${name} is of another database than the dispatcher's knex, where none of its rows and changes are; start a dispatcher for each database, with endpoints of its own`,
+  )
 }

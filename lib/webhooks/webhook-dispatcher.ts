@@ -10,7 +10,6 @@ import { Questions } from '../kernel/questions.js'
 import { errorLine } from '../kernel/quote.js'
 import { RepeatedErrors } from '../kernel/repeated-errors.js'
 import { within } from '../kernel/within.js'
-import { isOneDatabase } from '../postgres/one-database.js'
 import { isBuiltIn } from '../views/built-in.js'
 import type { Endpoint } from '../views/endpoint.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
@@ -18,7 +17,7 @@ import { AddressRanges } from './address-ranges.js'
 import { promoteAll, sweepDeliveries } from './delivery-table.js'
 import { type Enqueue, FanOut } from './fan-out.js'
 import type { FindOwner } from './new-deliveries.js'
-import type { ToldResource } from './owner-view.js'
+import { checkDatabase, type ToldResource } from './owner-view.js'
 import type { Resolve } from './receiver.js'
 import { Sender } from './sender.js'
 import { toldResources } from './told-resources.js'
@@ -197,7 +196,7 @@ class Running {
     this.fanOut = new FanOut({
       knex,
       endpoints: table,
-      telling: { resources, events: endpoints.events, findOwner, questions: new Questions(), report },
+      telling: { knex, resources, events: endpoints.events, findOwner, questions: new Questions(), report },
       enqueue,
       postponed: () => this.#mending.ring(),
     })
@@ -308,7 +307,7 @@ async function toldOf({ api, endpoints: given, knex }: WebhookDispatcherOptions)
       'WebhookDispatcher: the API has no view set of endpoints; register one, or give it as endpoints',
     )
   }
-  await checkDatabase(endpoints, knex)
+  await checkAtStart(endpoints, knex)
   // malformed ranges are not for the first attempt to find
   void new AddressRanges(endpoints.receivers.allowedAddresses ?? [])
   const found = toldResources(endpoints.events, api.endpoints)
@@ -326,7 +325,7 @@ async function toldOf({ api, endpoints: given, knex }: WebhookDispatcherOptions)
       )
     }
     const view = resource.operation.view as typeof GenericAPIView
-    await checkDatabase(view, knex)
+    await checkAtStart(view, knex)
     const { tableName } = view.modelClass()
     resources.set(tableName, [...(resources.get(tableName) ?? []), resource])
   }
@@ -335,13 +334,10 @@ async function toldOf({ api, endpoints: given, knex }: WebhookDispatcherOptions)
 
 type CheckedView = Pick<typeof GenericAPIView, 'modelClass'> & { readonly name: string; readonly prototype: object }
 
-/** @throws {ConfigurationError} the dispatcher reads another database than the one that the view set writes */
-async function checkDatabase(view: CheckedView, knex: Knex): Promise<void> {
-  const own = view.modelClass().knex() as Knex | undefined
-  if (!own || !isBuiltIn(view.prototype, 'getKnex') || (await isOneDatabase(own, knex))) return
-  throw new ConfigurationError(
-    `WebhookDispatcher: ${view.name} is of another database than the dispatcher's knex, where none of its rows and changes are; start a dispatcher for each database, with endpoints of its own`,
-  )
+/** What chooses a database for each owner is asked once it is known who that is. */
+async function checkAtStart(view: CheckedView, knex: Knex): Promise<void> {
+  if (!isBuiltIn(view.prototype, 'getKnex')) return
+  await checkDatabase(view.name, view.modelClass().knex() as Knex | undefined, knex)
 }
 
 function isEndpoints(view: unknown): view is typeof WebhookEndpointViewSet {

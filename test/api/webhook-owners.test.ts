@@ -25,12 +25,14 @@ import {
   WebhookEndpointViewSet,
 } from '../../lib/webhooks/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
+import { createDatabase } from '../support/database.js'
 import {
   Author,
   AuthorSerializer,
   Book,
   BookSerializer,
   database,
+  LIBRARY,
   Tag,
   TagSerializer,
   useLibrary,
@@ -514,6 +516,35 @@ describe('endpoints', () => {
       await receive(2)
       expect(received.map(({ body }) => body.data.after.text)).toEqual([`of ${user}`, `by ${user}`])
     }
+  })
+
+  it('of tenants with databases of their own are told nothing of another one', async () => {
+    const other = await createDatabase({ schema: LIBRARY })
+    onTestFinished(() => other.drop())
+    await ensureChangesTable(other.knex)
+    class TenantBooks extends BookViewSet {
+      override async getKnex() {
+        return this.ctx.state['user']?.tenant === 'other' ? other.knex : database.knex
+      }
+    }
+    const own = new APIRouter().register('books', TenantBooks, 'book')
+    await own.prepare()
+    const [moved, one] = [await receiveWebhooks(), await receiveWebhooks()]
+    await subscribe(moved.url, { user: '7' })
+    await subscribe(one.url)
+    class Hooks extends HookViewSet {
+      static override events = ['book.*']
+    }
+    const tenantOf = (id: string) => ({ id: Number(id), tenant: id === '7' ? 'other' : 'one' })
+    const { errors } = await dispatch({ api: own, endpoints: Hooks, findOwner: tenantOf })
+    const id = await post()
+    const received = await one.receive(1)
+    await vi.waitFor(
+      () => expect(errors).toContainEqual(expect.stringContaining('TenantBooks is of another database')),
+      PATIENT,
+    )
+    expect(received.map(({ body }) => body.data.id)).toEqual([id])
+    expect(moved.received).toEqual([])
   })
 
   it('that are deleted end what is told them, for jobs, too', async () => {
