@@ -14,7 +14,7 @@ import { encloseBeside } from './group-conditions.js'
 import { areComparable, keyRows, PLACE, spelling, valuesOf } from './key-rows.js'
 import { readExactly } from './read-exactly.js'
 import type { SqlPart } from './sql-part.js'
-import { isSeenRelated, leaveOutUnrelated, type VisibleRows, visibleRowsOf } from './visible-rows.js'
+import { isSeenRelated, leaveOutUnrelated, seenBy, type VisibleRows, visibleRowsOf } from './visible-rows.js'
 
 /** The objects whose related rows are read. */
 export interface Owners {
@@ -101,6 +101,8 @@ async function readRows(
   const keys = { references, ...keyRows({ columns, values, table: KEYS, names, typed }) }
   const query = relatedTo(model, relation, references)
   if (parent) void query.childQueryOf(parent, { fork: true })
+  // what narrows it asks for them, too
+  void seenBy(query, visible)
   if (knex) void query.transacting(knex as Knex.Transaction)
   void query.joinRaw(`cross join ${keys.sql}`, keys.bindings)
   const isSeen = unseen && isSeenRelated(query, visible, { owner: model, relation })

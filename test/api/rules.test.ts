@@ -1546,6 +1546,27 @@ it('holds of related objects that code of the application looks up', async () =>
   expect((await other.send('POST', '/books/1/shelve', { genre: 2 }, AS(1))).status).toBe(404)
 })
 
+it('leaves the first of a list to what a caller sees, where code of the application shows what it has saved', async () => {
+  const reviews = new NestedSerializer(ReviewSerializer, { many: true, readOnly: true, orderBy: ['id'], limit: 1 })
+  class Books extends BulkModelViewSet {
+    static override model = Book
+    static override serializerClass = serializerOf(Book, ['id', 'title', 'reviews'], { reviews })
+    @action({ methods: ['POST'], detail: true })
+    async rename() {
+      const obj = await this.getObject()
+      const serializer = this.getSerializer({ obj, inputData: { title: 'new' }, partial: true })
+      await serializer.isValid({ raiseException: true })
+      await serializer.save()
+      return serializer.data
+    }
+  }
+  const api = routerOf({ books: Books }, { rules: [rule(Review, { read: { stars: 3 } })] })
+  const one = await serveRouter(api)
+  const seen = [{ id: 2, stars: 3, book_id: 1 }]
+  expect((await one.get('/books/1')).json).toMatchObject({ reviews: seen })
+  expect((await one.send('POST', '/books/1/rename')).json).toMatchObject({ title: 'new', reviews: seen })
+})
+
 describe('what a caller may not read is not told', () => {
   const ordered = ['-author__name', 'id']
   class Cursors extends BookViewSet {
