@@ -13,7 +13,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
-import { type ModelDescription, nullTest } from '../models/model-description.js'
+import { type ModelDescription, nullTest, tellsApart } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { bareName, escaped } from '../models/table-reference.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
@@ -97,7 +97,8 @@ function ruleOf({ model, readable: rows }: ConditionScope): RowCondition | undef
 function compileRaw(raw: RawCondition, { where, model, isRowAlone }: ConditionScope): Certain {
   const { values } = raw
   if (values.some(isUnknown)) return UNKNOWN
-  if (isRowAlone) return compileAlone(raw, model)
+  // its key may be that of others, too
+  if (isRowAlone || !tellsApart(model, model.primaryKey)) return compileAlone(raw, model)
   const key = model.primaryKey.map((property) => model.columns.get(property)?.column ?? property)
   if (key.length === 0) throw new ConfigurationError(`${where}: a condition in SQL needs a primary key`)
   const text = textOf(raw)
@@ -118,7 +119,7 @@ function textOf({ strings }: RawCondition): string {
   return strings.map(escaped).join('?')
 }
 
-/** The same of a row that no query can find. */
+/** The same of a row that no query can find by a key. */
 function compileAlone(raw: RawCondition, { model }: ModelDescription): Certain {
   const { strings, values } = raw
   const typed = values.map((value, index) => {

@@ -1,8 +1,8 @@
-/** Lookups in conditions of rules: they find what filters find by them. */
+/** Conditions of rules: lookups find what filters find by them, and SQL is asked of each row. */
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { APIRouter } from '../../lib/index.js'
-import { type Condition, rule } from '../../lib/rules/index.js'
+import { APIRouter, ReadOnlyModelViewSet } from '../../lib/index.js'
+import { type Condition, rule, sql } from '../../lib/rules/index.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
 
@@ -72,4 +72,29 @@ it.each<[Condition, number[]]>([
   [{ title__iexact: 'ONE' }, [1]],
 ])('what is no value of the column: %j', async (condition, ids) => {
   expect(await shown(condition)).toEqual(ids)
+})
+
+it('SQL is asked of the row itself, where several have its key', async () => {
+  await database.knex.raw(`
+    create table cities (id int primary key, tenant text);
+    create table capitals () inherits (cities);
+    insert into cities values (1, 'a'), (2, 'b');
+    insert into capitals values (1, 'b'), (3, 'a');
+  `)
+  const City = tableOf('cities')
+  City.knex(database.knex)
+  class Cities extends ReadOnlyModelViewSet {
+    static override model = City
+    static override serializerClass = serializerOf(City, ['id', 'tenant'])
+  }
+  const read = async (condition: Condition) => {
+    const rules = [rule(City, { read: () => condition })]
+    const client = await serveRouter(new APIRouter({ rules }).register('cities', Cities))
+    const rows: { id: number; tenant: string }[] = (await client.get('/cities')).json
+    return rows.map(({ id, tenant }) => `${id}${tenant}`).sort()
+  }
+  expect(await read(sql`tenant = ${'a'}`)).toEqual(['1a', '3a'])
+  expect(await read(sql`cities.tenant = ${'b'}`)).toEqual(['1b', '2b'])
+  expect(await read({ not: sql`tenant = ${'b'}` })).toEqual(['1a', '3a'])
+  expect(await read(sql`tenant = ${undefined}`)).toEqual([])
 })
