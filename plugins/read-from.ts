@@ -1,4 +1,5 @@
 /** Reads from replicas on hand-written routes. */
+import type { Knex } from 'knex'
 import { isSafeMethod, type Middleware } from '../lib/http/context.js'
 import { ConfigurationError } from '../lib/kernel/errors.js'
 import type { Replicas } from '../lib/views/replicas.js'
@@ -32,7 +33,8 @@ export function readFrom(replicas: Replicas): Middleware {
       throw error
     } finally {
       // what was written without a transaction stays, whatever is answered
-      await replicas.wrote(ctx, failure)
+      // a transaction() around it has not ended
+      await replicas.wrote(ctx, { knex: ctx.state['trx'] as Knex | undefined, failure })
     }
   }
 }

@@ -20,6 +20,7 @@ import { isInDoubt, sqlStateOf, toApiError } from '../postgres/database-errors.j
 import { isPassedOn, nativeError } from '../postgres/native-error.js'
 import { isKnex } from '../postgres/pg-types.js'
 import { shareTurns } from '../postgres/row-stream.js'
+import { isTransaction } from '../postgres/transaction-end.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
 import { readLsn, readToken, type WalPlace, type Written, writeToken } from './token.js'
 
@@ -132,13 +133,16 @@ export class ReplicaSet {
   }
 
   /**
-   * Lets the client remember how far its write has come. Called after the commit, before the answer is sent.
-   * @param failure by which it has failed: while a lost connection leaves open what was committed, only the primary will know
+   * Lets the client remember how far its write has come. Called after the commit, before the answer is sent. While a lost
+   * connection, or a transaction that goes on, leaves open what is committed, only the primary will know.
+   * @param end where it was written, and by which error it has failed
    */
-  async wrote(ctx: Context, failure?: unknown): Promise<void> {
+  async wrote(ctx: Context, end: { readonly knex?: Knex | undefined; readonly failure?: unknown } = {}): Promise<void> {
+    const { knex, failure } = end
     const { cookie, header, maxAge } = this.#options
     mayFailUnsent(ctx)
-    const token = writeToken(isInDoubt(failure) ? 'primary' : await this.#written())
+    const isOpen = isInDoubt(failure) || (isTransaction(knex) && !knex.isCompleted())
+    const token = writeToken(isOpen ? 'primary' : await this.#written())
     // by the action itself, which still may be at it
     if (ctx.headerSent) return
     if (header !== null) ctx.set(header, token)

@@ -10,6 +10,6 @@ export interface Replicas {
   readonly size: number
   /** Does what only reads; again from its beginning, where a server fails meanwhile. */
   read<Value>(ctx: Context, work: (knex: Knex) => Promise<Value>): Promise<Value>
-  /** Called after a commit, before the answer is sent; also where it has failed and something may be committed. */
-  wrote(ctx: Context, failure?: unknown): Promise<void>
+  /** Called after a write, before the answer is sent; also where it has failed and something may be committed. */
+  wrote(ctx: Context, end?: { readonly knex?: Knex | undefined; readonly failure?: unknown }): Promise<void>
 }

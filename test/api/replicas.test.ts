@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import knex, { type Knex } from 'knex'
 import Koa from 'koa'
+import compose from 'koa-compose'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
@@ -19,7 +20,7 @@ import {
 import { mcp } from '../../lib/mcp/index.js'
 import { ReplicaSet, type ReplicaSetOptions } from '../../lib/replicas/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
-import { errors, readFrom, slowRequests } from '../../plugins/index.js'
+import { errors, readFrom, slowRequests, transaction } from '../../plugins/index.js'
 import { messageOf } from '../support/agent.js'
 import { countQueries } from '../support/database.js'
 import { startDatabaseProxy } from '../support/proxy.js'
@@ -275,6 +276,39 @@ describe('[I30] who has written', () => {
     expect(await isStandby({ send })).toBe(true)
     expect(tokenOf(lost)).toMatch(/^primary\./)
     expect(await isStandby({ send }, { 'Consistency-Token': tokenOf(lost) })).toBe(false)
+  })
+
+  it.each<[string, (replicas: ReplicaSet) => Koa.Middleware]>([
+    [
+      'a view set',
+      (replicas) => {
+        class Inside extends Items {
+          override getKnex() {
+            return (this.ctx.state['trx'] as Knex | undefined) ?? super.getKnex()
+          }
+        }
+        const api = new APIRouter({ replicas }).register('items', Inside)
+        return api.routes() as Koa.Middleware
+      },
+    ],
+    [
+      'a route',
+      (replicas) =>
+        compose([
+          readFrom(replicas),
+          async (ctx) => {
+            await (ctx.state['trx'] as Knex)('items').insert({ name: 'a' })
+            ctx.status = 201
+          },
+        ]),
+    ],
+  ])('reads from the primary where a transaction around %s has not ended', async (_what, routes) => {
+    const { knex: primary } = cluster.primary
+    const replicas = new ReplicaSet({ primary, replicas: cluster.standbys.map(({ knex }) => knex) })
+    const server = await serve(new Koa().use(transaction(primary)).use(routes(replicas)))
+    onTestFinished(() => server.close())
+    const made = await post(server, 'a')
+    expect([made.status, tokenOf(made)]).toEqual([201, expect.stringMatching(/^primary\./)])
   })
 
   it.each<[string, object]>([

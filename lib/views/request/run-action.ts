@@ -95,7 +95,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
         isKept ||= isInDoubt(error)
         throw error
       } finally {
-        if (replicas && isKept) await replicas.wrote(ctx, failure)
+        if (replicas && isKept) await replicas.wrote(ctx, { knex, failure })
       }
     }
     if (view.afterAction) runAfterAction(view)
