@@ -13,6 +13,7 @@ import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
+import { isError } from '../kernel/realms.js'
 import { TooLate } from '../kernel/within.js'
 import { askDatabase } from '../postgres/ask-database.js'
 import { watchSession } from '../postgres/connection-queue.js'
@@ -258,8 +259,11 @@ type Trouble = 'down' | 'cancelled' | 'primary'
 const TROUBLES: ReadonlyMap<string, Trouble> = new Map<string, Trouble>([
   ...['40001', '40P01'].map((code) => [code, 'cancelled'] as const),
   ...['25006', '0A000', '55000', '42P01', '42703', '42704', '42883'].map((code) => [code, 'primary'] as const),
-  ...['08', '53', '58', '57P01', '57P02', '57P03', 'XX'].map((code) => [code, 'down'] as const),
+  ...['58', 'XX'].map((code) => [code, 'down'] as const),
 ])
+
+/** 503 of a statement alone, by limits of its own or what it uses up: the server goes on. */
+const OF_STATEMENTS: ReadonlySet<string | undefined> = new Set(['57014', '55P03', '2200H'])
 
 const UNAVAILABLE = 503
 
@@ -267,14 +271,14 @@ const UNAVAILABLE = 503
 function troubleOf(error: unknown): Trouble | undefined {
   const cause = error instanceof ApiError ? error.cause : error
   const state = sqlStateOf(cause)
-  if (state !== undefined) {
-    const trouble = TROUBLES.get(state) ?? TROUBLES.get(state.slice(0, 2))
-    return trouble === 'down' && isPassedOn(nativeError(cause as Error)) ? undefined : trouble
-  }
+  const known = state === undefined ? undefined : (TROUBLES.get(state) ?? TROUBLES.get(state.slice(0, 2)))
+  if (known !== undefined && known !== 'down') return known
   // a connection whose settings would have values misread
-  if (error instanceof ApiError && cause instanceof ConfigurationError) return 'down'
+  const isMisread = error instanceof ApiError && cause instanceof ConfigurationError
   // what the connection, its pool or the system has thrown
-  return cause !== undefined && toApiError(cause)?.status === UNAVAILABLE ? 'down' : undefined
+  const isAway = !OF_STATEMENTS.has(state) && toApiError(cause)?.status === UNAVAILABLE
+  if (!known && !isMisread && !isAway) return undefined
+  return isError(cause) && isPassedOn(nativeError(cause)) ? undefined : 'down'
 }
 
 /** What was written is before this place, as it is asked for after the commit. The name of a file begins with the history. */

@@ -622,6 +622,18 @@ describe('a replica that', () => {
     expect([await isStandby(both), await isStandby(both), await isStandby(both)]).toEqual([true, true, true])
   })
 
+  it.each([
+    ['its login', { user: 'nobody' }],
+    ['its database', { database: 'nowhere' }],
+  ])('refuses %s is left out, too', async (_what, refused) => {
+    const { connection } = (cluster.standbys[0] as Cluster['primary']).knex.client.config
+    const broken = knex({ client: 'pg', connection: { ...connection, ...refused } })
+    onTestFinished(() => broken.destroy())
+    const server = await serveItems({ replicas: [broken], retryAfter: 60_000 })
+    for (let index = 0; index < 2; index++) expect(await isStandby(server)).toBe(false)
+    expect(server.reported.map((error) => (error as Error).name)).toEqual(['ReplicaDown'])
+  })
+
   // under a role what reads cannot write, on the primary neither
   it.skipIf(runsAsRole())('cannot do what an action does is not asked to: it is done on the primary', async () => {
     const server = await serveItems()
