@@ -127,9 +127,22 @@ export class ReplicaSet {
         // an answer that has begun goes on where it began
         if (trouble === undefined || ctx.headerSent) throw error
         this.#note(ctx, knex, { trouble, error })
-        if (trouble === 'primary') return work(this.primary)
+        if (trouble === 'primary') return sqlStateOf(error) === READ_ONLY ? this.#write(ctx, work) : work(this.primary)
         failed.add(knex)
       }
+    }
+  }
+
+  /** Does what reads by its method, and writes all the same. */
+  async #write<Value>(ctx: Context, work: (knex: Knex) => Promise<Value>): Promise<Value> {
+    const end: { failure?: unknown } = {}
+    try {
+      return await work(this.primary)
+    } catch (error) {
+      end.failure = error
+      throw error
+    } finally {
+      await this.wrote(ctx, end)
     }
   }
 
@@ -255,10 +268,13 @@ function hasArrived(known: WalPlace | undefined, { system, timeline, lsn }: WalP
  */
 type Trouble = 'down' | 'cancelled' | 'primary'
 
+/** The SQLSTATE of a write where only reading is allowed. */
+const READ_ONLY = '25006'
+
 /** By SQLSTATE (PostgreSQL's documentation, appendix A), or its class. */
 const TROUBLES: ReadonlyMap<string, Trouble> = new Map<string, Trouble>([
   ...['40001', '40P01'].map((code) => [code, 'cancelled'] as const),
-  ...['25006', '0A000', '55000', '42P01', '42703', '42704', '42883'].map((code) => [code, 'primary'] as const),
+  ...[READ_ONLY, '0A000', '55000', '42P01', '42703', '42704', '42883'].map((code) => [code, 'primary'] as const),
   ...['58', 'XX'].map((code) => [code, 'down'] as const),
 ])
 

@@ -294,7 +294,7 @@ describe('[I30] who has written', () => {
     [
       'a route',
       (replicas) =>
-        compose([
+        compose<Koa.ParameterizedContext>([
           readFrom(replicas),
           async (ctx) => {
             await (ctx.state['trx'] as Knex)('items').insert({ name: 'a' })
@@ -640,6 +640,7 @@ describe('a replica that', () => {
     const { json, headers } = await server.send({ path: '/items/touch' })
     // of the attempt on the replica nothing is left
     expect([json, headers['server-timing']]).toEqual([{ touched: true }, 'touch'])
+    expect(headers['consistency-token']).toMatch(/^[0-9]/)
     expect(server.reported).toEqual([])
     expect(await isStandby(server)).toBe(true)
   })
