@@ -8,7 +8,8 @@ import { hasRefused } from '../http/route-transaction.js'
 import { ApiError, BadRequest, ConfigurationError } from '../kernel/errors.js'
 import { isContainer, Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { isOpaque, tagOf } from '../kernel/records.js'
-import { frame } from '../kernel/signing.js'
+import { frame, frameText } from '../kernel/signing.js'
+import { configOf } from '../models/describe-model.js'
 import { passedByValue } from '../parsers/parser.js'
 import { UploadedFile } from '../parsers/uploads.js'
 import type { LocalSettings } from '../postgres/local-settings.js'
@@ -50,23 +51,23 @@ export async function onceRequest(
   const id = createHash('sha256')
     .update(frame(caller, route, key))
     .digest()
-  refuseTwice(ctx, base, id)
+  refuseTwice(ctx, configOf(base), frameText([caller, key]))
   // a user's id may be one of each tenant, which nobody but these tells apart
   const fingerprint = await fingerprintOf(ctx, body, isScoped ? [] : scope?.settings.values)
   return { ctx, key, caller, isScoped, route, id, fingerprint, table, knex: base, settings: scope?.settings }
 }
 
-const TAKEN = new RequestSlot<ReadonlyMap<Knex, Buffer>>('the keys by which this request is done once, by database')
+const TAKEN = new RequestSlot<ReadonlyMap<object, string>>('the keys by which this request is done once, by database')
 
 /** Who has the lock of a key would else be told for ever that the request is being processed: by itself. @throws {ConfigurationError} */
-function refuseTwice(ctx: Context, knex: Knex, id: Buffer): void {
-  const taken = TAKEN.get(ctx) ?? new Map<Knex, Buffer>()
-  if (taken.get(knex)?.equals(id)) {
+function refuseTwice(ctx: Context, database: object, key: string): void {
+  const taken = TAKEN.get(ctx) ?? new Map<object, string>()
+  if (taken.get(database) === key) {
     throw new ConfigurationError(
       'idempotent: idempotency() stands around a route that takes keys itself; leave one of them out',
     )
   }
-  TAKEN.set(ctx, new Map(taken).set(knex, id))
+  TAKEN.set(ctx, new Map(taken).set(database, key))
 }
 
 /**

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import Router from '@koa/router'
+import type { Knex } from 'knex'
 import type Koa from 'koa'
 import { ensureIdempotencyTable, type IdempotencyScope, type Idempotent } from 'koa-viewsets/idempotency'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -976,6 +977,25 @@ describe.skipIf(runsAsRole())('[I25] idempotency() on a hand-written route', () 
     expect(() => idempotency({} as never)).toThrow(new ConfigurationError('idempotency(knex): give a knex instance'))
     expect(() => idempotency(database.knex, { required: 'yes' as never })).toThrow(ConfigurationError)
     expect(() => idempotency(database.knex, { ttl: 1 } as never)).toThrow(ConfigurationError)
+  })
+
+  it.each([
+    ['POST', '/books'],
+    ['PATCH', '/books/1'],
+  ])('[I23] tells the application where %s %s is asked twice, in the transaction of the first', async (method, path) => {
+    class Inside extends Books {
+      override getKnex() {
+        return this.ctx.state['trx'] as Knex
+      }
+    }
+    await Book.query().insert({ title: 'a' })
+    const api = new APIRouter().register('books', Inside)
+    await api.prepare()
+    const routes = api.routes() as Koa.Middleware
+    const { send, reported } = await serveApp(errors(), ...guard, idempotency(database.knex), routes)
+    expect((await send(method, path, { title: 'b' }, as('ann', 'k'))).status).toBe(500)
+    expect(reported).toEqual([expect.any(ConfigurationError)])
+    expect(await titles()).toEqual(['a'])
   })
 
   it('[I23] tells the application where it is asked twice, in place of 409 for ever', async () => {
