@@ -8,10 +8,12 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
+import { configOf } from '../models/describe-model.js'
 import { createTable, quotedName } from '../postgres/create-table.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { Sweeper } from '../postgres/sweeper.js'
+import { isTransaction } from '../postgres/transaction-end.js'
 import { readRows, runRaw } from '../postgres/type-parsers.js'
 
 /** Seconds that an answer is kept. */
@@ -68,11 +70,14 @@ export class IdempotencyTable {
   /** With its schema, in quotes: a request may have a `search_path` of its own. */
   readonly #name: string
   readonly #sweeper: Sweeper
+  /** By which it is swept: transactions end before. Undefined where nobody has asked for it but in transactions. */
+  pool: Knex | undefined
 
-  constructor(knex: Knex, name: string) {
+  constructor(name: string) {
     this.#name = name
     this.#sweeper = new Sweeper(async (most) => {
-      const { rowCount } = await knex.raw<{ rowCount: number }>(
+      if (!this.pool) return 0
+      const { rowCount } = await this.pool.raw<{ rowCount: number }>(
         `delete from ${name} where id in (
            select id from ${name} where expires_at <= now() order by expires_at limit ? for update skip locked)`,
         [most],
@@ -153,21 +158,23 @@ export function stopSweeping(): void {
   for (const table of swept) table.close()
 }
 
-const tablesOf = oncePer<Knex, Map<string, Promise<IdempotencyTable>>>(() => new Map())
+const tablesOf = oncePer<object, Map<string, Promise<IdempotencyTable>>>(() => new Map())
 
 /**
  * The table of kept answers in a database; asked for once.
  * @throws {ConfigurationError} it is not there, or the login of the connections may not use it
  */
-export function idempotencyTable(knex: Knex): Promise<IdempotencyTable> {
-  const known = tablesOf(knex)
+export async function idempotencyTable(knex: Knex): Promise<IdempotencyTable> {
+  const known = tablesOf(configOf(knex))
   const name = tableName()
-  return getOrInsert(known, name, () =>
+  const table = await getOrInsert(known, name, () =>
     findTable(knex, name).catch((error: unknown) => {
       known.delete(name)
       throw error
     }),
   )
+  if (!isTransaction(knex)) table.pool = knex
+  return table
 }
 
 async function findTable(knex: Knex, name: string): Promise<IdempotencyTable> {
@@ -178,7 +185,7 @@ async function findTable(knex: Knex, name: string): Promise<IdempotencyTable> {
         "await ensureIdempotencyTable(knex), from 'koa-viewsets/idempotency', before prepare()",
     )
   }
-  if (found.allowed) return new IdempotencyTable(knex, found.name)
+  if (found.allowed) return new IdempotencyTable(found.name)
   throw new ConfigurationError(
     `idempotent: the login of the connections may not use the table "${name}"; GRANT SELECT, INSERT, UPDATE, DELETE on it`,
   )

@@ -25,10 +25,12 @@ export async function checkIdempotency(
     setting('idempotencyMaxAnswer'),
     setting('idempotencyMaxCaller'),
   ]
-  if (!knex || !isBuiltIn(view.prototype, 'getKnex')) return
+  if (!knex) return
   try {
     await idempotencyTable(knex as Knex)
   } catch (error) {
+    // that of its requests may be another, or one in a transaction of this
+    if (!isBuiltIn(view.prototype, 'getKnex')) return
     throw error instanceof ConfigurationError ? new ConfigurationError(`${view.name}: ${error.message}`) : error
   }
 }

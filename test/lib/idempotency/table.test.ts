@@ -48,6 +48,20 @@ describe('an answer', () => {
 })
 
 describe('the sweeper', () => {
+  it('deletes what was kept in transactions of a pool, by that', async () => {
+    const table = await idempotencyTable(database.knex)
+    for (const n of [1, 2]) {
+      await database.knex.transaction(async (trx) => {
+        const own = await idempotencyTable(trx)
+        expect(own).toBe(table)
+        await own.keep(trx, entry(n))
+      })
+    }
+    await end('k1')
+    expect(await table.sweep()).toBe(1)
+    expect(await keys()).toEqual(['k2'])
+  })
+
   it('deletes what is over, beside another that does', async () => {
     const table = await idempotencyTable(database.knex)
     for (const n of [1, 2, 3, 4]) await table.keep(database.knex, entry(n))
