@@ -16,6 +16,7 @@ import { areSame, type CanonicalKey, namesOfKeys } from '../queryset/same-keys.j
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import type { NestedSerializer, NestedSerializerOptions } from './nested-serializer.js'
 import { relatedAt } from './relation-graph.js'
+import { withoutHidden } from './represent.js'
 import { namesOfRows } from './row-keys.js'
 import { keyOfShown } from './shown-by.js'
 import { keepUnchanged } from './unchanged.js'
@@ -223,13 +224,14 @@ function isDeleted({ plan }: AnySerializer, { current }: Candidate): boolean {
 
 /** A deleted object takes no changes; null where there are none. */
 function deletedError(child: AnySerializer, { input, current }: Candidate, keys: NestedKeys): ErrorMessages | null {
-  const shown = child.toRepresentation(current) as Record<string, unknown>
+  const object = current as object
+  const shown = withoutHidden(child, child.toRepresentation(object), object) as Record<string, unknown>
   const given = typeof input === 'object' && input !== null ? (input as Record<string, unknown>) : {}
   const isSame = ({ name }: BoundField) =>
     !Object.hasOwn(given, name) || isEqual(workingCopyOf(shown[name]), workingCopyOf(given[name]))
   if (child.plan.writable.every(isSame)) return null
   const [key] = keys.fields
-  if (!key) return { non_field_errors: ['Invalid value.'] }
+  if (!key || !Object.hasOwn(shown, key.name)) return { non_field_errors: ['Invalid value.'] }
   return { [key.name]: [noObject(String(shown[key.name]))] }
 }
 

@@ -224,6 +224,29 @@ describe('relations', () => {
     expect((await get('/nested/2')).json.project.id).toBe(1)
   })
 
+  it('tell nobody what a rule hides of them by refusing changes', async () => {
+    class Shown extends ModelSerializer<Project> {
+      static override model = Project
+      static override fields = ['id', 'slug']
+      override toRepresentation(project: Project) {
+        return { ...(super.toRepresentation(project) as object), slug: project.slug }
+      }
+    }
+    class WithProject extends ModelSerializer<Task> {
+      static override model = Task
+      static override fields = ['id', 'project']
+      static override declaredFields = { project: new NestedSerializer(Shown) }
+    }
+    const hides = rule(Project, { read: true, update: true, fields: { slug: { read: false, write: true } } })
+    const api = new APIRouter({ rules: [hides] })
+    api.register('projects', ProjectViewSet).register('tasks', modelViewSet(Task, { serializerClass: WithProject }))
+    await api.prepare()
+    const { send } = await serveApp(api.routes())
+    await database.knex('projects').where('id', 1).update({ slug: 'one', deleted_at: database.knex.fn.now() })
+    const tried = async (slug: string) => (await send('PATCH', '/tasks/1', { project: { slug } })).status
+    expect([await tried('one'), await tried('two')]).toEqual([400, 400])
+  })
+
   it('make what is nested in a deleted object a 404', async () => {
     class Nested extends nestedViewSet(Task, {
       serializerClass: TaskSerializer,
