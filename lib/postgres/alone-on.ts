@@ -29,9 +29,10 @@ async function holding<Result>(held: PgConnection, work: () => Promise<Result>):
   const connection = held as Connection
   const { query } = connection
   const waiting: (() => unknown)[] = []
+  let isOver = false
   const hold: Query = (...given) => {
     const send = () => query.apply(held, given)
-    if (HELD.getStore() === held) return send()
+    if (isOver || HELD.getStore() === held) return send()
     const [asked, ...rest] = given
     const isCalledBack = isSubmittable(asked as object) || rest.some((one) => typeof one === 'function')
     if (!isCalledBack) return new Promise((resolve) => waiting.push(() => resolve(send())))
@@ -42,7 +43,9 @@ async function holding<Result>(held: PgConnection, work: () => Promise<Result>):
   try {
     return await HELD.run(held, work)
   } finally {
-    connection.query = query
+    isOver = true
+    // who traces statements may have come before it meanwhile
+    if (connection.query === hold) connection.query = query
     for (const send of waiting) send()
   }
 }

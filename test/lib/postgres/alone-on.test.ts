@@ -47,3 +47,15 @@ it('goes on where the work of another fails', async () => {
   await expect(failing).rejects.toThrow('failed')
   expect(await next).toBe('answer to next')
 })
+
+it('leaves in place what has come before the query of the connection meanwhile, as traces do', async () => {
+  const sent: unknown[] = []
+  const seen: unknown[] = []
+  const connection = connectionOf(sent)
+  await aloneOn(connection, async () => {
+    const { query } = connection as unknown as { query: (asked: { name: unknown }) => unknown }
+    Object.assign(connection, { query: (asked: { name: unknown }) => [seen.push(asked.name), query(asked)][1] })
+  })
+  await connection.query({ name: 'later' })
+  expect([seen, sent]).toEqual([['later'], ['later']])
+})
