@@ -13,8 +13,6 @@ const DIGITS = 16
 
 /** The version of the row that a request is about, once it was read: it becomes part of the answer's tag. */
 export const ROW_VERSION = new RequestSlot<string>('the version of the row')
-/** The `Cache-Control` of the application, before a view may set its own. */
-export const CONTROL_BEFORE = new RequestSlot<unknown>('the Cache-Control before the view')
 
 /** The first 16 hex of SHA-256 of a body's bytes; text counts as UTF-8. */
 export function contentDigest(body: string | Uint8Array): string {

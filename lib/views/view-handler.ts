@@ -1,6 +1,6 @@
 /** The Koa handler of a view class: which action of it answers which method. */
 
-import { CONTROL_BEFORE } from '../caching/cache-response.js'
+import { CONTROL_BEFORE, takeControlAway } from '../caching/control-before.js'
 import { answerError } from '../http/answer-error.js'
 import { type Context, FORMAT, requestedFormat } from '../http/context.js'
 import { databaseScope } from '../http/database-role.js'
@@ -13,6 +13,7 @@ import { ruleSetOf } from '../rules/rule-set.js'
 import { actionClass } from './action-options.js'
 import { type ActionPlan, type ActionRoute, planOf } from './action-plan.js'
 import { type ActingClass, allowedMethods, takesQuery } from './actions.js'
+import { isCacheable } from './mixins/cacheable-mixin.js'
 import { policiesOf, queryParsers } from './policies.js'
 import { dispatch } from './request/dispatch.js'
 import { tracedDispatch } from './request/traced-dispatch.js'
@@ -65,6 +66,7 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
   const allowed = methodsTaken(view, actions)
   const byMethod = routesByMethod(view, actions, route)
   const isRouted = route.basename !== undefined
+  const isCached = isCacheable(view)
   const acceptQuery = acceptedQuery(byMethod.get('QUERY'))
   return function answerByView(ctx) {
     const asked = byMethod.get(ctx.req.method ?? '')
@@ -73,8 +75,8 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
       return Promise.resolve()
     }
     if (acceptQuery !== undefined) ctx.set('Accept-Query', acceptQuery)
-    const control = ctx.res.getHeader('Cache-Control')
-    if (control !== undefined) CONTROL_BEFORE.set(ctx, control)
+    const putBack = isCached ? takeControlAway(ctx) : undefined
+    if (putBack) CONTROL_BEFORE.set(ctx, putBack)
     // our router has told the format; only other methods of the path may write it
     const format = isRouted ? FORMAT.get(ctx) : undefined
     let opened: View

@@ -249,7 +249,8 @@ describe('CacheableMixin', () => {
   it("leaves a Cache-Control of the view's own, and takes the place of the application's", async () => {
     class Own extends Books {
       override async list() {
-        if (this.ctx.get('X-User') !== '') this.ctx.set('Cache-Control', 'no-store')
+        const own = this.ctx.get('X-Control')
+        if (own !== '') this.ctx.set('Cache-Control', own)
         return super.list()
       }
     }
@@ -257,8 +258,13 @@ describe('CacheableMixin', () => {
       ctx.set('Cache-Control', 'no-cache')
       await next()
     })
-    const controls = [await client.get('/api/books', { 'X-User': 'alice' }), await client.get('/api/books')]
-    expect(controls.map(({ headers }) => headers['cache-control'])).toEqual(['no-store', 'private, max-age=60'])
+    const controls = async (own: string) =>
+      (await client.get('/api/books', { 'X-Control': own })).headers['cache-control']
+    expect(await controls('no-store')).toBe('no-store')
+    expect(await controls('no-cache')).toBe('no-cache')
+    expect(await controls('')).toBe('private, max-age=60')
+    const other = await client.send('OPTIONS', '/api/books')
+    expect(other.headers['cache-control']).toBe('no-cache')
   })
 
   it('works on generic views', async () => {

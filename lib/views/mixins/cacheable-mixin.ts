@@ -1,6 +1,7 @@
 /** Validators and `Cache-Control` for lists and objects. */
 import { cachePolicy } from '../../caching/cache-policy.js'
-import { CONTROL_BEFORE, cacheResponse, ROW_VERSION } from '../../caching/cache-response.js'
+import { cacheResponse, ROW_VERSION } from '../../caching/cache-response.js'
+import { CONTROL_BEFORE } from '../../caching/control-before.js'
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { isRead } from '../actions.js'
@@ -46,12 +47,16 @@ export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
 
     override finalizeResponse(): void {
       const { ctx } = this
+      const putBack = CONTROL_BEFORE.get(ctx)
       if (isRead(this.action)) {
+        const keep = ctx.res.hasHeader('Cache-Control')
+        if (ctx.status !== 200) putBack?.()
         cacheResponse(ctx, policyOf(this.viewClass as typeof this.viewClass & Cacheable), {
           row: ROW_VERSION.get(ctx),
-          keep: ctx.res.getHeader('Cache-Control') !== CONTROL_BEFORE.get(ctx),
+          keep,
         })
       }
+      putBack?.()
       super.finalizeResponse()
     }
   }
