@@ -57,7 +57,7 @@ export async function openForOwner(
   }
   const own = await view.getKnex()
   const { model } = view.plan.resource.model
-  await checkDatabase(plan.viewClass.name, own ?? (model.knex() as Queryable | undefined), knex)
+  await checkOwnersDatabase(plan.viewClass.name, own ?? (model.knex() as Queryable | undefined), knex)
   view.knex = own && plan.database ? await knexInScope(ctx, own, plan.database) : own
   if (!view.plan.resource.isWholeTable && makesColumns(view)) {
     throw new ConfigurationError(
@@ -74,7 +74,7 @@ export async function openForOwner(
  * @param own the database that the view set of that name works on
  * @throws {ConfigurationError} it is another one than the dispatcher reads
  */
-export async function checkDatabase(name: string, own: Queryable | undefined, knex: Knex): Promise<void> {
+export async function checkOwnersDatabase(name: string, own: Queryable | undefined, knex: Knex): Promise<void> {
   if (!own || (await isOneDatabase(own, knex))) return
   throw new ConfigurationError(
     `WebhookDispatcher: ${name} is of another database than the dispatcher's knex, where none of its rows and changes are; start a dispatcher for each database, with endpoints of its own`,

@@ -17,7 +17,7 @@ import { AddressRanges } from './address-ranges.js'
 import { promoteAll, sweepDeliveries } from './delivery-table.js'
 import { type Enqueue, FanOut } from './fan-out.js'
 import type { FindOwner } from './new-deliveries.js'
-import { checkDatabase, type ToldResource } from './owner-view.js'
+import { checkOwnersDatabase, type ToldResource } from './owner-view.js'
 import type { Resolve } from './receiver.js'
 import { Sender } from './sender.js'
 import { toldResources } from './told-resources.js'
@@ -337,7 +337,7 @@ type CheckedView = Pick<typeof GenericAPIView, 'modelClass'> & { readonly name: 
 /** What chooses a database for each owner is asked once it is known who that is. */
 async function checkAtStart(view: CheckedView, knex: Knex): Promise<void> {
   if (!isBuiltIn(view.prototype, 'getKnex')) return
-  await checkDatabase(view.name, view.modelClass().knex() as Knex | undefined, knex)
+  await checkOwnersDatabase(view.name, view.modelClass().knex() as Knex | undefined, knex)
 }
 
 function isEndpoints(view: unknown): view is typeof WebhookEndpointViewSet {
