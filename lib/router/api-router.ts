@@ -135,6 +135,11 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
       )
     }
     part.#refuseAfter('include()')
+    if (part.#uses.length > 0) {
+      throw new ConfigurationError(
+        'APIRouter: include() of a router after docs(), mcp() or the like of it; give them the one that includes',
+      )
+    }
     for (const registration of part.#registrations) {
       this.#refuseAfter(`include() of "${writePattern(registration.prefix)}"`)
       this.#add(registration)

@@ -20,7 +20,7 @@ import {
   ViewSet,
 } from '../../../lib/index.js'
 import { mountView } from '../../../lib/views/index.js'
-import { errors } from '../../../plugins/index.js'
+import { docs, errors } from '../../../plugins/index.js'
 import { type Client, serveApp } from '../../support/client.js'
 import {
   Author,
@@ -451,6 +451,9 @@ describe('include()', () => {
     for (const options of [{ prefix: '/part' }, { databaseRole: 'app' }, settings, { closeTimeout: 1 }]) {
       expect(() => new APIRouter().include(new APIRouter(options))).toThrow('include() takes routers without options')
     }
+    const shown = taken()
+    docs(shown)
+    expect(() => new APIRouter().include(shown)).toThrow('give them the one that includes')
     const part = taken()
     const nested = new NestedRouter(part, 'books', { lookup: 'book_id' })
     new APIRouter().include(part)
