@@ -27,6 +27,8 @@ const MOST_SECONDS = 1_000_000
 const TESTS = {
   /** Checked elsewhere. */
   any: { is: () => true, wanted: 'a value' },
+  /** Checked elsewhere; null might be taken for all, or for none. */
+  condition: { is: (value) => value !== null, wanted: 'true for all, false for none, or leave it out' },
   boolean: { is: (value) => typeof value === 'boolean', wanted: 'true or false' },
   count: { is: isWholeFrom(0), wanted: 'a whole number of at least 0' },
   size: { is: isWholeFrom(1), wanted: 'a whole number of at least 1' },

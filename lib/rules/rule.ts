@@ -59,11 +59,11 @@ export class ModelRule {
   constructor(model: ModelClass, options: RuleOptions) {
     if (!isModelClass(model)) throw new ConfigurationError('rule(): the first argument is no Objection model')
     checkKinds(`rule(${model.name})`, options, {
-      kinds: { read: 'any', create: 'any', update: 'any', delete: 'any', fields: 'record' },
+      kinds: { read: 'condition', create: 'condition', update: 'condition', delete: 'condition', fields: 'record' },
     })
     for (const [name, one] of Object.entries(options.fields ?? {})) {
       const where = `rule(${model.name}): fields.${name}`
-      checkKinds(where, one, { kinds: { read: 'any', write: 'any', mask: 'any' } })
+      checkKinds(where, one, { kinds: { read: 'condition', write: 'condition', mask: 'any' } })
       if (one.mask !== undefined && (one.read ?? true) === true) {
         throw new ConfigurationError(`${where} has a mask, and all callers may read the value; say by read who may`)
       }

@@ -1157,6 +1157,13 @@ describe('rules of fields', () => {
       return other.prepare()
     }
     expect(() => rule(Employee, { fields: { salary: { mask: 1 } } })).toThrow('has a mask, and all callers')
+    for (const use of ['read', 'write']) {
+      const fields = { salary: { [use]: null } } as never
+      expect(() => rule(Employee, { fields })).toThrow(
+        `rule(Employee): fields.salary: ${use} is null; give true for all, false for none, or leave it out`,
+      )
+    }
+    expect(() => rule(Employee, { update: null as never })).toThrow('rule(Employee): update is null')
     expect(() => rule(Employee, { fields: { salary: { reads: true } as never } })).toThrow('has no option "reads"')
     return expect(prepared([rule(Employee, { fields: { salery: { read: false } } })])).rejects.toThrow(
       'rule(Employee).fields.salery is no column and no relation of it; did you mean "salary"?',
