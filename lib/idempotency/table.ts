@@ -217,10 +217,10 @@ export async function ensureIdempotencyTable(knex: Knex): Promise<void> {
         expires_at timestamptz not null
       )`,
     )
-    await trx.raw(`create index if not exists "${table.split('.').at(-1)}_expires_at" on ${name} (expires_at)`)
-    await trx.raw(
-      `create index if not exists "${table.split('.').at(-1)}_large" on ${name} (caller) where octet_length(body) > ${LARGE}`,
-    )
+    // room for the ends of both, which PostgreSQL cuts off
+    const own = (table.split('.').at(-1) as string).slice(0, 52)
+    await trx.raw(`create index if not exists "${own}_expires_at" on ${name} (expires_at)`)
+    await trx.raw(`create index if not exists "${own}_large" on ${name} (caller) where octet_length(body) > ${LARGE}`)
   })
 }
 

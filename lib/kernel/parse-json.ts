@@ -275,7 +275,7 @@ function isWhole(numeral: string): boolean {
 
 /** True for numerals of JSON that are one number, such as `10` and `1e1`. */
 export function sameNumber(one: string, other: string): boolean {
-  return one === other || (one.startsWith('-') === other.startsWith('-') && spelling(one) === spelling(other))
+  return one === other || spelling(one) === spelling(other)
 }
 
 /** A number in one spelling, whatever it was written as; zero has no sign. */
@@ -287,5 +287,6 @@ function spelling(numeral: string): string {
   while (digits.charCodeAt(start) === ZERO) start++
   while (end > start && digits.charCodeAt(end - 1) === ZERO) end--
   if (start === end) return whole === '' ? numeral : '0'
-  return `${digits.slice(start, end)}e${Number(exponent) - fraction.length + digits.length - end}`
+  const sign = numeral.startsWith('-') ? '-' : ''
+  return `${sign}${digits.slice(start, end)}e${Number(exponent) - fraction.length + digits.length - end}`
 }

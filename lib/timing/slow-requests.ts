@@ -1,5 +1,6 @@
 /** Slow requests, told to the application's log. */
 
+import { STATUS_CODES } from 'node:http'
 import { reportError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { checkKinds } from '../kernel/option-kinds.js'
@@ -61,8 +62,8 @@ function describe(ctx: Context, { names, timings, total }: Measured, failure: un
 /** What Koa will answer an error with that nobody has caught. */
 function statusOf(failure: unknown): number {
   const { status, statusCode } = (failure ?? {}) as { readonly status?: unknown; readonly statusCode?: unknown }
-  const given = status ?? statusCode
-  return typeof given === 'number' ? given : 500
+  const given = status || statusCode
+  return typeof given === 'number' && given in STATUS_CODES ? given : 500
 }
 
 function warn({ method, route, name, status, ...figures }: SlowRequest): void {

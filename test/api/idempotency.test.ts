@@ -789,6 +789,16 @@ describe('[I23] the table of kept answers', () => {
     )
   })
 
+  it('has its indexes, however long its name is', async () => {
+    const table = 'o'.repeat(63)
+    configure({ idempotencyTable: table })
+    onTestFinished(() => configure({}))
+    const other = await elsewhere()
+    await ensureIdempotencyTable(other.knex)
+    const { rows } = await other.knex.raw('select count(*)::int as n from pg_indexes where tablename = ?', [table])
+    expect(rows).toEqual([{ n: 3 }])
+  })
+
   it('is made once by processes that start together, in a schema of its own where it is named so', async () => {
     configure({ idempotencyTable: 'api.once' })
     onTestFinished(() => configure({}))

@@ -204,17 +204,25 @@ describe('slowRequests()', () => {
     expect(request.databaseMilliseconds).toBeLessThanOrEqual(request.milliseconds)
   })
 
-  it('leaves quick requests out, and tells of one that throws with the status that it will have', async () => {
+  it('leaves quick requests out', async () => {
     const { slow, middleware } = logged({ threshold: 100_000 })
     const client = await booksAfter(middleware, errors())
     await client.get('/api/books', staff)
     expect(slow).toEqual([])
-    const thrown = logged()
-    const failing = await serveApp(thrown.middleware, () => {
-      throw Object.assign(new Error('no'), { status: 418 })
+  })
+
+  it.each([
+    [418, { status: 418 }],
+    [418, { status: 0, statusCode: 418 }],
+    [500, { status: 999 }],
+    [500, {}],
+  ])('tells of one that throws with the status that it will have: %s for %o', async (status, members) => {
+    const { slow, middleware } = logged()
+    const failing = await serveApp(middleware, () => {
+      throw Object.assign(new Error('no'), members)
     })
-    await failing.get('/').catch(() => {})
-    expect(thrown.slow).toMatchObject([{ status: 418 }])
+    expect((await fetch(`http://127.0.0.1:${failing.port}/`)).status).toBe(status)
+    expect(slow).toMatchObject([{ status }])
   })
 
   it('reports a log that fails, and answers all the same', async () => {

@@ -31,8 +31,8 @@ describe('FloatField', () => {
   })
 
   test('reads text strictly', async () => {
-    expect(['1', '-1.5', '1e3', '2.5E-3'].map((text) => new FloatField().fromText(text))).toEqual([
-      1, -1.5, 1000, 0.0025,
+    expect(['1', '-1.5', '1e3', '2.5E-3', '-0.0'].map((text) => new FloatField().fromText(text))).toEqual([
+      1, -1.5, 1000, 0.0025, -0,
     ])
     for (const text of ['', ' 1', '.5', '5.', '+1', 'NaN', 'Infinity', '0x1', '1e', '1e400']) {
       expect(await textRefusal(new FloatField(), text)).toEqual(['A valid number is required.'])
