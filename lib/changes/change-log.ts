@@ -4,8 +4,6 @@ import type { Model } from 'objection'
 import { compositeKey } from '../fields/composite-key.js'
 import type { SerializerContext } from '../fields/field.js'
 import { type KeyValues, type ObjectKey, objectKey } from '../fields/object-key.js'
-import type { IDValue } from '../ids/codec.js'
-import { externalIds } from '../ids/external-ids.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
@@ -253,10 +251,9 @@ function withKey(row: Model, key: string): Model {
 export function clientKey(model: ModelClass): ObjectKey | undefined {
   const { primaryKey } = describeModel(model)
   const [only] = primaryKey
-  const ids = externalIds(model)
-  if (only === undefined || ids?.perUser || ids?.expire) return undefined
+  if (only === undefined) return undefined
   const key = primaryKey.length > 1 ? compositeKey(model) : objectKey(model, only)
-  return key?.problem === undefined ? key : undefined
+  return key?.isPassing || key?.problem !== undefined ? undefined : key
 }
 
 /** The object's key as clients see it. */
@@ -267,12 +264,7 @@ function shownKeyText(row: Model, context: SerializerContext): string {
 /** And those that changes of it may have been recorded by, while keys that sign ids are replaced. */
 export function keyTexts(row: Model, context: SerializerContext): readonly string[] {
   const [text, key, values] = keyOfRow(row, context)
-  return [String(text), ...formerTexts(key, values)]
-}
-
-/** The texts of an object's key, besides the one that is written now. */
-export function formerTexts({ ids }: ObjectKey, [value]: KeyValues): readonly string[] {
-  return ids?.former(value as IDValue) ?? []
+  return [String(text), ...key.formerTexts(values)]
 }
 
 function keyOfRow(row: Model, { ctx, user }: SerializerContext): readonly [unknown, ObjectKey, KeyValues] {

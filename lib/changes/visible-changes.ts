@@ -23,7 +23,7 @@ import type { SqlPart } from '../queryset/sql-part.js'
 import { whereAnyKey } from '../queryset/where-keys.js'
 import type { GenericView } from '../views/generic-view.js'
 import { visibleQuery } from '../views/steps/visible-query.js'
-import { clientKey, formerTexts } from './change-log.js'
+import { clientKey } from './change-log.js'
 import { namesColumn, timesRead, withoutSchema } from './named-columns.js'
 import { policyCondition } from './policy-condition.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
@@ -150,7 +150,7 @@ export class VisibleChanges {
     return changes.flatMap((change) => {
       const values = this.keyOf(change)
       if (!values) return []
-      const former = formerTexts(this.#key, values)
+      const former = this.#key.formerTexts(values)
       // as PostgreSQL writes an array
       const texts = [String(this.shownKey(change)), ...former].map((text) => JSON.stringify(text))
       const key = former.length > 0 ? `{${texts.join()}}` : change.key

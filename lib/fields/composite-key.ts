@@ -14,12 +14,14 @@ export class CompositeKey implements ObjectKey {
   /** A primary key is. */
   readonly unique = true
   readonly ids = undefined
+  readonly isPassing: boolean
   readonly problem: string | undefined
 
   constructor(parts: readonly ColumnKey[]) {
     this.parts = parts
     this.columns = parts.map(({ column }) => column)
     this.name = this.columns.map(({ property }) => property).join()
+    this.isPassing = parts.some(({ isPassing }) => isPassing)
     this.problem = parts.find(({ problem }) => problem !== undefined)?.problem
   }
 
@@ -44,7 +46,19 @@ export class CompositeKey implements ObjectKey {
   toText(values: KeyValues, context: IDContext): string | undefined {
     const texts = this.parts.map((part, index) => part.toText([values[index]], context))
     if (texts.some((text) => text === null || text === undefined)) return undefined
-    return texts.map((text) => quoted(String(text))).join()
+    return joined(texts)
+  }
+
+  formerTexts(values: KeyValues): readonly string[] {
+    const texts = this.parts.map((part, index) => {
+      const own = [values[index]]
+      return [part.toText(own, {}), ...part.formerTexts(own)]
+    })
+    const [, ...former] = texts.reduce<readonly unknown[][]>(
+      (all, some) => all.flatMap((before) => some.map((text) => [...before, text])),
+      [[]],
+    )
+    return former.map(joined)
   }
 }
 
@@ -59,6 +73,10 @@ const NEEDS_QUOTES = /[,"]/
 /** A value in quotation marks, in which a backslash stands before another one and before a quotation mark, or one without. */
 const VALUE = /"((?:[^"\\]|\\["\\])*)"|[^",]*/y
 const ESCAPED = /\\(["\\])/g
+
+function joined(texts: readonly unknown[]): string {
+  return texts.map((text) => quoted(String(text))).join()
+}
 
 function quoted(text: string): string {
   return NEEDS_QUOTES.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : text

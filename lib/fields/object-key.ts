@@ -29,6 +29,8 @@ export interface ObjectKey {
   /** What reads and writes each column. */
   readonly parts: readonly ColumnKey[]
   readonly ids: ExternalIds | undefined
+  /** An object has other texts for other users, or later. */
+  readonly isPassing: boolean
   /** Why objects cannot be named by it; undefined where they can. */
   readonly problem: string | undefined
   /** What the columns hold for a string of a path; undefined when no row can, so that no query need be sent. */
@@ -37,6 +39,8 @@ export interface ObjectKey {
   fromJson(value: unknown, context: IDContext): KeyValues | undefined
   /** The key as paths name it, for what the columns hold. @throws {AuthenticationFailed} ids are per user, and there is none */
   toText(values: KeyValues, context: IDContext): unknown
+  /** What the key was written as before keys that sign ids were replaced. Of keys that are for everybody, and do not pass. */
+  formerTexts(values: KeyValues): readonly string[]
 }
 
 /** The key of objects that one column names. */
@@ -47,6 +51,7 @@ export class ColumnKey implements ObjectKey {
   readonly name: string
   readonly unique: boolean
   readonly ids: ExternalIds | undefined
+  readonly isPassing: boolean
   readonly problem: string | undefined
   /** The ids are those of another model, which this column leads to. */
   readonly #isForeign: boolean
@@ -58,6 +63,7 @@ export class ColumnKey implements ObjectKey {
     this.name = column.property
     this.unique = column.unique
     this.ids = ids
+    this.isPassing = ids?.perUser === true || ids?.expire === true
     this.problem = problem
     this.#isForeign = isForeign
   }
@@ -78,6 +84,10 @@ export class ColumnKey implements ObjectKey {
     this.#check()
     if (value === null || value === undefined) return value
     return this.ids ? this.ids.encode(value as IDValue, context) : writeLookup(this.column, value)
+  }
+
+  formerTexts([value]: KeyValues): readonly string[] {
+    return this.ids?.former(value as IDValue) ?? []
   }
 
   #decode(value: unknown, context: IDContext): unknown {

@@ -178,7 +178,7 @@ function writeBody({ endpoint }: ToldResource, change: FoundChange, { view, told
 /** The key of a change's object, whichever key has signed it. */
 function keyOf({ operation }: ToldResource, { key }: FoundChange): unknown {
   const own = clientKey((operation.view as typeof GenericAPIView).modelClass())
-  return own?.ids ? (own.fromText(key, {}) ?? key) : key
+  return own?.parts.some(({ ids }) => ids) ? (own.fromText(key, {}) ?? key) : key
 }
 
 /** A name of a fixed length, as keys may be longer than what an index takes. */

@@ -1890,6 +1890,26 @@ describe('prepare() refuses', () => {
     }
     const failure = await refusal({ model: Expiring, serializerClass: ExpiringSerializer })
     expect(failure).toContain('changes: objects of Expiring have no primary key, or ids that differ')
+    class ExpiringAuthor extends IDMixin(Author) {
+      static override idConfig = Expiring.idConfig
+    }
+    class Member extends Model {
+      static override tableName = 'memberships'
+      static override idColumn = ['author_id', 'club']
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: ExpiringAuthor,
+          join: { from: 'memberships.author_id', to: 'authors.id' },
+        },
+      })
+    }
+    for (const model of [ExpiringAuthor, Member]) model.knex(database.knex)
+    class MemberSerializer extends ModelSerializer<Member> {
+      static override model = Member
+      static override fields = '__all__'
+    }
+    expect(await refusal({ model: Member, serializerClass: MemberSerializer })).toContain('objects of Member have no')
   })
 
   it('a database without the table', async () => {

@@ -31,6 +31,7 @@ beforeAll(async () => {
   database = await createDatabase({
     schema: `create table notes (id int generated always as identity primary key, title text not null, owner int not null);
       create role ${ROLE};
+      create table lines (note_id int references notes, no int, text text, primary key (note_id, no));
       grant select, insert, update, delete on notes to ${ROLE};
       create policy own on notes to ${ROLE} using (current_setting('app.user') in ('0', owner::text))`,
   })
@@ -134,3 +135,59 @@ it.each(runsAsRole() ? DECIDING.slice(0, 1) : DECIDING)(
     expect(rows).toHaveLength(2)
   },
 )
+
+it('are those of one object whose key holds such an id beside other columns', async () => {
+  const { knex } = database
+  await knex.raw('truncate koa_viewsets_webhook_endpoints, koa_viewsets_webhook_deliveries')
+  const { rows: made } = await knex.raw("insert into notes (title, owner) values ('a', 1) returning id")
+  const [old, next] = await Promise.all([[OLD] as const, [NEW, OLD] as const].map(serveLines))
+  if (!old || !next) throw new Error('there are two versions')
+  const { api, client, endpoints } = next
+  const dispatcher = () => new WebhookDispatcher({ knex, api, endpoints, findOwner: (id) => ({ id: Number(id) }) })
+  const begun = dispatcher()
+  await begun.start()
+  await begun.stop()
+  const receiver = await receiveWebhooks()
+  expect((await client.send('POST', '/hooks', { url: receiver.url, events: ['line.*'] }, as(0))).status).toBe(201)
+  const [note, again] = [old, next].map(({ noteId }) => noteId(made[0].id))
+  expect((await old.client.send('POST', '/lines', { note_id: note, no: 1, text: 'a' }, as(0))).status).toBe(201)
+  expect((await client.send('PATCH', `/lines/${again},1`, { text: 'b' }, as(0))).status).toBe(200)
+
+  const history = await client.get(`/lines/${again},1/history`, as(0))
+  expect(history.json.map(({ action }: { action: string }) => action)).toEqual(['update', 'create'])
+  const telling = dispatcher()
+  await telling.start()
+  onTestFinished(() => telling.stop())
+  await receiver.receive(2)
+  expect(receiver.received.map(({ body }) => body.data.id)).toEqual([`${again},1`, `${again},1`])
+  const { rows } = await knex.raw('select distinct object from koa_viewsets_webhook_deliveries')
+  expect(rows).toHaveLength(1)
+})
+
+/** An API of one version, of the lines of notes. */
+async function serveLines(hmacKeys: readonly [string, ...string[]]) {
+  class Note extends IDMixin(Model) {
+    static override tableName = 'notes'
+    static override idConfig = { mode: 'signed', alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8', hmacKeys } as const
+  }
+  class Line extends Model {
+    static override tableName = 'lines'
+    static override idColumn = ['note_id', 'no']
+    static override relationMappings = () => ({
+      note: { relation: Model.BelongsToOneRelation, modelClass: Note, join: { from: 'lines.note_id', to: 'notes.id' } },
+    })
+  }
+  class Lines extends HistoryMixin(ChangesMixin(ModelViewSet<Line>)) {
+    static override model = Line
+    static override serializerClass = modelSerializer(Line, { fields: ['note_id', 'no', 'text'] as never })
+  }
+  class Hooks extends WebhookEndpointViewSet {
+    static override events = ['line.*']
+    static override receivers = { allowHttp: true, allowedAddresses: ['127.0.0.1'] }
+  }
+  const api = new APIRouter().register('lines', Lines, 'line').register('hooks', Hooks, 'hook')
+  await api.prepare()
+  const client = await serving(asUser, api.routes())
+  onTestFinished(() => client.close())
+  return { api, client, endpoints: Hooks, noteId: (id: number) => Note.encodeId(id) }
+}
