@@ -10,6 +10,7 @@ import { ALL_METHODS } from '../lib/kernel/methods.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { mapFiles, sentFiles } from '../lib/parsers/left-files.js'
 import { isBodyRead, leftBody } from '../lib/parsers/parser.js'
+import { JsonPatchParser, MergePatchParser } from '../lib/patches/patch-parsers.js'
 import { readRequest, settleNegotiation } from '../lib/views/request/negotiate.js'
 
 /** Options of `idempotency()`. */
@@ -19,6 +20,8 @@ export interface IdempotencyOptions extends DatabaseOptions {
   /** What tells callers apart: a text for each, null for nobody. @default the `id` of `ctx.state.user` */
   readonly scope?: IdempotencyScope
 }
+
+const PATCHES = [JsonPatchParser, MergePatchParser].flatMap((parser) => new parser().mediaTypes)
 
 /** Bodies that nobody has read yet. */
 const READING = settleNegotiation({
@@ -66,5 +69,8 @@ export function idempotency(knex: Knex, options: IdempotencyOptions = {}): Middl
 
 function bodyOf(ctx: Context): unknown {
   const { files } = ctx.request as { readonly files?: unknown }
-  return [leftBody(ctx) ?? null, sentFiles(ctx) ?? mapFiles(files)]
+  const body = leftBody(ctx) ?? null
+  // what is the same text may be another patch
+  const patch = ctx.is(PATCHES)
+  return [patch ? [patch, body] : body, sentFiles(ctx) ?? mapFiles(files)]
 }

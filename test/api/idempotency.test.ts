@@ -26,6 +26,7 @@ import {
   FileUploadField,
   IsAuthenticated,
   IsAuthenticatedOrReadOnly,
+  JSONParser,
   JSONRenderer,
   ModelSerializer,
   ModelViewSet,
@@ -34,6 +35,7 @@ import {
   type Serializer,
   UserRateThrottle,
 } from '../../lib/index.js'
+import { MergePatchParser } from '../../lib/patches/index.js'
 import {
   authentication,
   contentNegotiation,
@@ -913,6 +915,19 @@ describe.skipIf(runsAsRole())('[I25] idempotency() on a hand-written route', () 
     expect(again).toMatchObject({ status: 200, text: first.text, headers: { [REPLAYED]: 'true' } })
     expect(again.headers['content-type']).toBe(first.headers['content-type'])
     expect(calls).toBe(1)
+  })
+
+  it('takes a merge patch for another request than plain data of the same text', async () => {
+    const router = new Router()
+    router.patch('/pay', ...(guard as never[]), idempotency(database.knex) as never, (ctx) => {
+      ctx.body = { type: ctx.get('Content-Type') }
+    })
+    const parsers = [JSONParser, MergePatchParser]
+    const { send } = await serveApp(errors(), contentNegotiation({ parsers }), router.routes() as Koa.Middleware)
+    const patch = async (type: string) =>
+      (await send('PATCH', '/pay', { a: null }, { ...as('ann', 'k'), 'Content-Type': type })).status
+    const [json, merge] = ['application/json', 'application/merge-patch+json']
+    expect([await patch(json), await patch(json), await patch(merge)]).toEqual([200, 200, 422])
   })
 
   it('keeps the headers that say how to read a body', async () => {
