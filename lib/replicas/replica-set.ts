@@ -278,8 +278,8 @@ const TROUBLES: ReadonlyMap<string, Trouble> = new Map<string, Trouble>([
   ...['58', 'XX'].map((code) => [code, 'down'] as const),
 ])
 
-/** 503 of a statement alone, by limits of its own or what it uses up: the server goes on. */
-const OF_STATEMENTS: ReadonlySet<string | undefined> = new Set(['57014', '55P03', '2200H'])
+/** 503 of a statement, transaction or session alone, by limits of its own or what it uses up: the server goes on. */
+const OF_STATEMENTS: ReadonlySet<string | undefined> = new Set(['57014', '55P03', '2200H', '25P03', '25P04', '57P05'])
 
 const UNAVAILABLE = 503
 

@@ -634,6 +634,18 @@ describe('a replica that', () => {
     expect(server.reported.map((error) => (error as Error).name)).toEqual(['ReplicaDown'])
   })
 
+  it.each(['25P03', '25P04', '57P05'])('has ended what took too long (%s) is not away', async (code) => {
+    class Limited extends Items {
+      override list(): Promise<never> {
+        return Promise.reject(Object.assign(new Error('terminating connection'), { code }))
+      }
+    }
+    const server = await serveItems({ retryAfter: 60_000 }, Limited)
+    expect((await server.send({ path: '/items' })).status).toBe(503)
+    expect(server.reported.map((error) => (error as Error).name)).not.toContain('ReplicaDown')
+    expect(await isStandby(server)).toBe(true)
+  })
+
   // under a role what reads cannot write, on the primary neither
   it.skipIf(runsAsRole())('cannot do what an action does is not asked to: it is done on the primary', async () => {
     const server = await serveItems()
