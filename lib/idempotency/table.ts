@@ -65,19 +65,27 @@ interface Found {
 /** No such table, and no right to it. */
 const GONE: ReadonlySet<unknown> = new Set(['42P01', '42501'])
 
+/** The tables that are known in one database. */
+interface KnownTables {
+  /** By which they are swept: transactions end before. Undefined where nobody has asked for one but in transactions. */
+  pool: Knex | undefined
+  /** By their names with their schemas. */
+  readonly tables: Map<string, IdempotencyTable>
+  /** By their names in the setting, as connections of the pool find them. */
+  readonly found: Map<string, Promise<IdempotencyTable>>
+}
+
 /** The table in one database. */
 export class IdempotencyTable {
   /** With its schema, in quotes: a request may have a `search_path` of its own. */
   readonly #name: string
   readonly #sweeper: Sweeper
-  /** By which it is swept: transactions end before. Undefined where nobody has asked for it but in transactions. */
-  pool: Knex | undefined
 
-  constructor(name: string) {
+  constructor(name: string, known: KnownTables) {
     this.#name = name
     this.#sweeper = new Sweeper(async (most) => {
-      if (!this.pool) return 0
-      const { rowCount } = await this.pool.raw<{ rowCount: number }>(
+      if (!known.pool) return 0
+      const { rowCount } = await known.pool.raw<{ rowCount: number }>(
         `delete from ${name} where id in (
            select id from ${name} where expires_at <= now() order by expires_at limit ? for update skip locked)`,
         [most],
@@ -158,26 +166,27 @@ export function stopSweeping(): void {
   for (const table of swept) table.close()
 }
 
-const tablesOf = oncePer<object, Map<string, Promise<IdempotencyTable>>>(() => new Map())
+const tablesOf = oncePer<object, KnownTables>(() => ({ pool: undefined, tables: new Map(), found: new Map() }))
 
 /**
- * The table of kept answers in a database; asked for once.
+ * The table of kept answers in a database; asked for once, but in each transaction of the application's: that may have a
+ * `search_path` of its own, as with a schema for each tenant.
  * @throws {ConfigurationError} it is not there, or the login of the connections may not use it
  */
 export async function idempotencyTable(knex: Knex): Promise<IdempotencyTable> {
   const known = tablesOf(configOf(knex))
   const name = tableName()
-  const table = await getOrInsert(known, name, () =>
-    findTable(knex, name).catch((error: unknown) => {
-      known.delete(name)
+  if (isTransaction(knex)) return findTable(knex, name, known)
+  known.pool = knex
+  return getOrInsert(known.found, name, () =>
+    findTable(knex, name, known).catch((error: unknown) => {
+      known.found.delete(name)
       throw error
     }),
   )
-  if (!isTransaction(knex)) table.pool = knex
-  return table
 }
 
-async function findTable(knex: Knex, name: string): Promise<IdempotencyTable> {
+async function findTable(knex: Knex, name: string, known: KnownTables): Promise<IdempotencyTable> {
   const [found] = await readRows<Found>(knex, FOUND, [quotedName(name)])
   if (!found) {
     throw new ConfigurationError(
@@ -185,7 +194,7 @@ async function findTable(knex: Knex, name: string): Promise<IdempotencyTable> {
         "await ensureIdempotencyTable(knex), from 'koa-viewsets/idempotency', before prepare()",
     )
   }
-  if (found.allowed) return new IdempotencyTable(found.name)
+  if (found.allowed) return getOrInsert(known.tables, found.name, () => new IdempotencyTable(found.name, known))
   throw new ConfigurationError(
     `idempotent: the login of the connections may not use the table "${name}"; GRANT SELECT, INSERT, UPDATE, DELETE on it`,
   )

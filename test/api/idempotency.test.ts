@@ -783,6 +783,39 @@ describe('[I23] the table of kept answers', () => {
     stopSweeping()
   })
 
+  it.skipIf(runsAsRole())('is that of the tenant whose schema a transaction of a middleware names', async () => {
+    class Inside extends Books {
+      override getKnex() {
+        return this.ctx.state['trx'] as Knex
+      }
+    }
+    const other = await elsewhere()
+    const inSchema = (schema: string, work: (trx: Knex.Transaction) => Promise<unknown>) =>
+      other.knex.transaction(async (trx) => {
+        await trx.raw('set local search_path to ??', [schema])
+        await work(trx)
+      })
+    for (const schema of ['one', 'two']) {
+      await other.knex.raw('create schema ??; create table ??.books (like books including all)', [schema, schema])
+      await inSchema(schema, ensureIdempotencyTable)
+    }
+    const api = new APIRouter().register('books', Inside)
+    await api.prepare({ knex: other.knex })
+    const tenant: Koa.Middleware = (ctx, next) =>
+      inSchema(ctx.get('X-Tenant'), async (trx) => {
+        ctx.state['trx'] = trx
+        await next()
+      })
+    const { send } = await serveApp(tenant, api.routes() as Koa.Middleware)
+    for (const schema of ['one', 'two', 'two']) {
+      const headers = { ...as('ann', 'k'), 'X-Tenant': schema }
+      expect((await send('POST', '/books', { title: 'a' }, headers)).status).toBe(201)
+    }
+    expect(await other.knex('one.books').unionAll([other.knex('two.books')])).toHaveLength(2)
+    expect(await other.knex('two.koa_viewsets_idempotency')).toHaveLength(1)
+    stopSweeping()
+  })
+
   it('is checked with its settings, also those of the environment', async () => {
     vi.stubEnv('IDEMPOTENCY_TTL', 'a day')
     onTestFinished(() => void vi.unstubAllEnvs())
