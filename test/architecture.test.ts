@@ -145,7 +145,7 @@ const QUERIES: Readonly<Record<string, readonly [number, string]>> = {
   'lib/rows/list-sql.ts': [1, 'the keys of the page around it'],
   'lib/rules/compile-condition.ts': [1, 'a rule looks at all rows; `readable` asks the rule of the others'],
   'lib/rules/policies.ts': [3, 'prints SQL for PostgreSQL to ask'],
-  'lib/serializers/references.ts': [1, 'the rows that a key leads to: ofTable()'],
+  'lib/serializers/references.ts': [2, 'the rows that a key leads to: ofTable(), leaveOutUnseen()'],
   'lib/serializers/limited-fields.ts': [1, 'rows that were found before, by their keys'],
   'lib/views/request/parents.ts': [1, 'the objects before the view on a path: their scope()'],
   'lib/serializers/check-written.ts': [3, 'asks rules about rows that were found, or written'],

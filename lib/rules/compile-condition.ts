@@ -97,12 +97,11 @@ function ruleOf({ model, readable: rows }: ConditionScope): RowCondition | undef
 function compileRaw(raw: RawCondition, { where, model, isRowAlone }: ConditionScope): Certain {
   const { values } = raw
   if (values.some(isUnknown)) return UNKNOWN
-  // its key may be that of others, too
-  if (isRowAlone || !tellsApart(model, model.primaryKey)) return compileAlone(raw, model)
+  if (isRowAlone) return compileAlone(raw, model)
   const key = model.primaryKey.map((property) => model.columns.get(property)?.column ?? property)
   if (key.length === 0) throw new ConfigurationError(`${where}: a condition in SQL needs a primary key`)
   const text = textOf(raw)
-  return certain({
+  const named = certain({
     where(table, schema) {
       const own = schema?.()
       const name = own === undefined ? model.model.tableName : `${own}.${model.model.tableName}`
@@ -113,6 +112,8 @@ function compileRaw(raw: RawCondition, { where, model, isRowAlone }: ConditionSc
       }
     },
   })
+  // its key may be that of others, too; by the key indexes are used
+  return tellsApart(model, model.primaryKey) ? named : join([named, compileAlone(raw, model)], true)
 }
 
 function textOf({ strings }: RawCondition): string {

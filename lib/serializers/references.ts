@@ -5,14 +5,15 @@
 
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
-import type { ForeignKeyReference, ModelDescription } from '../models/model-description.js'
+import type { ForeignKeyReference, ModelDescription, RelationDescription } from '../models/model-description.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { missingReference } from '../postgres/constraint-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
 import { namesOfKeys } from '../queryset/same-keys.js'
 import type { SqlPart } from '../queryset/sql-part.js'
-import { visibleRowsIn } from '../queryset/visible-rows.js'
+import { leaveOutUnseen, visibleRowsIn } from '../queryset/visible-rows.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, BoundField, WrittenReference } from './contract.js'
 import { leadingOf } from './validate-related.js'
@@ -71,7 +72,8 @@ export function checkReferences(
   const isTrusted = (bound: BoundField) => scope.trustKeys === true && trusted.has(bound)
   const wanted = references.flatMap((reference) => {
     if (isFoundByAll(reference) && !reference.found.some(isTrusted)) return []
-    if (!(reference.secured || isRole || seenThrough(serializer, reference))) return []
+    const isSeen = seenThrough(serializer, reference) ?? seenElsewhere(serializer, reference, knex)[0]
+    if (!(reference.secured || isRole || isSeen)) return []
     const made = keysOfNew(serializer, items, reference)
     const all = items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
     return made.size === 0 ? all : all.filter(({ key }) => !made.has(keyName(key)))
@@ -102,18 +104,43 @@ function keyName(key: readonly unknown[]): string {
 }
 
 /** The rows that the caller sees of those which a foreign key may lead to. */
-function seenThrough(serializer: AnySerializer, { table, properties }: WrittenReference) {
+function seenThrough(serializer: AnySerializer, reference: WrittenReference) {
   const visible = visibleRowsIn(serializer.context)
   const { model } = serializer.plan
   if (!visible || !model) return undefined
-  const relation = [...model.relations.values()].find(
-    ({ kind, ownerProperties: own, model: target }) =>
-      kind === 'belongs-to-one' &&
-      own.length === properties.length &&
-      own.every((name) => properties.includes(name)) &&
-      describeModel(target).table === table,
-  )
+  const { table } = reference
+  const relation = relationsOver(model, reference).find((one) => describeModel(one.model).table === table)
   return visible.ofTable({ owner: model.model, table }, leadingOf(serializer, { relation }))
+}
+
+/** Rows of another table to which relations over the same key lead, such as a view of its own. */
+interface SeenElsewhere {
+  readonly nativeNames: readonly string[]
+  readonly query: AnyQueryBuilder
+}
+
+function seenElsewhere(serializer: AnySerializer, reference: WrittenReference, knex: Queryable): SeenElsewhere[] {
+  const visible = visibleRowsIn(serializer.context)
+  const { model } = serializer.plan
+  if (!visible || !model) return []
+  return relationsOver(model, reference).flatMap((relation) => {
+    const { model: target, ownerProperties, relatedProperties } = relation
+    const { table, columns } = describeModel(target)
+    const leading = leadingOf(serializer, { relation })
+    const seen = table === reference.table || !leading ? undefined : visible.related(leading)
+    if (!seen) return []
+    const query = target.query(knex)
+    leaveOutUnseen(query, seen)
+    const names = reference.properties.map((name) => relatedProperties[ownerProperties.indexOf(name)] ?? '')
+    return [{ query, nativeNames: names.map((name) => columns.get(name)?.nativeName ?? name) }]
+  })
+}
+
+function relationsOver({ relations }: ModelDescription, { properties }: WrittenReference): RelationDescription[] {
+  return [...relations.values()].filter(
+    ({ kind, ownerProperties: own }) =>
+      kind === 'belongs-to-one' && own.length === properties.length && own.every((name) => properties.includes(name)),
+  )
 }
 
 /** Those that are not what is stored already. */
@@ -164,14 +191,14 @@ async function refuseUnseen(serializer: AnySerializer, knex: Queryable, wanted: 
   if (wanted.length === 0) return
   const most = Math.max(...wanted.map(({ key }) => key.length + 1))
   for (const asked of parts(wanted, most)) {
-    const { sql, bindings } = lookUp(serializer, asked)
+    const { sql, bindings } = lookUp(serializer, knex, asked)
     const { rows } = await knex.raw<{ rows: readonly { n: string }[] }>(sql, bindings as never)
     for (const { n } of rows) refuseKey(serializer, asked[Number(n)] as Wanted)
   }
 }
 
 /** The statement that finds the numbers of the keys that lead to no row. */
-function lookUp(serializer: AnySerializer, wanted: readonly Wanted[]): SqlPart {
+function lookUp(serializer: AnySerializer, knex: Queryable, wanted: readonly Wanted[]): SqlPart {
   const bindings: unknown[] = []
   const statements = [...new Set(wanted.map(({ reference }) => reference))].map((reference) => {
     const { parts, nativeNames, target, period } = reference
@@ -181,12 +208,15 @@ function lookUp(serializer: AnySerializer, wanted: readonly Wanted[]): SqlPart {
       return `(?::int4, ${parts.map(({ column }) => `?::${escaped(column.sqlType ?? 'text')}`).join(', ')})`
     })
     const last = nativeNames.length - 1
-    const columns = nativeNames.map((name) => `t.${escaped(quoteIdentifier(name))}`)
-    const conditions = columns.map((column, index) => {
-      const isOpen = ours.some(([, { key }]) => key[index] === undefined)
-      const operator = period && index === last ? '&&' : '='
-      return `(${column} ${operator} k.c${index}${isOpen ? ` or k.c${index} is null` : ''})`
-    })
+    const columnsOf = (own: readonly string[]) => own.map((name) => `t.${escaped(quoteIdentifier(name))}`)
+    const columns = columnsOf(nativeNames)
+    const areEqual = (own: readonly string[]) =>
+      columnsOf(own).map((column, index) => {
+        const isOpen = ours.some(([, { key }]) => key[index] === undefined)
+        const operator = period && index === last ? '&&' : '='
+        return `(${column} ${operator} k.c${index}${isOpen ? ` or k.c${index} is null` : ''})`
+      })
+    const conditions = areEqual(nativeNames)
     const names = nativeNames.map((_, index) => `c${index}`).join(', ')
     const seen = seenThrough(serializer, reference)
     const only = seen && 'where' in seen ? seen.where('t') : undefined
@@ -197,7 +227,11 @@ function lookUp(serializer: AnySerializer, wanted: readonly Wanted[]): SqlPart {
     const isThere = period
       ? `coalesce((select range_agg(${columns[last]}) @> k.c${last} or k.c${last} is null ${found}), false)`
       : `exists (select ${found})`
-    return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names}) where not ${isThere}`
+    const elsewhere = seenElsewhere(serializer, reference, knex).map((one) => {
+      bindings.push(one.query.toKnexQuery())
+      return ` or not exists (select from ? as t where ${areEqual(one.nativeNames).join(' and ')})`
+    })
+    return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names}) where not ${isThere}${elsewhere.join('')}`
   })
   return { sql: statements.join(' union all '), bindings }
 }

@@ -55,6 +55,7 @@ const BOTH = { profile: Profile, writer: Writer }
 it.each([
   ['a view over the table of its relation', { writer: Writer }, { writer: chosenFrom(ListedWriter) }],
   ['a view over the table of another relation', { writer: Writer }, { writer_id: chosenFrom(ListedWriter) }],
+  ['a view that its relation leads to, a plain number', { writer: ListedWriter }, { writer_id: new IntegerField() }],
 ])('a key of %s is of a row that both show', async (_name, relations, declared) => {
   const model = draftOf(relations)
   const [field] = Object.keys(declared) as [string]

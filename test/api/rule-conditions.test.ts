@@ -98,3 +98,31 @@ it('SQL is asked of the row itself, where several have its key', async () => {
   expect(await read({ not: sql`tenant = ${'b'}` })).toEqual(['1a', '3a'])
   expect(await read(sql`tenant = ${undefined}`)).toEqual([])
 })
+
+it('SQL of a view is asked by indexes of its table', async () => {
+  await database.knex.raw(`
+    create table parcels (id int primary key, owner int);
+    insert into parcels select n, n % 5000 from generate_series(1, 20000) as n;
+    create index on parcels (owner);
+    analyze parcels;
+    create view listed_parcels as select * from parcels;
+  `)
+  const Parcel = tableOf('listed_parcels', { idColumn: 'id' })
+  Parcel.knex(database.knex)
+  class Parcels extends ReadOnlyModelViewSet {
+    static override model = Parcel
+    static override serializerClass = serializerOf(Parcel, ['id'])
+  }
+  const rules = [rule(Parcel, { read: () => sql`owner = ${7}` })]
+  const client = await serveRouter(new APIRouter({ rules }).register('parcels', Parcels))
+  const asked: { sql: string; bindings: readonly unknown[] }[] = []
+  const listen = (query: (typeof asked)[number]) => void asked.push(query)
+  database.knex.on('query', listen)
+  const { json } = await client.get('/parcels')
+  database.knex.removeListener('query', listen)
+  expect(json.map(({ id }: { id: number }) => id)).toEqual([7, 5007, 10007, 15007])
+  const list = asked.find((query) => query.sql.includes('owner ='))
+  const text = `explain ${list?.sql.replaceAll(/\$\d/g, '?')}`
+  const { rows } = await database.knex.raw(text, list?.bindings as never)
+  expect(JSON.stringify(rows)).not.toContain('Seq Scan')
+})
