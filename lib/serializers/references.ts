@@ -3,9 +3,9 @@
  * a row that the caller may not see, and tell by an error which rows there are not.
  */
 
-import { describeModel } from '../models/describe-model.js'
+import { areOfOneDatabase, describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
-import type { ForeignKeyReference, ModelDescription, RelationDescription } from '../models/model-description.js'
+import type { ForeignKeyReference, ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { missingReference } from '../postgres/constraint-errors.js'
@@ -136,11 +136,12 @@ function seenElsewhere(serializer: AnySerializer, reference: WrittenReference, k
   })
 }
 
-function relationsOver({ relations }: ModelDescription, { properties }: WrittenReference): RelationDescription[] {
-  return [...relations.values()].filter(
-    ({ kind, ownerProperties: own }) =>
-      kind === 'belongs-to-one' && own.length === properties.length && own.every((name) => properties.includes(name)),
-  )
+/** Relations over the same key, within the database: no statement here knows of another one's rows. */
+function relationsOver({ model, relations }: ModelDescription, { properties }: WrittenReference) {
+  return [...relations.values()].filter(({ kind, ownerProperties: own, model: target }) => {
+    const isOver = own.length === properties.length && own.every((name) => properties.includes(name))
+    return kind === 'belongs-to-one' && isOver && areOfOneDatabase(model, target)
+  })
 }
 
 /** Those that are not what is stored already. */

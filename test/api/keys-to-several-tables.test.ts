@@ -1,6 +1,6 @@
 /** Keys that lead to rows of several tables, by relations of the model and by the queryset of a field: the rules of all hold. */
 import { Model } from 'objection'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { IDMixin, IntegerField, PrimaryKeyRelatedField } from '../../lib/index.js'
 import { rule } from '../../lib/rules/index.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -64,6 +64,18 @@ it.each([
   const statuses = []
   for (const key of [1, 2, 3]) statuses.push((await client.send('POST', '/drafts', { [field]: key })).status)
   expect(statuses).toEqual([201, 400, 400])
+})
+
+it('a key whose other relation leads to another database is of a row of its own', async () => {
+  const other = await createDatabase({ schema: 'create table remotes (id int primary key, secret bool not null)' })
+  onTestFinished(() => other.drop())
+  const Remote = tableOf('remotes')
+  Remote.knex(other.knex)
+  const model = draftOf({ remote: Remote })
+  const view = viewOf(model, serializerOf(model, ['writer_id'], { writer_id: new IntegerField() }))
+  const rules = [...RULES, rule(Remote, { read: { secret: false } })]
+  const client = await serveRouter(routerOf({ drafts: view }, { rules }))
+  expect((await client.send('POST', '/drafts', { writer_id: 1 })).status).toBe(201)
 })
 
 it.each([
