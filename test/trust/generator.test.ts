@@ -30,7 +30,14 @@ import { Random } from './support/random.js'
 import { expectedHistory, misrecorded, type Recorded, recordedAfter } from './support/recorded-changes.js'
 import { report, seed, size } from './support/size.js'
 import type { Statics } from './support/statics.js'
-import { expectHistory, expectSameAgain, expectSameList, expectUnchanged, wholeList } from './support/told-again.js'
+import {
+  expectHistory,
+  expectSameAgain,
+  expectSameList,
+  expectUnchanged,
+  Tags,
+  wholeList,
+} from './support/told-again.js'
 import { any, atom } from './support/visibility.js'
 import { Wire } from './support/wire.js'
 
@@ -64,6 +71,7 @@ interface Asked {
   readonly question: Question
   readonly wire: Wire
   readonly past: readonly Recorded[]
+  readonly tags: Tags
 }
 
 /** The answer, as the model of the rules knows it, and what is stored by then. */
@@ -79,6 +87,7 @@ async function ask(client: Client, asked: Asked): Promise<{ response: TestRespon
   if (key !== undefined) await expectSameAgain(client, wire, { question, headers, first: response })
   const stored = await readEstate(observer)
   wire.answeredAt(stored)
+  asked.tags.check(response, { user: question.user, path: wire.path, method })
   const json = method === 'HEAD' ? undefined : wire.read(response.status, response.json, response.headers)
   const { statics, isPaginated } = question.route.chain.at(-1) as Resource
   if (method !== 'GET' || response.status !== 200 || !statics) return { response: { ...response, json }, stored }
@@ -153,6 +162,7 @@ async function findProblems({ seed: start, questions, isDescribed = false, hasSt
   const client = await serving(asCaller, isDescribed ? routes : undescribed(routes))
   const problems: string[] = []
   const past: Recorded[] = []
+  const tags = new Tags()
   for (const { name, notes } of await api.explain()) {
     for (const note of notes) if (note.endsWith('without a request')) problems.push(`explain ${name}: ${note}`)
   }
@@ -166,7 +176,7 @@ async function findProblems({ seed: start, questions, isDescribed = false, hasSt
     const by = user ? `person ${user.id}${user.isStaff ? ' of the staff' : ''}` : 'nobody'
     const title = `${method} ${wire.path} ${JSON.stringify(wire.body) ?? ''} (${action}, by ${by})`
     const before = estate
-    const problem = await ask(client, { application, question, wire, past }).then(
+    const problem = await ask(client, { application, question, wire, past, tags }).then(
       async ({ response, stored }) => {
         seen.set(response.status, (seen.get(response.status) ?? 0) + 1)
         estate = stored

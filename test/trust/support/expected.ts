@@ -25,7 +25,14 @@ export interface Question {
   readonly match?: 'right' | 'wrong' | undefined
   /** Of the request, which is sent twice by it. */
   readonly key?: string
+  /** The patch document that its body is sent as. */
+  readonly patch?: PatchFormat | undefined
+  /** The answer is to show nothing of what was written. */
+  readonly isMinimal?: boolean
 }
+
+/** Media types of patch documents. */
+export type PatchFormat = 'application/merge-patch+json' | 'application/json-patch+json'
 
 export type Action =
   | 'list'
@@ -82,8 +89,16 @@ export function expectedAnswers(question: Question, estate: Estate): readonly An
   const row = estate.rows[own.level].get(question.ids.at(-1) as number)
   if (!row || !isSeen(question, own, row, estate)) return [notFound]
   if (!own.rules.every((rule) => admitsObject(rule, asked, row))) return [refusal(question.user)]
-  return objectAnswers(question, own, row, estate)
+  const answers = objectAnswers(question, own, row, estate)
+  return question.isMinimal ? answers.map(withoutBody) : answers
 }
+
+/** A change whose answer shows nothing. */
+function withoutBody(answer: Answer): Answer {
+  return answer.status < 400 ? { ...answer, status: 204, check: isEmpty } : answer
+}
+
+const isEmpty = (json: unknown) => (json === undefined ? undefined : 'a body that is to have none')
 
 const MOST_TRIES = 20
 
@@ -181,7 +196,8 @@ function collectionAnswers(question: Question, own: Resource, estate: Estate): r
     const refusals = refusalsOf(question, own, estate)
     return refusals.length > 0 ? refusals : [createAnswer(question, own, estate)]
   }
-  return bulkAnswers(question, own, estate)
+  const answers = bulkAnswers(question, own, estate)
+  return question.isMinimal ? answers.map(withoutBody) : answers
 }
 
 /** What the body alone refuses. */
@@ -470,12 +486,11 @@ function createAnswer(question: Question, own: Resource, estate: Estate): Answer
   const meant = make(imagined)
   const made = imagined.map((id) => meant.rows[level].get(id) as Row)
   if (!made.every((row) => mayResult(question, own, 'create', row, meant))) return denied
-  if (made.some((row) => isUnread(question, own, row, meant))) {
+  if (question.isMinimal || made.some((row) => isUnread(question, own, row, meant))) {
     const isNew = (id: number) => !estate.rows[level].has(id)
-    const check = (json: unknown) => (json === undefined ? undefined : 'a body that its reader may not read')
     return {
       status: status === 200 ? 204 : status,
-      check,
+      check: isEmpty,
       after: (_, stored) => make([...stored.rows[level].keys()].filter(isNew), stored),
     }
   }

@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import type { Application, Resource } from './application.js'
 import { type Estate, LEVELS, type Level, parentOf } from './estate.js'
-import { type Action, keeps, type Question } from './expected.js'
+import { type Action, keeps, type PatchFormat, type Question } from './expected.js'
 import type { Random } from './random.js'
 import type { User } from './rules.js'
 
@@ -164,6 +164,21 @@ function randomBody(random: Random, own: Resource, action: Action, estate: Estat
   }
 }
 
+/** Writes that answer with what they have written. */
+const SHOWING: ReadonlySet<Action> = new Set([
+  'create',
+  'update',
+  'partialUpdate',
+  'bulkCreate',
+  'bulkUpdate',
+  'restoreDeleted',
+])
+const PATCHES: readonly (PatchFormat | undefined)[] = [
+  undefined,
+  'application/merge-patch+json',
+  'application/json-patch+json',
+]
+
 /** The question with what statics let it ask besides, drawn apart from it. */
 export function askedBeside(random: Random, question: Question, estate: Estate): Question {
   const own = question.route.chain.at(-1) as Resource
@@ -199,6 +214,8 @@ export function askedBeside(random: Random, question: Question, estate: Estate):
       ...(deleted && { deleted: random.pick(['true', 'only', 'false']) }),
     },
     ...(writes && statics.isIdempotent && random.chance(0.5) && { key: `key ${random.below(1e9)}` }),
+    ...(SHOWING.has(asked.action) && { isMinimal: random.chance(0.2) }),
+    ...(asked.action === 'partialUpdate' && statics.takesPatches && { patch: random.pick(PATCHES) }),
   }
 }
 
@@ -239,10 +256,12 @@ function endOf(action: Action): string {
 }
 
 /** The headers of a question. */
-export function headersOf({ user, match, key }: Question): Record<string, string> {
+export function headersOf({ user, match, key, patch, isMinimal }: Question): Record<string, string> {
   return {
     ...(user && { 'X-User': `${user.id}${user.isStaff ? ' staff' : ''}` }),
     ...(key !== undefined && { 'Idempotency-Key': `"${key}"` }),
+    ...(patch && { 'Content-Type': patch }),
+    ...(isMinimal && { Prefer: 'return=minimal' }),
     ...(match === 'wrong' && { 'If-Match': '"0000000000000000-0000000000000000"' }),
   }
 }

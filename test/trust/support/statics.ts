@@ -7,6 +7,7 @@ import {
   CursorPagination,
   IDMixin,
   IsAdminUser,
+  JSONParser,
   JSONRenderer,
   LimitOffsetPagination,
   NDJSONRenderer,
@@ -15,6 +16,7 @@ import {
   StreamMixin,
 } from 'koa-viewsets'
 import { ChangesMixin, HistoryMixin } from 'koa-viewsets/changes'
+import { JsonPatchParser, MergePatchParser } from 'koa-viewsets/patches'
 import { count, max, sum } from 'koa-viewsets/views'
 import { Model } from 'objection'
 import type { Resource } from './application.js'
@@ -50,6 +52,8 @@ export interface Statics {
   readonly isStrict: boolean
   /** A PUT need not have all that is required. */
   readonly hasPartialPut: boolean
+  /** PATCH takes patch documents. */
+  readonly takesPatches: boolean
 }
 
 type ViewSetBase = typeof BulkModelViewSet<Model>
@@ -138,6 +142,7 @@ export function randomStatics(random: Random, { resource, isOfCallers }: Drawn):
     dialect: random.pick([null, 'simple-rest', 'json-server'] as const),
     isStrict: random.chance(0.3),
     hasPartialPut: random.chance(0.3),
+    takesPatches: random.chance(0.4),
   }
 }
 
@@ -146,7 +151,7 @@ const callerOf = ({ state }: Context): string => String((state['user'] as { id: 
 /** What the class of a view set says of them. */
 export function viewStatics(statics: Statics, isPaginated: boolean): object {
   const { lookup, deletes, envelope, creates, destroys, isIdempotent, answersQuery, hasFigures, streams } = statics
-  const { isStrict, hasPartialPut, pages, dialect } = statics
+  const { isStrict, hasPartialPut, takesPatches, pages, dialect } = statics
   const told = { permissionClasses: [IsAdminUser], purgePermissionClasses: [IsAdminUser] }
   return {
     lookupField: lookup,
@@ -166,6 +171,7 @@ export function viewStatics(statics: Statics, isPaginated: boolean): object {
     strictParams: isStrict,
     strictBody: isStrict,
     partialPut: hasPartialPut,
+    ...(takesPatches && { parserClasses: [JSONParser, MergePatchParser, JsonPatchParser] }),
   }
 }
 

@@ -198,3 +198,24 @@ interface Remembered {
   readonly headers: Headers
   readonly expected: unknown
 }
+
+interface Told {
+  readonly user: Question['user']
+  readonly path: string
+  readonly method: string
+}
+
+/** The bodies that tags have stood beside, for each caller and path. */
+export class Tags {
+  readonly #bodies = new Map<string, string>()
+
+  /** @throws Error the same tag stands beside another body */
+  check({ status, headers, text }: TestResponse, { user, path, method }: Told): void {
+    const { etag } = headers
+    if (method !== 'GET' || status !== 200 || etag === undefined) return
+    const key = JSON.stringify([user, path, etag])
+    const before = this.#bodies.get(key)
+    if (before !== undefined && before !== text) throw new Error(`by ${etag} it was ${before}, and is ${text}`)
+    this.#bodies.set(key, text)
+  }
+}

@@ -79,9 +79,10 @@ export class Wire {
   }
 
   get body(): unknown {
-    const { body, action } = this.#question
+    const { body, action, patch } = this.#question
     if (body === undefined || !this.#own.statics) return body
     const inside = Array.isArray(body) ? body.map((item) => this.#itemOf(item)) : this.#itemOf(body)
+    if (patch === 'application/json-patch+json') return operationsOf(inside as Item)
     const name = this.#envelope[OF_LISTS.has(action) ? 'list' : 'object']
     return name === undefined ? inside : { [name]: inside }
   }
@@ -222,4 +223,9 @@ export class Wire {
     })
     return { ...rest, errors: Object.fromEntries(told) }
   }
+}
+
+/** A JSON patch that sets these members. */
+function operationsOf(item: Item): readonly object[] {
+  return Object.entries(item).map(([name, value]) => ({ op: 'add', path: `/${name}`, value }))
 }
