@@ -16,6 +16,7 @@ import { loadRelations } from '../queryset/load-relations.js'
 import { type CanonicalKey, namesOfValues } from '../queryset/same-keys.js'
 import { type Leading, visibleRowsIn } from '../queryset/visible-rows.js'
 import type { AnySerializer, BoundField } from './contract.js'
+import { needsObject } from './relation-graph.js'
 import { isLeftOut } from './represent.js'
 import { isAsShown, keepUnchanged, leaveOut, type ShownLink, shownLinks } from './unchanged.js'
 import {
@@ -43,7 +44,7 @@ export function isCheckedByDatabase(
   const key = model?.foreignKeys.get(column.property)
   if (!key?.enforced) return false
   const { queryset, many } = field.options as RelatedFieldOptions
-  if (many === true || queryset !== relation.model) return false
+  if (many === true || queryset !== relation.model || needsObject(field as RelatedField, relation)) return false
   if (!traitsOf(relation.model).plainQueries || !traitsOf(relation.model).plainRows) return false
   const related = describeModel(relation.model)
   const target = related.columns.get(relation.relatedProperties[0] as string)

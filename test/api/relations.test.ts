@@ -243,6 +243,36 @@ describe('[P14] A foreign key that is shorter than what it leads to', () => {
   })
 })
 
+describe('[P14] A foreign key to another column than the primary key', () => {
+  it('is written of the object whose primary key a client gives', async () => {
+    class Press extends Model {
+      static override tableName = 'presses'
+    }
+    class Print extends Model {
+      static override tableName = 'prints'
+      static override relationMappings = {
+        press: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Press,
+          join: { from: 'prints.press_code', to: 'presses.code' },
+        },
+      }
+    }
+    await database.knex.raw(`create table presses (id int primary key, code int not null unique);
+      create table prints (id int generated always as identity primary key, press_code int references presses (code));
+      insert into presses values (1, 2), (2, 1), (3, 9)`)
+    for (const model of [Press, Print]) model.knex(database.knex)
+    const press = new PrimaryKeyRelatedField({ queryset: Press })
+    const { send } = await serveViews({ prints: viewOf(Print, serializerOf(Print, ['id', 'press'], { press })) })
+    expect((await send('POST', '/prints', { press: 1 })).json).toEqual({ id: 1, press: 1 })
+    expect((await send('POST', '/prints/bulk', [{ press: 2 }, { press: 3 }])).status).toBe(201)
+    expect(await database.knex('prints').orderBy('id').pluck('press_code')).toEqual([2, 1, 9])
+    expect((await send('PUT', '/prints/1', { press: 2 })).json).toEqual({ id: 1, press: 2 })
+    expect((await send('PATCH', '/prints/3', { press: 1 })).json).toEqual({ id: 3, press: 1 })
+    expect(await database.knex('prints').orderBy('id').pluck('press_code')).toEqual([1, 1, 2])
+  })
+})
+
 describe('[P14] Links that a relation tells apart by a column of its join table', () => {
   class Letter extends Model {
     static override tableName = 'letters'
