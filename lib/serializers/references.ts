@@ -5,15 +5,15 @@
 
 import { areOfOneDatabase, describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
-import type { ForeignKeyReference, ModelDescription } from '../models/model-description.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
+import type { ForeignKeyReference, ModelDescription, RelationDescription } from '../models/model-description.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { missingReference } from '../postgres/constraint-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { runsAsRole } from '../postgres/scoped-knex.js'
+import { areComparable } from '../queryset/key-rows.js'
 import { namesOfKeys } from '../queryset/same-keys.js'
 import type { SqlPart } from '../queryset/sql-part.js'
-import { leaveOutUnseen, visibleRowsIn } from '../queryset/visible-rows.js'
+import { leaveOutUnseen, type SeenRows, visibleRowsIn } from '../queryset/visible-rows.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, BoundField, WrittenReference } from './contract.js'
 import { leadingOf } from './validate-related.js'
@@ -72,7 +72,7 @@ export function checkReferences(
   const isTrusted = (bound: BoundField) => scope.trustKeys === true && trusted.has(bound)
   const wanted = references.flatMap((reference) => {
     if (isFoundByAll(reference) && !reference.found.some(isTrusted)) return []
-    const isSeen = seenThrough(serializer, reference) ?? seenElsewhere(serializer, reference, knex)[0]
+    const isSeen = seenThrough(serializer, reference) ?? seenElsewhere(serializer, reference)[0]
     if (!(reference.secured || isRole || isSeen)) return []
     const made = keysOfNew(serializer, items, reference)
     const all = items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
@@ -115,24 +115,19 @@ function seenThrough(serializer: AnySerializer, reference: WrittenReference) {
 
 /** Rows of another table to which relations over the same key lead, such as a view of its own. */
 interface SeenElsewhere {
-  readonly nativeNames: readonly string[]
-  readonly query: AnyQueryBuilder
+  readonly relation: RelationDescription
+  readonly seen: SeenRows
 }
 
-function seenElsewhere(serializer: AnySerializer, reference: WrittenReference, knex: Queryable): SeenElsewhere[] {
+function seenElsewhere(serializer: AnySerializer, reference: WrittenReference): SeenElsewhere[] {
   const visible = visibleRowsIn(serializer.context)
   const { model } = serializer.plan
   if (!visible || !model) return []
   return relationsOver(model, reference).flatMap((relation) => {
-    const { model: target, ownerProperties, relatedProperties } = relation
-    const { table, columns } = describeModel(target)
     const leading = leadingOf(serializer, { relation })
-    const seen = table === reference.table || !leading ? undefined : visible.related(leading)
-    if (!seen) return []
-    const query = target.query(knex)
-    leaveOutUnseen(query, seen)
-    const names = reference.properties.map((name) => relatedProperties[ownerProperties.indexOf(name)] ?? '')
-    return [{ query, nativeNames: names.map((name) => columns.get(name)?.nativeName ?? name) }]
+    const isSame = describeModel(relation.model).table === reference.table
+    const seen = isSame || !leading ? undefined : visible.related(leading)
+    return seen ? [{ relation, seen }] : []
   })
 }
 
@@ -209,15 +204,14 @@ function lookUp(serializer: AnySerializer, knex: Queryable, wanted: readonly Wan
       return `(?::int4, ${parts.map(({ column }) => `?::${escaped(column.sqlType ?? 'text')}`).join(', ')})`
     })
     const last = nativeNames.length - 1
-    const columnsOf = (own: readonly string[]) => own.map((name) => `t.${escaped(quoteIdentifier(name))}`)
-    const columns = columnsOf(nativeNames)
-    const areEqual = (own: readonly string[]) =>
-      columnsOf(own).map((column, index) => {
+    const columns = nativeNames.map(ofRow)
+    const areEqual = (own: readonly string[], cast = (_index: number) => '') =>
+      own.map((column, index) => {
         const isOpen = ours.some(([, { key }]) => key[index] === undefined)
         const operator = period && index === last ? '&&' : '='
-        return `(${column} ${operator} k.c${index}${isOpen ? ` or k.c${index} is null` : ''})`
+        return `(${column}${cast(index)} ${operator} k.c${index}${cast(index)}${isOpen ? ` or k.c${index} is null` : ''})`
       })
-    const conditions = areEqual(nativeNames)
+    const conditions = areEqual(columns)
     const names = nativeNames.map((_, index) => `c${index}`).join(', ')
     const seen = seenThrough(serializer, reference)
     const only = seen && 'where' in seen ? seen.where('t') : undefined
@@ -228,13 +222,29 @@ function lookUp(serializer: AnySerializer, knex: Queryable, wanted: readonly Wan
     const isThere = period
       ? `coalesce((select range_agg(${columns[last]}) @> k.c${last} or k.c${last} is null ${found}), false)`
       : `exists (select ${found})`
-    const elsewhere = seenElsewhere(serializer, reference, knex).map((one) => {
-      bindings.push(one.query.toKnexQuery())
-      return ` or not exists (select from ? as t where ${areEqual(one.nativeNames).join(' and ')})`
+    const elsewhere = seenElsewhere(serializer, reference).map(({ relation, seen }) => {
+      const query = relation.model.query(knex)
+      leaveOutUnseen(query, seen)
+      bindings.push(query.toKnexQuery())
+      const own = relatedColumns(reference, relation)
+      const cast = (index: number) => (areComparable(parts[index]?.column, own[index]) ? '' : '::text')
+      const names = own.map((column) => ofRow(column?.nativeName ?? ''))
+      return ` or not exists (select from ? as t where ${areEqual(names, cast).join(' and ')})`
     })
     return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names}) where not ${isThere}${elsewhere.join('')}`
   })
   return { sql: statements.join(' union all '), bindings }
+}
+
+function ofRow(nativeName: string): string {
+  return `t.${escaped(quoteIdentifier(nativeName))}`
+}
+
+/** The columns that a relation joins with those of a key. */
+function relatedColumns({ properties }: WrittenReference, relation: RelationDescription) {
+  const { model, ownerProperties, relatedProperties } = relation
+  const { columns } = describeModel(model)
+  return properties.map((name) => columns.get(relatedProperties[ownerProperties.indexOf(name)] ?? ''))
 }
 
 function refuseKey(serializer: AnySerializer, { item, reference }: Wanted): void {

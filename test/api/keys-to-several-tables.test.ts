@@ -10,6 +10,7 @@ const SCHEMA = `
   create table writers (id int primary key, hidden bool not null);
   create table profiles (id int primary key references writers, secret bool not null);
   create view listed_writers as select id, id = 3 as removed from writers;
+  create view spelled_writers as select id::text, id = 3 as removed from writers;
   create table drafts (
     id int generated always as identity primary key,
     writer_id int references writers, foreign key (writer_id) references profiles
@@ -20,10 +21,12 @@ const SCHEMA = `
 const Writer = tableOf('writers')
 const Profile = tableOf('profiles')
 const ListedWriter = tableOf('listed_writers', { idColumn: 'id' })
+const SpelledWriter = tableOf('spelled_writers', { idColumn: 'id' })
 const RULES = [
   rule(Writer, { read: { hidden: false } }),
   rule(Profile, { read: { secret: false } }),
   rule(ListedWriter, { read: { removed: false } }),
+  rule(SpelledWriter, { read: { removed: false } }),
 ]
 
 let database: TestDatabase
@@ -56,6 +59,7 @@ it.each([
   ['a view over the table of its relation', { writer: Writer }, { writer: chosenFrom(ListedWriter) }],
   ['a view over the table of another relation', { writer: Writer }, { writer_id: chosenFrom(ListedWriter) }],
   ['a view that its relation leads to, a plain number', { writer: ListedWriter }, { writer_id: new IntegerField() }],
+  ['a view that spells its key as a text', { writer: SpelledWriter }, { writer_id: new IntegerField() }],
 ])('a key of %s is of a row that both show', async (_name, relations, declared) => {
   const model = draftOf(relations)
   const [field] = Object.keys(declared) as [string]
