@@ -8,6 +8,7 @@ import { emptyListOf } from '../kernel/once-per.js'
 import { settled } from '../kernel/settled.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import type { StatementLimits } from '../postgres/guarded.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { saysOr } from '../queryset/says-or.js'
 import { joinSql, type SqlPart } from '../queryset/sql-part.js'
@@ -242,11 +243,12 @@ export function isVaried(conditions: readonly FilterCondition[]): boolean {
   return false
 }
 
-/** The milliseconds that a statement of a list may take; undefined where no condition needs a bound. */
-export function timeGuardOf(conditions: readonly FilterCondition[]): number | undefined {
-  let least: number | undefined
+/** The milliseconds that a statement of a list may take, and the answer to one that takes longer, where a condition says so. */
+export function timeGuardOf(conditions: readonly FilterCondition[]): Pick<StatementLimits, 'timeout' | 'exceeded'> {
+  let timeout: number | undefined
   for (const { guarded } of conditions) {
-    if (guarded !== undefined && (least === undefined || guarded < least)) least = guarded
+    if (guarded !== undefined && (timeout === undefined || guarded < timeout)) timeout = guarded
   }
-  return least
+  const answering = conditions.find(({ exceeded }) => exceeded)
+  return { timeout, exceeded: answering && (() => answering.exceeded?.()) }
 }

@@ -12,6 +12,8 @@ import { scopedKnex, scopeOf } from './scoped-knex.js'
 export interface StatementLimits {
   /** The milliseconds that one of them may take; what the connection is set to counts where that is less. */
   readonly timeout?: number | undefined
+  /** The error of one that takes longer. @default that of PostgreSQL */
+  readonly exceeded?: (() => Error | undefined) | undefined
   /** False where compiling them would cost more than they do: PostgreSQL compiles each of many sub-queries. */
   readonly jit?: boolean
 }
@@ -58,6 +60,11 @@ export function boundedSetting(name: string, milliseconds: number): string {
   const most = Math.min(Math.max(1, Math.ceil(milliseconds)), LONGEST_TIMEOUT)
   const set = `nullif(current_setting('${name}'), '0')::interval`
   return `set_config('${name}', (extract(epoch from least(${set}, '${most} ms')) * 1000)::int::text, true)`
+}
+
+/** The error of a statement that ran with bounds, as they have it. */
+export function errorWithin({ exceeded }: StatementLimits, error: unknown): unknown {
+  return (isTimeout(error) ? exceeded?.() : undefined) ?? error
 }
 
 /** True for the error of a statement that PostgreSQL has ended since it took too long. */

@@ -3,7 +3,7 @@
 import type { Knex } from 'knex'
 import { RememberingTypes } from '../models/exact-types.js'
 import { cancelStatement } from '../postgres/cancel-statement.js'
-import { boundedSetting, callsOf, type StatementLimits } from '../postgres/guarded.js'
+import { boundedSetting, callsOf, errorWithin, type StatementLimits } from '../postgres/guarded.js'
 import { type AnswerField, clientOf, type PgConnection, poolOf, type Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement } from '../postgres/run-statement.js'
 import { isLost } from '../postgres/statement.js'
@@ -36,6 +36,7 @@ export class DatabaseCursor {
   readonly #name: string
   readonly #connection: Connection
   readonly #knex: Queryable
+  readonly #bounds: StatementLimits
   readonly #lostListener: () => void
   #lost = false
   #running = false
@@ -43,10 +44,16 @@ export class DatabaseCursor {
   #closed = false
   #onLost: (() => void) | undefined
 
-  private constructor(knex: Queryable, trx: Knex.Transaction, name: string, connection: Connection) {
+  private constructor(
+    knex: Queryable,
+    trx: Knex.Transaction,
+    { name, bounds = {} }: DatabaseCursorOptions,
+    connection: Connection,
+  ) {
     this.#knex = knex
     this.trx = trx
     this.#name = name
+    this.#bounds = bounds
     this.#connection = connection
     const lose = () => {
       this.#lost = true
@@ -64,7 +71,7 @@ export class DatabaseCursor {
    */
   static async open(
     knex: Queryable,
-    { name, idleMilliseconds, bounds = {} }: DatabaseCursorOptions,
+    options: DatabaseCursorOptions,
     statement: { readonly text: string; readonly values: readonly unknown[] },
   ): Promise<DatabaseCursor> {
     const trx = await knex.transaction({ readOnly: true, isolationLevel: 'repeatable read' } as never)
@@ -72,14 +79,14 @@ export class DatabaseCursor {
       // knex hands out transactions that have failed to begin
       if (trx.isCompleted()) await trx.executionPromise
       const connection = (await clientOf(trx).acquireConnection()) as Connection
-      const cursor = new DatabaseCursor(knex, trx, name, connection)
+      const cursor = new DatabaseCursor(knex, trx, options, connection)
       try {
-        const idle = boundedSetting('idle_in_transaction_session_timeout', idleMilliseconds)
-        const calls = callsOf(bounds)
+        const idle = boundedSetting('idle_in_transaction_session_timeout', options.idleMilliseconds)
+        const calls = callsOf(cursor.#bounds)
         await trx.raw(`select ${[idle, ...calls].join(', ')}`)
         await runStatement(
           trx,
-          { text: `declare ${name} no scroll cursor for ${statement.text}`, name: undefined },
+          { text: `declare ${options.name} no scroll cursor for ${statement.text}`, name: undefined },
           statement.values,
         )
       } catch (error) {
@@ -158,7 +165,7 @@ export class DatabaseCursor {
       return await statement()
     } catch (error) {
       if (isLost(error)) this.#lost = true
-      throw error
+      throw errorWithin(this.#bounds, error)
     } finally {
       this.#running = false
     }

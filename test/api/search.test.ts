@@ -5,14 +5,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   BaseFilter,
+  CSVRenderer,
   type FilterSettings,
   FullTextSearchFilter,
+  JSONRenderer,
   ModelSerializer,
   ModelViewSet,
   modelSerializer,
   modelViewSet,
   SearchFilter,
   SearchRankOrderingFilter,
+  ServerCursorPagination,
+  StreamMixin,
   table,
 } from '../../lib/index.js'
 import { serveApp, serving } from '../support/client.js'
@@ -122,24 +126,31 @@ describe('SearchFilter by regular expression', () => {
       static override model = Patient
       static override fields = ['id', 'title']
     }
-    class Patients extends ModelViewSet<Patient> {
+    class Patients extends StreamMixin(ModelViewSet<Patient>) {
+      static override rendererClasses = [JSONRenderer, CSVRenderer]
       static override model = Patient
       static override serializerClass = PatientSerializer
       static override filterBackends = [new SearchFilter({ statementTimeout: 50 })]
       static override searchFields = ['$title']
     }
+    class Held extends Patients {
+      static override paginationClass = new ServerCursorPagination({ maxPerUser: 2 })
+    }
     await database.knex.raw(
       'create view patients as select id, title from books where (select pg_sleep(5) where books.id > 0) is not null',
     )
     Patient.knex(database.knex)
-    const router = new APIRouter().register('patients', Patients, 'patients')
+    const router = new APIRouter().register('patients', Patients, 'patients').register('held', Held, 'held')
     await router.prepare()
     const patients = await serving(router.routes())
-    const { status, json } = await patients.get('/patients?search=a.b')
-    expect([status, json.errors]).toEqual([
-      400,
-      { search: ['This pattern takes longer than 0.05 seconds: make it simpler.'] },
-    ])
+    for (const path of ['patients', 'patients.csv', 'held']) {
+      const { status, json } = await patients.get(`/${path}?search=a.b`)
+      expect([path, status, json.errors]).toEqual([
+        path,
+        400,
+        { search: ['This pattern takes longer than 0.05 seconds: make it simpler.'] },
+      ])
+    }
     expect(patients.reported).toEqual([])
     expect(database.knex.client.pool.numUsed()).toBe(0)
     await patients.close()

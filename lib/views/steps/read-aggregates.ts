@@ -135,11 +135,12 @@ async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], w
   if (isPersonal) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
   const conditions = readConditions(queryOf(ctx), view.asked.filterSettings, { user: ctx.state['user'], ctx })
-  const timeout = Math.min(viewClass.aggregateTimeout, timeGuardOf(conditions) ?? Number.POSITIVE_INFINITY)
+  const guard = timeGuardOf(conditions)
+  const timeout = Math.min(viewClass.aggregateTimeout, guard.timeout ?? Number.POSITIVE_INFINITY)
   const asked = subQueriesOf(conditions)
   checkSubQueries(asked)
   try {
-    return await readGuarded(view, { timeout, jit: asked < SEVERAL, conditions }, work)
+    return await readGuarded(view, { ...guard, timeout, jit: asked < SEVERAL }, work)
   } catch (error) {
     throw OVERFLOWS.has(sqlStateOf(error) ?? '') ? new ValidationError(TOO_LARGE) : error
   }

@@ -81,7 +81,7 @@ export async function readList(view: GenericView): Promise<unknown> {
   const asked = askedOf(listing)
   const bounds = keepsConnections ? undefined : boundsOf(listing, asked)
   if (!bounds) return readPage(listing, asked)
-  return readGuarded(view, { conditions: asked.conditions, ...bounds }, () => readPage(listing, asked))
+  return readGuarded(view, bounds, () => readPage(listing, asked))
 }
 
 /**
@@ -90,11 +90,11 @@ export async function readList(view: GenericView): Promise<unknown> {
  */
 function boundsOf({ view, asks }: Listing, { conditions, orders }: AskedList): StatementLimits | undefined {
   if (!asks) return undefined
-  const timeout = timeGuardOf(conditions)
+  const guard = timeGuardOf(conditions)
   let count = subQueriesOf(conditions) + (selectionOf(view)?.expand.size ?? 0)
   for (const { related } of orders.flat()) count += related?.subQueries ?? 0
   checkSubQueries(count)
-  return timeout === undefined && count < SEVERAL ? undefined : { timeout, jit: count < SEVERAL }
+  return guard.timeout === undefined && count < SEVERAL ? undefined : { ...guard, jit: count < SEVERAL }
 }
 
 /** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
