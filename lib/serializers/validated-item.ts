@@ -127,13 +127,13 @@ export function isForced(forced: Forced | undefined, { column, relation }: Bound
   if (column !== undefined) return forced.has(column.property)
   if (relation?.kind !== 'belongs-to-one') return false
   const decided = relation.ownerProperties.filter((property) => forced.has(property))
-  // a relation to another table may share a column with the one that is forced
-  const isOwn = forced.parent?.tableName === relation.model.tableName
+  // another relation may share a column with the one that is forced
+  const isOwn = forced.parent?.tableName === relation.model.tableName && decided.length === forced.size
   return decided.length > 0 && (isOwn || decided.length === relation.ownerProperties.length)
 }
 
 /** Properties that the input cannot set, and the model of the object that decides them. */
-export type Forced = Pick<ReadonlySet<string>, 'has'> & Pick<ForcedValues, 'parent'>
+export type Forced = Pick<ReadonlySet<string>, 'has' | 'size'> & Pick<ForcedValues, 'parent'>
 
 /** The same, each by its name. */
 export type ForcedKeys = ReadonlySet<string> & Pick<ForcedValues, 'parent'>

@@ -40,8 +40,9 @@ const SCHEMA = `
   create table writers (id int primary key, tenant_id int not null, name text not null, unique (tenant_id, id));
   insert into writers values (1, 1, 'Ada');
   create table texts (
-    id serial primary key, title text not null, tenant_id int not null default 1, writer_id int,
-    foreign key (tenant_id, writer_id) references writers (tenant_id, id)
+    id serial primary key, title text not null, tenant_id int not null default 1, writer_id int, reviewer_id int,
+    foreign key (tenant_id, writer_id) references writers (tenant_id, id),
+    foreign key (tenant_id, reviewer_id) references writers (tenant_id, id)
   );
   create table tenants (id int primary key);
   insert into tenants values (1), (2);
@@ -235,6 +236,37 @@ describe('[E11] A nested object on a path', () => {
     expect((await send('PATCH', own, { staff: mallory })).json.errors).toEqual(refused)
     expect(await database.knex('staff').pluck('name')).toEqual(['Eva'])
     expect((await get(own)).status).toBe(200)
+  })
+
+  it('is written where it is of the same table as its parent, and shares a column with its key', async () => {
+    class Reviewed extends Text {
+      static override relationMappings = () => ({
+        ...Text.relationMappings(),
+        reviewer: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Writer,
+          join: { from: ['texts.tenant_id', 'texts.reviewer_id'], to: ['writers.tenant_id', 'writers.id'] },
+        },
+      })
+    }
+    class Texts extends NestedViewSetMixin(ModelViewSet<Model>) {
+      static override model = Reviewed
+      static override serializerClass = serializerOf(Reviewed, ['id', 'title', 'reviewer'], { reviewer: writer })
+      static override parentLookupField = 'writer'
+    }
+    const Writers = viewOf(Writer, serializerOf(Writer, ['id', 'name']))
+    const api = new APIRouter().register('writers', Writers, 'writer')
+    new NestedRouter(api, 'writers', { lookup: 'writer' }).register('texts', Texts, 'text')
+    const { send } = await serveRouter(api)
+    const reviewer = { tenant_id: 1, id: 5, name: 'Rae' }
+    const { status, json } = await send('POST', '/writers/1/texts', { title: 't', reviewer })
+    expect([status, json.reviewer]).toEqual([201, reviewer])
+    expect(await database.knex('texts').where('id', json.id)).toMatchObject([{ writer_id: 1, reviewer_id: 5 }])
+    const other = { tenant_id: 2, id: 6, name: 'Mallory' }
+    const refused = await send('POST', '/writers/1/texts', { title: 't', reviewer: other })
+    expect(refused.json.errors).toEqual({ reviewer: ['Invalid value.'] })
+    await database.knex('texts').where('id', json.id).delete()
+    await database.knex('writers').where('id', 5).delete()
   })
 
   it('is written in a list of its owner where it shares a column, and stays with the owner', async () => {
