@@ -36,6 +36,8 @@ export interface ConditionScope {
   readonly readable: (model: ModelClass) => RowCondition | undefined
   /** Rows are looked at by themselves, as in a policy: the table has not got them yet. */
   readonly isRowAlone?: boolean
+  /** Nobody asks yet: what holds of no row, whoever does, is a mistake. */
+  readonly isTried?: boolean
 }
 
 /** @throws {ConfigurationError} it names no column or relation, or asks what cannot be asked of a column */
@@ -255,11 +257,22 @@ function readComparison(suffix: string, value: unknown, comparing: Comparing): C
     const names = ['isnull', ...lookups.keys()].join(', ')
     throw wrong(scope, `asks for ${quote(name)}; the lookups of ${operand.column.property} are ${names}; else use sql`)
   }
+  const misfit = misfitOf(lookup, value)
+  const isNone = Array.isArray(value) && value.length === 0
+  if (misfit !== undefined && !isNone && scope.isTried) throw wrong(scope, `asks for ${quote(name)} ${misfit}`)
+  if (misfit !== undefined) return undefined
   const isNegated = lookup.negated === true
   if (value === null && (!lookup.equal || lookup.several)) return undefined
   if (value === null) return { text: `?? ${nullTest(operand.column)}`, values: [], isNegated }
   const values = valuesOf(lookup, value, operand)
   return values && { text: lookup.sql(operand), values, isNegated }
+}
+
+/** What is wrong with the number of values; undefined where the lookup takes as many. */
+function misfitOf({ several, equal, elements }: Lookup, value: unknown): string | undefined {
+  if (Array.isArray(value) && !several && !elements) return 'of a list, which no value is; use in, or nin'
+  if (!several || equal || value === null || value instanceof CallerSetting) return undefined
+  return Array.isArray(value) && value.length === 2 ? undefined : 'without a list of two values'
 }
 
 function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly unknown[] | undefined {
@@ -268,8 +281,6 @@ function valuesOf(lookup: Lookup, value: unknown, operand: Operand): readonly un
   if (list.some((one) => one instanceof CallerSetting)) return settingsOf(lookup, value, operand)
   try {
     if (lookup.isPattern) return lookup.values(String(value), operand, {})
-    // nor does a column hold a list, which PostgreSQL would refuse
-    if (Array.isArray(value) && !several && !elements) return undefined
     if (!equal && !ordered && !elements) return lookup.values(written(value), operand, {})
     for (const one of list) checkHeld(one, elements ?? operand)
     return elements || (equal && several) ? [list] : list

@@ -395,7 +395,9 @@ export class RequestRules {
   }
 
   #conditionOf(made: Condition, where: string, model: ModelClass): RowCondition {
-    const scope = { where, model: describeModel(model), readable: (one: ModelClass) => this.rows(one, 'read') }
+    const readable = (one: ModelClass) => this.rows(one, 'read')
+    const isTried = this.#caller.ctx === NO_REQUEST
+    const scope = { where, model: describeModel(model), readable, isTried }
     return conditionOn(compileCondition(made, scope), model)
   }
 }
