@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
 import pg, { type ClientConfig } from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findBinaries, type Postgres, startPostgres } from '../../examples/support/postgres.js'
 import { argumentsOf } from '../support/program.js'
 
@@ -31,9 +31,10 @@ describe('startPostgres', () => {
     expect(await query(two.connection, `select to_regclass('only_here') as found`)).toEqual([{ found: null }])
   })
 
-  it.skipIf(process.env['DATABASE_URL'])('makes UTF-8 databases with the built-in locale, in UTC', async () => {
+  it('makes UTF-8 databases with the built-in locale, in UTC', async () => {
+    const { connection } = await start()
     const rows = await query(
-      inject('postgres'),
+      connection,
       `select pg_encoding_to_char(encoding) as encoding, datlocale as locale, current_setting('timezone') as timezone,
               upper('é') as upper
          from pg_database where datname = current_database()`,

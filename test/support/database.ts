@@ -49,10 +49,10 @@ export async function createDatabase({
     server,
     `CREATE DATABASE ${name} TEMPLATE ${encoding ? `template0 ENCODING '${encoding}' LOCALE 'C'` : `${copied} STRATEGY file_copy`}`,
   )
-  const direct = withDatabase(server, name)
+  const direct = { ...server, database: name }
   if (schema) await runSql(direct, schema)
   const pgbouncer = inject('pgbouncer')
-  const connection = pgbouncer ? withDatabase(pgbouncer.connection, name) : direct
+  const connection = pgbouncer ? { ...pgbouncer.connection, database: name } : direct
   const pool = { min: 0, max: 10 }
   const login = runsAsRole() ? { ...connection, user: LOGIN, password: 'x' } : connection
   // A copy, because knex hides the password in the object it is given.
@@ -86,13 +86,6 @@ export async function countQueries(db: Knex, work: () => Promise<unknown>): Prom
     db.removeListener('query', listener)
   }
   return texts
-}
-
-function withDatabase(server: ClientConfig, database: string): ClientConfig {
-  if (!server.connectionString) return { ...server, database }
-  const url = new URL(server.connectionString)
-  url.pathname = `/${database}`
-  return { ...server, connectionString: url.href }
 }
 
 async function runSql(connection: ClientConfig, sql: string): Promise<void> {

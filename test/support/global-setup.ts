@@ -43,12 +43,26 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 async function provideServer(stops: (() => Promise<void>)[]): Promise<ClientConfig> {
-  const url = process.env['DATABASE_URL']
-  if (url) return { connectionString: url }
+  const { DATABASE_URL: url } = process.env
+  // programs of tests get that of their own database
+  delete process.env['DATABASE_URL']
+  if (url) return fromUrl(url)
   // Test files run side by side, each with a pool of ten.
   const postgres = await startPostgres({ settings: { max_connections: '200' } })
   stops.push(() => postgres.stop())
   return { ...postgres.connection }
+}
+
+/** By its parts: tests put others in their places, such as another login. */
+function fromUrl(text: string): ClientConfig {
+  const { hostname, port, username, password, pathname, searchParams } = new URL(text)
+  return {
+    host: searchParams.get('host') ?? decodeURIComponent(hostname),
+    port: Number(searchParams.get('port') ?? (port || 5432)),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)),
+  }
 }
 
 function modeOf(text: string | undefined): PoolMode | undefined {

@@ -113,7 +113,7 @@ export async function findFreePort(): Promise<number> {
 }
 
 /** A connection as DATABASE_URL writes it. */
-export function toUrl({ connectionString, host, port, user, database }: ClientConfig): string {
-  if (connectionString) return connectionString
-  return `postgres://${user}@/${database}?host=${encodeURIComponent(String(host))}&port=${port}`
+export function toUrl({ host, port, user, password, database }: ClientConfig): string {
+  const secret = typeof password === 'string' && password !== '' ? `:${encodeURIComponent(password)}` : ''
+  return `postgres://${user}${secret}@/${database}?host=${encodeURIComponent(String(host))}&port=${port}`
 }

@@ -78,7 +78,7 @@ interface Tested {
 }
 
 /** What its compiler says, and the titles of its tests, those that fail with their errors. */
-export function runWorkshop(app: string, { connectionString, host, port, user, database }: ClientConfig) {
+export function runWorkshop(app: string, { host, port, user, password = '', database }: ClientConfig) {
   const run = (program: string, ...args: string[]) =>
     spawnSync(process.execPath, [join('node_modules', program), ...args], {
       cwd: app,
@@ -88,7 +88,7 @@ export function runWorkshop(app: string, { connectionString, host, port, user, d
         NODE_ENV: 'test',
         PGPORT: String(port ?? ''),
         // as versions of pg of its day read it
-        DATABASE_URL: connectionString ?? `postgres://${user}@${encodeURIComponent(String(host))}/${database}`,
+        DATABASE_URL: `postgres://${user}:${String(password)}@${encodeURIComponent(String(host))}/${database}`,
       },
     })
   const compiled = run('typescript/bin/tsc').stdout

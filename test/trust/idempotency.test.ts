@@ -4,7 +4,6 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg, { type ClientConfig } from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
@@ -26,12 +25,6 @@ afterAll(async () => {
   program.remove()
   await database.drop()
 })
-
-/** Where the app's processes find the database, with its name. */
-function urlOf(connection: ClientConfig): string {
-  const { host, port, user, database: name } = new pg.Client(connection)
-  return connection.connectionString ?? toUrl({ host, port, user: user ?? '', database: name ?? '' })
-}
 
 interface Answer {
   readonly status: number
@@ -131,7 +124,7 @@ async function underFire(url: string, kills: number): Promise<{ writes: number; 
 
 describe.skipIf(runsAsRole())('[I25] a write with a key', () => {
   it('is done once by two processes that get it 20 times at the same time', { timeout: 600_000 }, async () => {
-    const { apps, stop } = await startApps(program.file, urlOf(database.connection), 2)
+    const { apps, stop } = await startApps(program.file, toUrl(database.connection), 2)
     const ports = apps.map(({ port }) => port)
     const rounds = size(4, 200)
     try {
@@ -153,7 +146,7 @@ describe.skipIf(runsAsRole())('[I25] a write with a key', () => {
   const kills = size(2, 200)
   const pooledKills = size(1, 50)
   it(`is done once, though processes are killed ${kills} times`, { timeout: 1_800_000 }, async () => {
-    const { writes, wrong } = await underFire(urlOf(database.connection), kills)
+    const { writes, wrong } = await underFire(toUrl(database.connection), kills)
     report('I25 killed', { kills, writes, ...counts, wrong: wrong.length })
     expect(wrong).toEqual([])
     expect(counts.broken).toBeGreaterThan(0)
@@ -168,8 +161,7 @@ describe.skipIf(runsAsRole())('[I25] a write with a key', () => {
       settings: { default_pool_size: 6 },
     })
     try {
-      const { database: name } = new pg.Client(database.direct)
-      const url = urlOf({ ...bouncer.connection, database: name ?? '' })
+      const url = toUrl({ ...bouncer.connection, database: database.direct.database })
       const { writes, wrong } = await underFire(url, pooledKills)
       report('I25 pooled', { kills: pooledKills, writes, ...counts, wrong: wrong.length })
       expect(wrong).toEqual([])
@@ -179,7 +171,7 @@ describe.skipIf(runsAsRole())('[I25] a write with a key', () => {
   })
 
   it("is answered to its caller only: the same keys of others are others' writes", { timeout: 600_000 }, async () => {
-    const { apps, stop } = await startApps(program.file, urlOf(database.connection), 1)
+    const { apps, stop } = await startApps(program.file, toUrl(database.connection), 1)
     const ports = apps.map(({ port }) => port)
     const random = seededRandom(seed)
     const seen = new Map<string, string>()
