@@ -5,7 +5,7 @@
 
 import { areOfOneDatabase, describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
-import type { ForeignKeyReference, ModelDescription, RelationDescription } from '../models/model-description.js'
+import type { Column, ForeignKeyReference, ModelDescription, RelationDescription } from '../models/model-description.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { missingReference } from '../postgres/constraint-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -167,15 +167,21 @@ function wantedOf(
   const kept = reference.parts.map(
     ({ column: { property } }) => values?.get?.(property) ?? (stored && exactAt(stored, property)),
   )
-  const key = reference.parts.map(({ fields }, index) => {
-    const bound = fields.findLast((one) => !isForced(forced, one) && isWritten(item, one))
-    if (!bound) return kept[index]
+  const key = reference.parts.map(({ column, fields }, index) => {
+    const own = fields.filter((one) => !isForced(forced, one))
+    const bound = own.findLast((one) => isWritten(item, one))
+    if (!bound) return !stored && leavesNull(column, own) ? null : kept[index]
     isFound ||= reference.found.includes(bound) && !(scope.trustKeys === true && serializer.plan.trusted.has(bound))
     isGiven ||= Object.hasOwn(item.input, bound.name) && bound.input !== 'nothing'
     return item.value[bound.name]
   })
   // a key with a null in it leads nowhere, and nothing is asked of it
   return isGiven && !isFound && !key.includes(null) ? { item, reference, key, kept } : undefined
+}
+
+/** True of a column that is null where a client, who may write it, leaves it out of a new object. */
+function leavesNull({ nullable, hasDefault, auto }: Column, fields: readonly BoundField[]): boolean {
+  return nullable && !hasDefault && !auto && fields.some(({ input }) => input !== 'nothing')
 }
 
 /** False for a field that was sent as it was shown, beside which another one may write the column. */

@@ -208,6 +208,14 @@ describe.skipIf(runsAsRole())('a foreign key', () => {
     expect((await send('PATCH', '/pairs/1', { tenant_id: 2, note_id: null })).status).toBe(200)
   })
 
+  it('of several columns, of which a client leaves one null, leads nowhere, as in the database', async () => {
+    for (const body of [{ tenant_id: 2 }, { tenant_id: 2, note_id: null }]) {
+      expect((await send('POST', '/pairs', body)).json).toMatchObject({ tenant_id: 2, note_id: null })
+    }
+    const many = await send('POST', '/pairs/bulk', [{ tenant_id: 2 }, { tenant_id: 2, note_id: 2 }])
+    expect(Object.keys(many.json.errors)).toEqual(['1'])
+  })
+
   it('of several columns, of which the database fills in one, leads to no hidden row', async () => {
     for (const key of [2, 99]) {
       const made = await send('POST', '/narrow', { note_id: key })
