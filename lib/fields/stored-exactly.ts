@@ -112,6 +112,9 @@ const xml = unless((text) => {
   const type = text.indexOf('<!DOCTYPE')
   return type === -1 || !text.includes('<!ENTITY', type)
 }, 'Entities are not allowed.')
+/** The most characters of a query of full text: PostgreSQL goes into each of its words, for all that come behind it. */
+const LONGEST_QUERY = 16_384
+const query: () => Check = () => (text) => checkLength(text, undefined, LONGEST_QUERY)
 const COORDINATE = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/gi
 const shape = unless(
   (text) =>
@@ -150,6 +153,7 @@ const CHECKS: Readonly<Record<string, (column: Column) => Check | undefined>> = 
   xid8: whole,
   cid: whole,
   money: amount,
+  tsquery: query,
   xml,
   ...Object.fromEntries(['point', 'circle', 'line', 'lseg', 'box', 'path', 'polygon'].map((type) => [type, shape])),
 }

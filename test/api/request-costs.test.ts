@@ -479,12 +479,12 @@ describe('digits', () => {
 
 describe('texts that PostgreSQL writes out', () => {
   const Text = tableOf('written_texts')
-  const fields = ['id', 'path', 'paths', 'pair', 'xml', 'note']
+  const fields = ['id', 'path', 'paths', 'pair', 'xml', 'query', 'note']
 
   beforeAll(async () => {
     await database.knex.raw(`
       create type pair as (a numeric, b text);
-      create table written_texts (id serial primary key, path jsonpath, paths jsonpath[], pair pair, xml xml, note text)`)
+      create table written_texts (id serial primary key, path jsonpath, paths jsonpath[], pair pair, xml xml, query tsquery, note text)`)
     Text.knex(database.knex)
   })
 
@@ -503,5 +503,13 @@ describe('texts that PostgreSQL writes out', () => {
     const { send } = await serveViews({ texts: viewOf(Text, serializerOf(Text, fields)) })
     const { status, json } = await send('POST', '/texts', { [name]: value })
     expect([status, Object.keys(json.errors ?? {})]).toEqual([expected, expected === 400 ? [name] : []])
+  })
+
+  it('are refused where they ask for more than a search may', async () => {
+    const { send } = await serveViews({ texts: viewOf(Text, serializerOf(Text, fields)) })
+    const queryOf = (words: number) => Array(words).fill('x'.repeat(2_000)).join('&')
+    const { json } = await send('POST', '/texts', { query: queryOf(9) })
+    expect(json.errors).toEqual({ query: ['Ensure this field has no more than 16384 characters.'] })
+    expect((await send('POST', '/texts', { query: queryOf(3) })).status).toBe(201)
   })
 })
