@@ -13,7 +13,7 @@ import { traitsOf } from '../models/model-traits.js'
 import { isModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
-import { type CanonicalKey, namesOfValues } from '../queryset/same-keys.js'
+import { type CanonicalKey, isSpelledOnce, namesOfValues } from '../queryset/same-keys.js'
 import { type Leading, visibleRowsIn } from '../queryset/visible-rows.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { needsObject } from './relation-graph.js'
@@ -49,7 +49,8 @@ export function isCheckedByDatabase(
   const related = describeModel(relation.model)
   const target = related.columns.get(relation.relatedProperties[0] as string)
   if (related.table !== key.table || related.secured || target?.column !== key.column) return false
-  return isAsWide(column, target)
+  // of several spellings of a key the object's own is stored
+  return isSpelledOnce(target) && isAsWide(column, target)
 }
 
 /** True when every key of the target fits: one that does not would be refused as a value, before it is missed as a key. */

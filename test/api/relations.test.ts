@@ -273,6 +273,47 @@ describe('[P14] A foreign key to another column than the primary key', () => {
   })
 })
 
+describe('[P14] A foreign key to a column whose values have several spellings', () => {
+  it('is stored as the object spells it, by whichever way', async () => {
+    class Word extends Model {
+      static override tableName = 'words'
+      static override idColumn = 'word'
+    }
+    class Entry extends Model {
+      static override tableName = 'entries'
+      static override relationMappings = {
+        of: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Word,
+          join: { from: 'entries.word', to: 'words.word' },
+        },
+      }
+    }
+    await database.knex.raw(`create extension if not exists citext; create table words (word citext primary key);
+      create table entries (id int generated always as identity primary key, word citext references words);
+      insert into words values ('Apple'), ('Pear')`)
+    for (const model of [Word, Entry]) model.knex(database.knex)
+    const serializer = serializerOf(Entry, ['id', 'word'])
+    const plain = viewOf(Entry, serializer)
+    class Saving extends plain {
+      override performCreate(made: any) {
+        return made.save()
+      }
+      override performUpdate(changed: any) {
+        return changed.save()
+      }
+    }
+    const { send } = await serveViews({ plain, saving: Saving })
+    for (const path of ['/plain', '/saving']) {
+      const { id } = (await send('POST', path, { word: 'apple' })).json
+      expect((await send('GET', `${path}/${id}`)).json).toEqual({ id, word: 'Apple' })
+      expect((await send('PATCH', `${path}/${id}`, { word: 'PEAR' })).json).toEqual({ id, word: 'Pear' })
+      expect((await send('POST', `${path}/bulk`, [{ word: 'pear' }])).json).toMatchObject([{ word: 'Pear' }])
+    }
+    expect(await database.knex('entries').pluck('word')).toEqual(['Pear', 'Pear', 'Pear', 'Pear'])
+  })
+})
+
 describe('[P14] Links that a relation tells apart by a column of its join table', () => {
   class Letter extends Model {
     static override tableName = 'letters'
