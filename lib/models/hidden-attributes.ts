@@ -1,4 +1,4 @@
-/** Hidden and virtual attributes of a model (objection-visibility, `$formatJson`). */
+/** Hidden and virtual attributes of a model (objection-visibility, `$formatJson`, `toJSON`). */
 
 import { baseModel } from './model-traits.js'
 import type { ModelClass } from './objection.js'
@@ -16,16 +16,21 @@ export function visibleNames(model: ModelClass, names: readonly string[]): reado
   return isNames(hidden) ? shown.filter((name) => !hidden.includes(name)) : shown
 }
 
-/** True for a model whose instances become JSON in a way of its own, but for that of objection-visibility. */
-export function formatsJson(model: ModelClass): boolean {
+/** What makes JSON of instances. */
+const FORMATTING = ['$formatJson', '$toJson', 'toJSON']
+
+/** The method by which instances of a model become JSON in a way of its own, but for that of objection-visibility. */
+export function jsonMethodOf(model: ModelClass): string | undefined {
   const { hidden, visible } = model as Visible
   const base = baseModel(model)
-  let overrides = 0
+  const own: string[] = []
   for (let one: object = model; one !== base; one = Object.getPrototypeOf(one) as object) {
     const { prototype } = one as { readonly prototype: object }
-    if (Object.hasOwn(prototype, '$formatJson')) overrides++
+    own.push(...FORMATTING.filter((method) => Object.hasOwn(prototype, method)))
   }
-  return overrides > (isNames(hidden) || isNames(visible) ? 1 : 0)
+  // that of the plugin is the first, or the only one
+  const plugin = isNames(hidden) || isNames(visible) ? own.indexOf('$formatJson') : -1
+  return own.find((_, index) => index !== plugin)
 }
 
 function isNames(value: unknown): value is readonly string[] {

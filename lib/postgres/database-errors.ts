@@ -293,7 +293,7 @@ function answerObjection(
   const errors: ErrorMessages = {}
   for (const [path, failure] of failures) {
     const field = fieldOfPath(path, subject)
-    if (field === undefined) warnOfUnwritten(error.modelClass, path, failure)
+    if (field === undefined && path !== '') warnOfUnwritten(error.modelClass, path, failure)
     // what is required inside of a JSON value is no field
     errors[field ?? 'non_field_errors'] = [path.includes('.') ? INVALID : modelMessage(failure)]
   }
@@ -304,15 +304,17 @@ function answerObjection(
 function warnOfUnwritten(model: unknown, path: string, failure: unknown): void {
   const { name } = model as { readonly name?: unknown }
   const [property] = path.split('.', 1)
+  const keyword = keywordOf(failure)
   warnOnce(
     'KOA_VIEWSETS_MISSING_VALUE',
-    `${String(name)} has refused its "${String(property)}" (${String(keywordOf(failure))}), a property that no field of the serializer ` +
+    `${String(name)} has refused its "${String(property)}"${keyword === undefined ? '' : ` (${keyword})`}, a property that no field of the serializer ` +
       'is known to write: give it by performCreate(), add it to fields, or take it out of what the jsonSchema asks for.',
   )
 }
 
-/** A failure deep inside a JSON value has a path: `meta.tags.0`. */
+/** A failure deep inside a JSON value has a path: `meta.tags.0`; what is asked of the whole object, as by `anyOf`, has none. */
 function fieldOfPath(path: string, subject: ConstraintSubject): string | undefined {
+  if (path === '') return undefined
   const [property] = path.split('.', 1)
   return subject.fieldOfProperty ? subject.fieldOfProperty(property as string) : path
 }
@@ -322,9 +324,9 @@ function modelMessage(failure: unknown): string {
   return MESSAGES.get(keywordOf(failure)) ?? INVALID
 }
 
-function keywordOf(failure: unknown): unknown {
-  const first: unknown = Array.isArray(failure) ? failure[0] : failure
-  return typeof first === 'object' && first !== null && 'keyword' in first ? first.keyword : undefined
+function keywordOf(failure: unknown): string | undefined {
+  const first = (Array.isArray(failure) ? failure[0] : failure) as { readonly keyword?: unknown } | null | undefined
+  return typeof first?.keyword === 'string' ? first.keyword : undefined
 }
 
 /** By the keyword of the failure. JSON Schema has no `unique`: objection-unique says so of a value that another row has. */

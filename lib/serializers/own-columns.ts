@@ -1,7 +1,9 @@
 /** Which columns of a foreign key a relation may write: those of several columns may be part of other keys, too. */
 
+import { referenceTo } from '../fields/object-key.js'
 import { describeModel } from '../models/describe-model.js'
-import type { ModelDescription } from '../models/model-description.js'
+import { exactAt } from '../models/exact-types.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import type { AnySerializer } from './contract.js'
 
@@ -24,6 +26,22 @@ export function ownColumns({ plan, forced }: AnySerializer, key: KeyColumns): re
     const isReadOnly = bound.length > 0 && !bound.some(({ writable }) => writable)
     return !(isReadOnly || model.columns.get(property)?.auto || taken.has(property) || forced?.has(property))
   })
+}
+
+/** One end of a foreign key. */
+interface KeyEnd {
+  readonly columns: ReadonlyMap<string, Column> | undefined
+  readonly properties: readonly string[]
+}
+
+/** What a foreign key of an object's holds to lead to it, by property; undefined where its column can hold no such key. */
+export function keyTo(object: object, own: KeyEnd, key: KeyEnd): Record<string, unknown> {
+  return Object.fromEntries(
+    key.properties.map((property, index) => {
+      const from = own.properties[index] as string
+      return [property, referenceTo(own.columns?.get(from), key.columns?.get(property), exactAt(object, from))]
+    }),
+  )
 }
 
 /** Those of them that may hold null: what lets go of a related object clears these. */

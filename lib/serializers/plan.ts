@@ -20,6 +20,7 @@ import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { columnName, modelName } from '../models/objection.js'
+import { checkModelSchema } from './check-model-schema.js'
 import { checkColumnNames, checkExtras, checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
@@ -158,7 +159,9 @@ function checkRelated(serializer: SerializerClass, { name, field, relation }: Bo
 /** Checks a class that writes in its own way elsewhere, as where `create()` is overridden and `update()` is not. @throws {ConfigurationError} */
 export function checkWrittenFields(serializer: SerializerClass): void {
   const { model, writable } = serializerPlan(serializer)
-  if (model) for (const field of writable) checkWritable(serializer, field, model, true)
+  if (!model) return
+  for (const field of writable) checkWritable(serializer, field, model, true)
+  checkModelSchema(serializer, model, writable)
 }
 
 /** Types of which no text in quotation marks is a value: PostgreSQL takes them of dates and times. */
@@ -214,8 +217,8 @@ function checkWritable(
   }
   if (writesRows && column && columnName(model.model, column.property) !== column.column) {
     fail(
-      `is the column "${column.column}", which the columnNameMappers of ${modelName(model.model)} write to as ` +
-        `"${columnName(model.model, column.property)}"; correct them ` +
+      `is the column "${column.column}", which the columnNameMappers, or the $parseDatabaseJson() and $formatDatabaseJson(), of ` +
+        `${modelName(model.model)} write to as "${columnName(model.model, column.property)}"; correct them ` +
         '(snakeCaseMappers has the option underscoreBeforeDigits), rename the column, or set readOnly: true',
     )
   }

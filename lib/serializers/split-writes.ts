@@ -4,10 +4,12 @@ import type { SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
+import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
-import type { ModelClass } from '../models/objection.js'
+import { isRowOf, type ModelClass } from '../models/objection.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { keyTo } from './own-columns.js'
 import { isKept, isMask } from './unchanged.js'
 import { ADDED_BY, changesNothing, DECIDED } from './validated-item.js'
 
@@ -49,7 +51,8 @@ export interface NestedWrite {
 }
 
 /**
- * Sorts validated data (and what `save(extra)` adds: field names or properties of the model) by where it is written.
+ * Sorts validated data (and what `save(extra)` adds: names of fields, properties or relations of the model, of these its keys or
+ * objects) by where it is written.
  * @throws {ConfigurationError} a key is neither a field nor a property, or nested data has no relation
  */
 export function splitWrites(serializer: AnySerializer, data: Data, instance?: object): Writes {
@@ -68,7 +71,9 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
       if (!isMask(value, (instance as Data | undefined)?.[column.property], column)) kept[column.property] = value
       continue
     }
-    if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {
+    const leading = relation ?? plan.model?.relations.get(name)
+    if (isRelated(leading, value)) Object.assign(columns, keyOf(serializer, { name, relation: leading, object: value }))
+    else if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {
       if (!relation)
         throw unwritable(serializer, name, 'is nested without a relation of the model; override create() and update()')
       // null for a list is a list of none, which lets go of nothing
@@ -88,6 +93,28 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
   for (const property of Object.keys(columns)) delete kept[property]
   const hasRelated = before.length + after.length + sets.length > 0
   return { columns, kept, decided, addedBy, before, after, sets, hasRelated }
+}
+
+/** True for an object that stands where the foreign key to it is written, as in `save({ author })`. */
+function isRelated(relation: RelationDescription | undefined, value: unknown): relation is RelationDescription {
+  return (
+    relation?.kind === 'belongs-to-one' && typeof value === 'object' && value !== null && isRowOf(relation.model, value)
+  )
+}
+
+interface Related {
+  readonly name: string
+  readonly relation: RelationDescription
+  readonly object: unknown
+}
+
+/** @throws {ConfigurationError} the object has no such key */
+function keyOf(serializer: AnySerializer, { name, relation, object }: Related): Data {
+  const related = { columns: describeModel(relation.model).columns, properties: relation.relatedProperties }
+  const own = { columns: serializer.plan.model?.columns, properties: relation.ownerProperties }
+  const key = keyTo(object as object, related, own)
+  if (!Object.values(key).includes(undefined)) return key
+  throw unwritable(serializer, name, `is given an object without its "${relation.relatedProperties.join()}"`)
 }
 
 /** Who reads objects with values of a query's own in the place of columns. */

@@ -1,9 +1,9 @@
-/** Warnings about what a serializer shows: columns that look like secrets (promise A10), models with a `$formatJson`, slugs that are null. */
+/** Warnings about what a serializer shows: columns that look like secrets (promise A10), models with a `$formatJson` or `toJSON`, slugs that are null. */
 import { SlugRelatedField } from '../fields/key-related-fields.js'
 import { firstTime, oncePer } from '../kernel/once-per.js'
 import { isSecretName } from '../kernel/telling-names.js'
 import { describeModel } from '../models/describe-model.js'
-import { formatsJson } from '../models/hidden-attributes.js'
+import { jsonMethodOf } from '../models/hidden-attributes.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
@@ -61,13 +61,14 @@ function warn(text: string): void {
 
 const isFirst = firstTime()
 
-/** Warns once for each model: what its `$formatJson` leaves out or changes, a serializer shows as it is stored. */
+/** Warns once for each model: what its `$formatJson` or `toJSON` leaves out or changes, a serializer shows as it is stored. */
 export function warnOfFormat(serializer: SerializerClass): void {
   const { model } = serializerPlan(serializer)
-  if (!model || !formatsJson(model.model) || !isFirst(model.model)) return
+  const method = model && jsonMethodOf(model.model)
+  if (!model || method === undefined || !isFirst(model.model)) return
   const name = modelName(model.model)
   process.emitWarning(
-    `${serializer.name}: ${name} has a $formatJson of its own, which serializers do not ask; leave out of fields what it ` +
+    `${serializer.name}: ${name} has a ${method} of its own, which serializers do not ask; leave out of fields what it ` +
       'leaves out, and compute by a SerializerMethodField, or toRepresentation(), what it computes',
     { code: 'KOA_VIEWSETS_FORMAT_JSON' },
   )

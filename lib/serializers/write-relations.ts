@@ -1,7 +1,6 @@
 /** Writes what belongs to objects besides their own rows, level by level: nested objects and many-to-many relations. */
 
 import type { Model } from 'objection'
-import { referenceTo } from '../fields/object-key.js'
 import { ValidationError } from '../kernel/errors.js'
 import { getOrInsert, groupBy } from '../kernel/maps.js'
 import { notBoth } from '../kernel/messages.js'
@@ -25,7 +24,7 @@ import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
 import { checkDetached } from './guard-fields.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { clearedColumns, ownColumns } from './own-columns.js'
+import { clearedColumns, keyTo, ownColumns } from './own-columns.js'
 import { type Path, prefixed } from './prefix-errors.js'
 import { replaceSets } from './replace-sets.js'
 import { namesOfRows } from './row-keys.js'
@@ -144,11 +143,10 @@ async function takeKeys(
     return
   }
   const own = ownColumns(serializer, foreignKey)
-  const related = describeModel(relation.model).columns
-  for (const [index, property] of relation.ownerProperties.entries()) {
-    const from = relation.relatedProperties[index] as string
-    const column = serializer.plan.model?.columns.get(property)
-    const key = referenceTo(related.get(from), column, exactAt(object, from))
+  const columns = serializer.plan.model?.columns
+  const end = { columns: describeModel(relation.model).columns, properties: relation.relatedProperties }
+  for (const [property, key] of Object.entries(keyTo(object, end, { columns, properties }))) {
+    const column = columns?.get(property)
     // of a stored row other keys have a say in it, too
     const isShared = instance !== undefined && !own.includes(property)
     // what stands among the columns beside an object is the application's: a client's own would have been refused
@@ -342,13 +340,8 @@ async function writeEntries(
 function keysFor(relation: RelationDescription, row: Model): Data | undefined {
   if (relation.through) return undefined
   const { columns } = describeModel(relation.model)
-  const own = describeModel(modelOf(row)).columns
-  return Object.fromEntries(
-    relation.relatedProperties.map((property, index) => {
-      const from = relation.ownerProperties[index] as string
-      return [property, referenceTo(own.get(from), columns.get(property), exactAt(row, from))]
-    }),
-  )
+  const own = { columns: describeModel(modelOf(row)).columns, properties: relation.ownerProperties }
+  return keyTo(row, own, { columns, properties: relation.relatedProperties })
 }
 
 /** True when nested objects decide some of these columns: those of a foreign key of several columns may be shared. */

@@ -196,6 +196,23 @@ describe('a column that must have a value, and that no field writes', () => {
   })
 })
 
+describe('what the jsonSchema of a model asks of the whole object', () => {
+  it('is 400 under no field, and nothing to tell the operator', async () => {
+    const heard = warnings()
+    class Num extends tableOf('numbers') {
+      static override jsonSchema = { type: 'object', anyOf: [{ properties: { n: { const: 1 } } }] }
+    }
+    const client = await serveViews({ numbers: viewOf(Num, serializerOf(Num, ['id', 'n'])) })
+    const answer = await client.send('POST', '/numbers', { id: 104, n: 2 })
+    expect(answer).toMatchObject({
+      status: 400,
+      json: { errors: { n: ['Invalid value.'], non_field_errors: ['Invalid value.'] } },
+    })
+    await setImmediate()
+    expect(heard).toEqual([])
+  })
+})
+
 describe('what SQL of the application cannot compute', () => {
   it('is 500 for an object that is there, and 404 only for one that is not', async () => {
     const Computed = tableOf('computed', ids)

@@ -27,6 +27,7 @@ import {
   ObjectPermission,
   or,
   PrimaryKeyRelatedField,
+  ReadOnlyModelViewSet,
   SearchFilter,
   ViewSet,
 } from '../../lib/index.js'
@@ -229,6 +230,45 @@ describe('mistakes of the programmer', () => {
     )
   })
 
+  it.each<[string, object, string]>([
+    [
+      'Ajv cannot read',
+      { jsonSchema: { type: 'object', properties: { title: { type: 'date-time' } } } },
+      'TitleSerializer: Ajv cannot read the jsonSchema of Titled, and refuses all writes: Error: type must be JSONType',
+    ],
+    [
+      'has not what additionalProperties: false asks for',
+      { jsonSchema: { type: 'object', additionalProperties: false, properties: { id: { type: 'integer' } } } },
+      'TitleSerializer: field "title" cannot be written: the jsonSchema of Titled has no property "title", and its ' +
+        'additionalProperties: false refuses what it has not; add it there, or set readOnly: true',
+    ],
+    [
+      'has not what pickJsonSchemaProperties keeps',
+      { pickJsonSchemaProperties: true, jsonSchema: { type: 'object', properties: { id: { type: 'integer' } } } },
+      'TitleSerializer: field "title" cannot be written: the jsonSchema of Titled has no property "title", and ' +
+        'pickJsonSchemaProperties leaves out what it has not; add it there, or set readOnly: true',
+    ],
+  ])('[I23] a jsonSchema that %s is found by prepare() where something is written', async (_what, statics, message) => {
+    const prepared = (base: typeof ModelViewSet | typeof ReadOnlyModelViewSet, more: object = {}) => {
+      const Titled = Object.assign(class Titled extends Model {}, { tableName: 'books' }, statics)
+      Titled.knex(database.knex)
+      Object.assign(Titled.prototype, more)
+      class TitleSerializer extends ModelSerializer {
+        static override model = Titled
+        static override fields = ['id', 'title']
+      }
+      const view = class extends (base as typeof ModelViewSet) {
+        static override model = Titled
+        static override serializerClass: any = TitleSerializer
+      }
+      return new APIRouter().register('titles', view).prepare()
+    }
+    await expect(prepared(ModelViewSet)).rejects.toThrow(message)
+    await prepared(ReadOnlyModelViewSet)
+    const $beforeValidate = () => ({ type: 'object' })
+    await prepared(ModelViewSet, { $beforeValidate })
+  })
+
   it.each<[string, string, object, string]>([
     ['a question mark', 'is_it?', {}, 'field "is_it?" is the column "is_it?", and knex can carry no name'],
     ['a colon', 'is:it', {}, 'field "is:it" is the column "is:it", and Objection does not write'],
@@ -237,7 +277,7 @@ describe('mistakes of the programmer', () => {
       'no way back through its mapper',
       'line_1',
       { columnNameMappers: snakeCaseMappers() },
-      'field "line1" is the column "line_1", which the columnNameMappers of Odd write to as "line1"',
+      'field "line1" is the column "line_1", which the columnNameMappers, or the $parseDatabaseJson() and $formatDatabaseJson(), of Odd write to as "line1"',
     ],
   ])('[I23] a column whose name has %s is found by prepare()', async (_what, column, statics, message) => {
     await database.knex.raw('drop table if exists odd')

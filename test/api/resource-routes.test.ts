@@ -642,6 +642,23 @@ describe('hooks', () => {
     expect(await Book.query().findById(1)).toMatchObject({ title: 'deleted' })
   })
 
+  it('performCreate that makes the object without the serializer is told where to make it', async () => {
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      override async performCreate({ validatedData }: Serializer<Book>): Promise<unknown> {
+        return Book.query(this.trx).insert(validatedData as object)
+      }
+    }
+    const { send, reported } = await serveResources({ books: Books })
+    expect(await send('POST', '/api/books', { title: 'One' })).toMatchObject({ status: 500 })
+    const message =
+      'Books: performCreate() has not called serializer.save(), so that there is no object to show; call it, and make the ' +
+      'object in create(data) of the serializer where it is made in a way of its own'
+    expect(reported).toMatchObject([{ message }])
+    expect(await Book.query().resultSize()).toBe(0)
+  })
+
   it('know this.action, and getSerializerClass() may choose by it', async () => {
     const actions: string[] = []
     class Titles extends ModelSerializer<Book> {

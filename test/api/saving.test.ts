@@ -57,6 +57,36 @@ describe('save', () => {
     expect((await rows('books'))[0]).toMatchObject({ owner_id: 5, n: 9, title: 'One' })
   })
 
+  it('takes an object in the place of the foreign key to it, whatever its field, or where there is none', async () => {
+    const [ann, bob] = await Author.query().orderBy('id')
+    class Keyed extends ModelSerializer {
+      static override model = Book
+      static override fields = ['id', 'title', 'author']
+      static override readOnlyFields = ['author']
+    }
+    const given = async (serializer: unknown, author: unknown, options: object) => {
+      const one = make(serializer, options)
+      await one.isValid({ raiseException: true })
+      await one.save({ author })
+      return one.data
+    }
+    expect(await given(Keyed, ann, { inputData: { title: 'x' } })).toMatchObject({ author: 1 })
+    expect(await given(Keyed, bob, { obj: await book(), inputData: {}, partial: true })).toMatchObject({
+      id: 1,
+      author: 2,
+    })
+    expect(await given(BookSerializer, bob, { inputData: { title: 'y', author_id: 1 } })).toMatchObject({
+      author_id: 2,
+    })
+    expect(await given(FullBookSerializer, ann, { inputData: { title: 'z' } })).toMatchObject({
+      author: { name: 'Ann' },
+    })
+    expect(await Author.query().resultSize()).toBe(2)
+    await expect(given(Keyed, Author.fromJson({ name: 'new' }), { inputData: { title: 'x' } })).rejects.toThrow(
+      'Keyed: cannot write "author": it is given an object without its "id"',
+    )
+  })
+
   it('[A9] sends no UPDATE when nothing was sent', async () => {
     const obj = await book()
     const texts = await countQueries(database.knex, async () => {

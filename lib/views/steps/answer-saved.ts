@@ -2,7 +2,7 @@
 import { ROW_VERSION } from '../../caching/cache-response.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { waitingFor } from '../../kernel/begun-work.js'
-import { NotFound } from '../../kernel/errors.js'
+import { ConfigurationError, NotFound } from '../../kernel/errors.js'
 import { objectsIn } from '../../kernel/records.js'
 import { exactValues } from '../../models/exact-types.js'
 import { isRowOf, type ModelClass } from '../../models/objection.js'
@@ -47,6 +47,7 @@ export async function answerSaved(
   const isUnseen = view.plan.writing.saved.way === 'unseen'
   if (isUnseen) Object.assign(serializer, { leavesRelated: true })
   await waitingFor(serializer, save)
+  if (serializer.obj === undefined) throw unsaved(view, action)
   const { because, deferred } = view.plan.resource.stored(action, serializer.constructor as SerializerClass)
   await runDeferred(view, deferred)
   const { obj } = serializer
@@ -61,6 +62,15 @@ export async function answerSaved(
   // of a list there is no version
   if (!serializer.many) await readNewVersion(view, serializer.obj)
   return representSaved(view, serializer, { isStale: because !== null, isLoaded: !isUnseen })
+}
+
+/** An application may have made the object by code of its own, of which nobody but the serializer knows how to show it. */
+function unsaved(view: GenericView, action: WritingAction): ConfigurationError {
+  const { hooks: [hook] = [] } = actionNamed(action) ?? {}
+  return new ConfigurationError(
+    `${view.constructor.name}: ${hook}() has not called serializer.save(), so that there is no object to show; call it, and ` +
+      'make the object in create(data) of the serializer where it is made in a way of its own',
+  )
 }
 
 /**

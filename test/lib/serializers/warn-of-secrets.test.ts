@@ -238,4 +238,15 @@ describe('a model with a $formatJson of its own', () => {
     expect(await warnings(Account, statics)).toEqual([])
     expect(await warnings(Below, statics, {}, 'KOA_VIEWSETS_FORMAT_JSON')).toHaveLength(1)
   })
+
+  it.each(['toJSON', '$toJson'] as const)('is told of as one with a %s of its own', async (method) => {
+    class Account extends Model {
+      static override tableName = 'accounts'
+    }
+    Object.defineProperty(Account.prototype, method, { value: () => ({}) })
+    Account.knex(database.knex)
+    expect(await warnings(Account, { fields: ['id', 'name'] }, {}, 'KOA_VIEWSETS_FORMAT_JSON')).toEqual([
+      expect.stringContaining(`PostSerializer: Account has a ${method} of its own, which serializers do not ask`),
+    ])
+  })
 })
