@@ -25,11 +25,13 @@ const BESIDE = 'was::text, transaction::text'
 const MOST_BYTES = 8_000_000
 const BYTES = ['before', 'after', 'was'].map((image) => `coalesce(pg_column_size(c.${image}), 0)`).join(' + ')
 
-/** The first ones of rows of the table, as far as one reading can hold them; and of how many. */
-const firstOf = (rows: string) => `select ${COLUMNS}, ${BESIDE}, c.id as place, total from (
-    select c.*, count(*) over () as total, sum(${BYTES}) over (order by c.id rows unbounded preceding) - (${BYTES}) as ahead
+/** The first ones of rows of the table, in an order, as far as one reading can hold them; and of how many. */
+const heldOf = (rows: string, order: string) => `(
+    select c.*, count(*) over () as total, sum(${BYTES}) over (order by ${order} rows unbounded preceding) - (${BYTES}) as ahead
     from (${rows}) as c
   ) as c where ahead < ${MOST_BYTES}`
+
+const firstOf = (rows: string) => `select ${COLUMNS}, ${BESIDE}, c.id as place, total from ${heldOf(rows, 'c.id')}`
 
 /** Filter of changes. */
 export interface AskedChanges {
@@ -48,7 +50,7 @@ export function endsOf(isSoft: boolean): readonly string[] {
   return isSoft ? ['purge'] : ['purge', 'delete']
 }
 
-/** The changes of the object that is there now, the last first: what had its key before was another one. */
+/** The changes of the object that is there now, the last first, as far as one reading can hold them: what had its key before was another one. */
 export async function selectChanges(
   knex: Queryable,
   { model, keys, isSoft, before, limit }: AskedChanges,
@@ -57,9 +59,10 @@ export async function selectChanges(
   // looks through what was asked for before, and not through all that there is
   const [first] = keys
   const [same, key] = keys.length === 1 ? ['key = ?', first] : ['key = any(?::text[])', keys]
-  const sql = `select ${COLUMNS} from ${table} as c where model = ? and ${same} and (?::bigint is null or c.id < ? and not exists (
+  const asked = `select * from ${table} as c where model = ? and ${same} and (?::bigint is null or c.id < ? and not exists (
       select from ${table} where model = ? and ${same} and id >= ? and action = any(?::text[])
     )) order by c.id desc limit ?`
+  const sql = `select ${COLUMNS} from ${heldOf(asked, 'c.id desc')} order by c.id desc`
   const name = await nameIn(knex, model)
   const ends = endsOf(isSoft)
   const from = before ?? null

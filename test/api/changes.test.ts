@@ -1473,6 +1473,24 @@ describe('a history', () => {
 
   class Historic extends HistoryMixin(BookViewSet) {}
 
+  it('has no more changes at once than fit in memory', async () => {
+    const { send } = await serveBooks(Historic)
+    await send('POST', '/books', { title: 'Emma' })
+    for (let n = 0; n < 9; n++) {
+      const bytes = randomBytes(1_800_000).toString('base64')
+      await database.knex.transaction((trx) =>
+        recordChange(trx, { model: 'books', key: 1, action: `big${n}`, after: { bytes } }),
+      )
+    }
+    const pages: string[][] = []
+    for (let before = ''; pages.at(-1)?.length !== 0; ) {
+      const { json } = await send('GET', `/books/1/history?${before}`)
+      pages.push(json.map((one: any) => one.action))
+      before = `before=${json.at(-1)?.id}`
+    }
+    expect(pages).toEqual([['big8', 'big7', 'big6', 'big5'], ['big4', 'big3', 'big2', 'big1'], ['big0', 'create'], []])
+  })
+
   it('of an object that is marked as deleted goes on, where that is shown', async () => {
     const { send } = await serveBooks(Historic)
     await client.send('POST', '/kept', { title: 'Emma' })
