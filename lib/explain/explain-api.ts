@@ -125,10 +125,10 @@ async function askedKnex({ view, isAsked }: ExplainedView): Promise<Knex | null 
   return !isAsked && overridden(view, 'getKnex') !== undefined ? null : view.getKnex()
 }
 
-/** How many replicas it reads on: they are copies of one database, and a server cursor stays on the primary. */
-function replicasOf({ replicas, resource }: ActionPlan, knex: Knex | null | undefined): number {
-  const isCopied = knex === null || knex === replicas?.primary
-  return replicas && isCopied && !resource?.keepsConnections ? replicas.size : 0
+/** How many replicas it reads on: they are copies of one database. */
+function replicasOf({ copies }: ActionPlan, knex: Knex | null | undefined): number {
+  const isCopied = knex === null || knex === copies?.primary
+  return copies && isCopied ? copies.size : 0
 }
 
 /** What is recorded of a write, and who is told of it. */

@@ -8,6 +8,7 @@ import { decided, oncePer } from '../kernel/once-per.js'
 import { reasonOf } from '../kernel/reasons.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
+import { sendsEvents } from '../renderers/event-stream-renderer.js'
 import { insertObstacle } from '../rows/inserter.js'
 import { type Statements, statementsOf } from '../rows/row-access.js'
 import { decideRows } from '../rows/row-plan.js'
@@ -70,6 +71,8 @@ export class ActionPlan {
   readonly parents: readonly ParentLink[]
   readonly database: DatabaseScope | undefined
   readonly replicas: Replicas | undefined
+  /** Where it may read beside its own database: what goes on behind its answer, cursors and events, stays there. */
+  readonly copies: Replicas | undefined
   readonly rules: RuleSet | undefined
   readonly policies: ViewPolicies
   /** What the renderers write. */
@@ -124,6 +127,8 @@ export class ActionPlan {
         (view.strictParams &&
           hasModel(view) &&
           (querySerializer !== undefined || (action !== 'list' && actionNamed(action)?.shows !== undefined))))
+    const stays = this.resource?.keepsConnections === true || sendsEvents(own.renderers)
+    this.copies = stays ? undefined : replicas
     this.#route = route
   }
 

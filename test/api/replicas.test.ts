@@ -5,6 +5,7 @@ import knex, { type Knex } from 'knex'
 import Koa from 'koa'
 import compose from 'koa-compose'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ChangeStreamMixin, ChangesMixin, ensureChangesTable } from '../../lib/changes/index.js'
 import {
   APIRouter,
   configure,
@@ -23,6 +24,7 @@ import { formatExplanations } from '../../lib/tools/index.js'
 import { errors, readFrom, slowRequests, transaction } from '../../plugins/index.js'
 import { messageOf } from '../support/agent.js'
 import { countQueries } from '../support/database.js'
+import { openEvents } from '../support/event-source.js'
 import { startDatabaseProxy } from '../support/proxy.js'
 import { runsAsRole } from '../support/roles.js'
 import { serve, type TestResponse, type TestServer } from '../support/server.js'
@@ -183,6 +185,25 @@ describe('who has written nothing', () => {
     expect((await server.send({ path: '/items' })).status).toBe(500)
     expect(String(server.reported[0])).toContain('ReplicaSet: readFrom() returned "eu"; return a knex, or nothing')
   })
+})
+
+// each process would listen on each standby, which no standby allows, and tell late of what stands there late
+it('a stream of changes is read on the primary', async () => {
+  await ensureChangesTable(cluster.primary.knex)
+  await caughtUp()
+  class Told extends ChangeStreamMixin(ChangesMixin(Items)) {}
+  const server = await serveItems({}, Told)
+  await pause()
+  try {
+    const servers = await asked(async () => {
+      const stream = await openEvents(server.port, '/items/changes')
+      await post(server, 'a')
+      expect(await stream.hear(1)).toMatchObject([{ data: { resource: 'item' } }])
+    })
+    expect(servers).toEqual(['primary'])
+  } finally {
+    await pause(false)
+  }
 })
 
 describe('[I30] who has written', () => {

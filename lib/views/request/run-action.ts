@@ -51,7 +51,7 @@ export const ACTION_STEPS = { parseBody, readQueryBody, call } as const
 /** What the action returns, once its transaction is committed. */
 export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_STEPS): Promise<unknown> {
   const { ctx, plan } = view
-  const { policies, resource, database, replicas } = plan
+  const { policies, resource, database, replicas, copies } = plan
   const key = policies.idempotency && (await callersKey(ctx, policies.idempotency))
   if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: FORMAT.get(ctx), strict: true })
@@ -80,7 +80,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
     if (isSafe) {
       // code that knows of this.trx only has no other way to its caller's rows
       if (database) view.trx = knex as Knex.Transaction | undefined
-      data = await (replicas && asked ? onReplica(view, replicas, { asked, steps }) : steps.call(view))
+      data = await (copies && asked ? onReplica(view, copies, { asked, steps }) : steps.call(view))
     } else {
       // what throws is undone by a transaction only
       let isKept = !key && !view.plan.viewClass.atomic
@@ -276,10 +276,9 @@ interface ReplicaRequest {
   readonly steps: { call(view: View): unknown }
 }
 
-/** Runs the action on a replica; on the view's own database where that is another than the replicas', or keeps server cursors. */
+/** Runs the action on a replica; on the view's own database where that is another than the replicas'. */
 function onReplica(view: View, replicas: Replicas, { asked, steps }: ReplicaRequest): unknown {
-  const { resource } = view.plan
-  if (asked !== replicas.primary || resource?.keepsConnections === true) return steps.call(view)
+  if (asked !== replicas.primary) return steps.call(view)
   const reset = resetOf(view)
   const settings = view.knex && scopeOf(view.knex)?.settings
   return replicas.read(view.ctx, async (knex) => {
