@@ -52,6 +52,9 @@ export function isAskedInProcess(ctx: Context): boolean {
 export function askedContext(outer: Context, { method, url, headers = {}, body }: AskedRequest): Context {
   const req = requestOf(outer, { method, url, headers: headersOf(outer, headers, body), body })
   const res = new ServerResponse(req)
+  // by which a middleware has named the request, for whatever tells of it
+  const id = outer.response.get('X-Request-Id')
+  if (id) res.setHeader('X-Request-Id', id)
   const { app } = outer
   const originalUrl = mountOf(outer) + url
   const common = { app: own(app), req: own(req), res: own(res) }

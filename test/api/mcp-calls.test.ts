@@ -9,6 +9,7 @@ import Koa from 'koa'
 // @ts-expect-error it has no types
 import mount from 'koa-mount'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { ChangesMixin, ensureChangesTable, readChanges } from '../../lib/changes/index.js'
 import { ensureIdempotencyTable } from '../../lib/idempotency/index.js'
 import {
   APIRouter,
@@ -465,6 +466,21 @@ describe('who may call', () => {
     expect((await call(server, 'document_create', { body: { title: 'x' } }, other)).texts[0]).toContain('"status":403')
     expect(await Document.query().resultSize()).toBe(1)
   })
+})
+
+it('what a tool writes is recorded under the id that a middleware has given the request', async () => {
+  await ensureChangesTable(database.knex)
+  const { position } = await readChanges(database.knex, { position: 'now' })
+  class Recorded extends ChangesMixin(modelViewSet(Document, common)) {}
+  const id = '6f1c1a52-3f0b-4e5e-9c58-7f3d2f6f9b1e'
+  const before: Koa.Middleware = (ctx, next) => {
+    ctx.set('X-Request-Id', id)
+    return next()
+  }
+  const server = await serveTools({ documents: Recorded }, { before: [before] })
+  expect(await call(server, 'document_create', { body: { title: 'x' } })).toMatchObject({ isError: false })
+  const { changes } = await readChanges(database.knex, { position })
+  expect(changes.map(({ requestId }) => requestId)).toEqual([id])
 })
 
 describe('what is counted', () => {
