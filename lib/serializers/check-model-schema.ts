@@ -11,35 +11,44 @@ interface Validating {
   getValidator?(): { getValidator?(model: ModelClass, schema: object, isPatch: boolean): unknown }
 }
 
-/** @throws {ConfigurationError} no object is valid by it, or none keeps the value of a field */
-export function checkModelSchema(
-  serializer: SerializerClass,
-  { model }: ModelDescription,
-  writable: readonly BoundField[],
-): void {
-  const schema: unknown = model.jsonSchema
-  // a hook may ask for another one each time
-  if (typeof schema !== 'object' || schema === null || overrides(model, '$beforeValidate')) return
-  const said = `the jsonSchema of ${modelName(model)}`
+/** @throws {ConfigurationError} the model's validator cannot read its schema, so that no object is valid */
+export function checkValidator(where: string, model: ModelClass): void {
+  const schema = fixedSchema(model)
+  if (!schema) return
   try {
     const validating = model as unknown as Validating
     validating.getValidator?.().getValidator?.(model, schema, false)
   } catch (error) {
     throw new ConfigurationError(
-      `${serializer.name}: Ajv cannot read ${said}, and refuses all writes: ${String(error)}`,
-      {
-        cause: error,
-      },
+      `${where}: Ajv cannot read the jsonSchema of ${modelName(model)}, and refuses all writes: ${String(error)}; correct it, ` +
+        'or give the model a createValidator() that takes it, as by strict: false',
+      { cause: error },
     )
   }
-  const rule = leavesOut(model, schema)
+}
+
+/** @throws {ConfigurationError} the schema lets no object keep the value of a field */
+export function checkKept(
+  serializer: SerializerClass,
+  { model }: ModelDescription,
+  writable: readonly BoundField[],
+): void {
+  const schema = fixedSchema(model)
+  const rule = schema && leavesOut(model, schema)
+  if (!rule) return
   const { properties } = readModelSchema(schema)
-  const lost = rule && writable.find(({ column }) => column && !properties.has(column.property))
+  const lost = writable.find(({ column }) => column && !properties.has(column.property))
   if (!lost) return
   throw new ConfigurationError(
-    `${serializer.name}: field "${lost.name}" cannot be written: ${said} has no property "${lost.column?.property}", and ${rule}; ` +
-      'add it there, or set readOnly: true',
+    `${serializer.name}: field "${lost.name}" cannot be written: the jsonSchema of ${modelName(model)} has no property ` +
+      `"${lost.column?.property}", and ${rule}; add it there, or set readOnly: true`,
   )
+}
+
+/** The schema of a model; undefined where a hook may ask for another one each time. */
+function fixedSchema(model: ModelClass): object | undefined {
+  const schema: unknown = model.jsonSchema
+  return typeof schema === 'object' && schema !== null && !overrides(model, '$beforeValidate') ? schema : undefined
 }
 
 /** What becomes of a property that the schema does not name; undefined where it is kept. */

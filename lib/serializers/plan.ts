@@ -20,7 +20,7 @@ import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { columnName, modelName } from '../models/objection.js'
-import { checkModelSchema } from './check-model-schema.js'
+import { checkKept } from './check-model-schema.js'
 import { checkColumnNames, checkExtras, checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
@@ -161,7 +161,7 @@ export function checkWrittenFields(serializer: SerializerClass): void {
   const { model, writable } = serializerPlan(serializer)
   if (!model) return
   for (const field of writable) checkWritable(serializer, field, model, true)
-  checkModelSchema(serializer, model, writable)
+  checkKept(serializer, model, writable)
 }
 
 /** Types of which no text in quotation marks is a value: PostgreSQL takes them of dates and times. */

@@ -234,7 +234,12 @@ describe('mistakes of the programmer', () => {
     [
       'Ajv cannot read',
       { jsonSchema: { type: 'object', properties: { title: { type: 'date-time' } } } },
-      'TitleSerializer: Ajv cannot read the jsonSchema of Titled, and refuses all writes: Error: type must be JSONType',
+      'Titles: Ajv cannot read the jsonSchema of Titled, and refuses all writes: Error: type must be JSONType',
+    ],
+    [
+      'has words that Ajv does not know',
+      { jsonSchema: { type: 'object', properties: { title: { type: 'string', example: 'Momo' } } } },
+      'unknown keyword: "example"; correct it, or give the model a createValidator() that takes it, as by strict: false',
     ],
     [
       'has not what additionalProperties: false asks for',
@@ -257,7 +262,7 @@ describe('mistakes of the programmer', () => {
         static override model = Titled
         static override fields = ['id', 'title']
       }
-      const view = class extends (base as typeof ModelViewSet) {
+      const view = class Titles extends (base as typeof ModelViewSet) {
         static override model = Titled
         static override serializerClass: any = TitleSerializer
       }

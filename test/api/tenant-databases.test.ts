@@ -432,6 +432,14 @@ it('a queryset that bindKnex() binds to a database, which nothing else of the vi
       /BoundViewSet: its queryset is of another database than the request; override getKnex\(\)/,
     )
   }
-  expect((await send('south', 'POST', '/bound-books', { title: 'x' })).status).toBe(500)
-  expect(String(client.reported.at(-1))).toContain('Book: not bound to a database; call Model.knex(knex), or prepare(')
+  for (const [method, path] of [
+    ['POST', '/bound-books'],
+    ['PATCH', '/bound-books/1'],
+    ['DELETE', '/bound-books/1'],
+  ] as const) {
+    expect((await send('south', method, path, { title: 'x' })).status).toBe(500)
+    expect(String(client.reported.at(-1))).toContain(
+      'Book: not bound to a database; call Model.knex(knex), or prepare(',
+    )
+  }
 })

@@ -5,6 +5,7 @@ import { didYouMean } from '../../kernel/near-miss.js'
 import { describeModel } from '../../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
+import { checkValidator } from '../../serializers/check-model-schema.js'
 import { overrideOf } from '../../serializers/model-serializer.js'
 import { checkWrittenFields, serializerPlan } from '../../serializers/plan.js'
 import { type Action, actionNamed } from '../actions.js'
@@ -33,6 +34,7 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
       throw cannotHold(view, model, action, hostile)
     const marks = marksDeleted(view, action)
     if (!model.takes[marks ? 'update' : writing.writes]) throw takesNone(view, model, action)
+    if (writing.writes !== 'delete') checkValidator(view.name, model.model)
     if (writing.writes !== 'insert') checkKey(view, model, action)
     if (writing.writes === 'delete' && !marks) checkDelete(view, model, action)
     const taking = writing.serializerMethod && declaredInput(view)

@@ -5,7 +5,7 @@ import { ROW_VERSION } from '../../caching/cache-response.js'
 import { keyText } from '../../fields/object-key.js'
 import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError, Conflict, NotFound } from '../../kernel/errors.js'
-import { describeModel } from '../../models/describe-model.js'
+import { boundKnex, describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
 import { standardValues } from '../../models/exact-types.js'
 import { keyColumns } from '../../models/model-description.js'
@@ -59,6 +59,8 @@ function checkTransaction(view: GenericView): void {
     )
   }
   if (transactionOf(view)) return
+  // without a database there is no transaction, whatever else is said of it
+  if (!view.knex) boundKnex(viewClass.modelClass())
   throw new ConfigurationError(
     `${where} holds the row until a transaction ends, and there is none; leave static atomic as it is (true), ` +
       'or set this.trx to a transaction of your own first',
