@@ -1,6 +1,7 @@
 /** Schemas of the OpenAPI document as those of tools: JSON Schema 2020-12 that holds all it refers to. */
 
 import { ConfigurationError } from '../kernel/errors.js'
+import { isContainer } from '../kernel/json-numerals.js'
 import { pathValues } from '../openapi/parameters.js'
 import { parametersOf } from '../openapi/shared-parameters.js'
 import { SELECTS_FIELDS, sparseSchema } from '../openapi/sparse-schema.js'
@@ -100,12 +101,31 @@ const FORMATS: ReadonlySet<string> = new Set(
   'date-time date time duration email hostname ipv4 ipv6 uri uri-reference uuid json-pointer regex'.split(' '),
 )
 
+/** What a schema says of values: of a part of it, what it becomes, undefined for nothing. */
+type Saying = (key: string, part: unknown) => unknown
+
+/** What an agent sends. */
+export const asTaken: Saying = (key, part) =>
+  key === 'format' && typeof part === 'string' && !FORMATS.has(part) ? undefined : part
+
+/**
+ * What an agent is shown: what is stored may be no date, no address and no number by JSON's words (`infinity`, `NaN`), a
+ * choice of before, or a list of more levels than its column was declared with, and clients refuse an answer that does not fit.
+ */
+export const asShown: Saying = (key, part) => {
+  if ((key === 'format' && typeof part === 'string') || (key === 'enum' && Array.isArray(part))) return undefined
+  if (!isContainer(part)) return part
+  const { type, format, $ref, properties } = part as Schema
+  if (key === 'items' && !$ref && !properties) return {}
+  return format === 'float' || format === 'double' ? { ...part, type: [type, 'string'].flat() } : part
+}
+
 /** A schema with all that it refers to in `$defs`, in the order of names. */
-export function selfContained(document: OpenAPIDocument, schema: Schema): Schema {
+export function selfContained(document: OpenAPIDocument, schema: Schema, say: Saying): Schema {
   const definitions = new Map<string, Schema>()
   const copy = (value: Schema): Schema => {
-    const text = JSON.stringify(value, (key, inner: unknown) => {
-      if (key === 'format' && typeof inner === 'string' && !FORMATS.has(inner)) return undefined
+    const text = JSON.stringify(value, (key, part: unknown) => {
+      const inner = say(key, part)
       if (key !== '$ref' || typeof inner !== 'string' || !inner.startsWith(COMPONENT)) return inner
       const name = inner.slice(COMPONENT.length)
       if (!definitions.has(name)) {

@@ -13,7 +13,7 @@ import { insertsRows, takesQuery } from '../views/actions.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { policiesOf } from '../views/policies.js'
 import type { SettledOptions } from './options.js'
-import { inputOf, outputOf, selfContained, type ToolInput } from './tool-schema.js'
+import { asShown, asTaken, inputOf, outputOf, selfContained, type ToolInput } from './tool-schema.js'
 
 /** What an argument of a tool becomes. */
 export type ArgumentPlace =
@@ -160,11 +160,13 @@ function actionTool(document: OpenAPIDocument, call: CalledOperation): Tool {
     name,
     title: described.summary,
     description: describeCall(call),
-    inputSchema: selfContained(document, objectOf(properties, required)),
+    inputSchema: selfContained(document, objectOf(properties, required), asTaken),
     annotations: hintsOf([call]),
   }
   const plain = JSON.stringify(definition)
-  const whole = output ? JSON.stringify({ ...definition, outputSchema: selfContained(document, output) }) : plain
+  const whole = output
+    ? JSON.stringify({ ...definition, outputSchema: selfContained(document, output, asShown) })
+    : plain
   const ofObject = isObject(output) ? whole : plain
   return {
     name,
@@ -199,7 +201,7 @@ function resourceTools(document: OpenAPIDocument, calls: readonly CalledOperatio
         description: [tag?.description ?? '', ...actions.map(([action, call]) => describeAction(action, call))]
           .filter((line) => line !== '')
           .join('\n'),
-        inputSchema: selfContained(document, unionOf(actions)),
+        inputSchema: selfContained(document, unionOf(actions), asTaken),
         annotations: hintsOf(shown),
       })
     }
