@@ -50,7 +50,7 @@ export function linkedQuery({ origin }: Base, link: unknown): string {
   return /\?([^#]*)/.exec(text)?.[1] ?? ''
 }
 
-/** @throws {TypeError} a list holds a string with a comma, which would be two */
+/** @throws {TypeError} a list holds a text with a comma, which would be two, or one that is empty, which would be none */
 export function queryText({ query: own }: Base, query: object | undefined): string {
   const parameters = new URLSearchParams(own)
   for (const [name, value] of Object.entries(query ?? {})) {
@@ -64,6 +64,6 @@ export function queryText({ query: own }: Base, query: object | undefined): stri
 }
 
 function listed(name: string, item: string): string {
-  if (item.includes(',')) throw new TypeError(`${name}: no comma in texts of lists`)
+  if (/^$|,/.test(item)) throw new TypeError(`${name}: no comma, no '' in lists`)
   return item
 }
