@@ -144,7 +144,8 @@ const COLUMNS = `
     cross join lateral (
       -- an operator that is not on the search path is found only where the type is a text without more
       select coalesce(bool_or(c.opcmethod = 403), false) as tree, coalesce(bool_or(c.opcmethod = 405), false) as hash,
-        coalesce(bool_or(pg_operator_is_visible(o.amopopr)), true)
+        -- and one of numbers reads no names of what they number (regclass)
+        coalesce(bool_or(pg_operator_is_visible(o.amopopr) and (c.opcintype <> 'oid'::regtype or p.oid = c.opcintype)), true)
           or exists (select from pg_cast where castsource = p.oid and casttarget = 'text'::regtype and castcontext = 'i') as found
       from pg_opclass c
       left join pg_amop o on o.amopfamily = c.opcfamily and o.amoplefttype = c.opcintype and o.amoprighttype = c.opcintype

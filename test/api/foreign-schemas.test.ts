@@ -26,7 +26,7 @@ import { type Client, serving } from '../support/client.js'
 import { undescribed } from '../support/contract.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { runsAsRole } from '../support/roles.js'
-import { routerOf, serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveResources, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 import { Random } from '../trust/support/random.js'
 import { report, seed, size } from '../trust/support/size.js'
 
@@ -55,6 +55,8 @@ const SCHEMA = `
   insert into readers values (1, 'Ada'), (2, 'ada');
   create extension isn schema apart;
   create table volumes (isbn apart.isbn primary key, title text);
+  create table watched (relation regclass primary key, note text);
+  insert into watched values ('pg_class', 'a');
 
   create type pair as (a int, b json);
   create type line_of as (a int, pairs pair[]);
@@ -376,6 +378,17 @@ it('a key of a type whose operators are not on the search path is told at the st
   await expect(serveViews({ volumes: viewOf(Volume, serializerOf(Volume, ['isbn', 'title'])) })).rejects.toThrow(
     'is of type apart.isbn, whose values name no object, as long as its schema is not on the search path',
   )
+})
+
+it('a key of a type that is compared as the number behind its text is told at the start, and is filtered by its text', async () => {
+  const Watched = tableOf('watched', { idColumn: 'relation' })
+  const shown = serializerOf(Watched, ['relation', 'note'])
+  await expect(serveViews({ watched: viewOf(Watched, shown) })).rejects.toThrow(
+    'is of type regclass, whose values name no object',
+  )
+  const list = { serializerClass: shown, mixins: [ListMixin], filterBackends: [FieldFilter] }
+  const client = await serveResources({ watched: genericViewSet(Watched, { ...list, filtersetFields: ['relation'] }) })
+  expect((await client.get('/api/watched?relation=pg_class')).json).toEqual([{ relation: 'pg_class', note: 'a' }])
 })
 
 describe('a type without an order', () => {
