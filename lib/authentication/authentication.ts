@@ -52,7 +52,7 @@ export abstract class BaseAuthentication {
   declare readonly userKind?: string
   /** The challenge of a 401, such as `Token realm="api"`; absent where the scheme has none. */
   declare readonly challenge?: string
-  /** The request header that carries the credentials; answers vary by it. @default `Authorization, Cookie`, where a known caller's may be kept */
+  /** The request header that carries the credentials; answers vary by it. @default `Authorization, Cookie`, where an answer may be kept */
   declare readonly vary?: string
   /** What OpenAPI says of the scheme, or of several ways to come by its credentials; absent where it is not to be listed. */
   declare readonly openapi?: SecurityScheme | readonly SecurityScheme[]

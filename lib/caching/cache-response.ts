@@ -117,17 +117,21 @@ export function addETag(ctx: Context, row?: string): void {
   ctx.body = null
 }
 
+/** Where credentials may be, of a caller found by whom does not say. */
+const ANY_CREDENTIALS = 'Authorization, Cookie'
+
 /**
- * Keeps the answers of several callers apart: `Vary` names the headers that the schemes read, and what
+ * Keeps the answers of several callers apart: `Vary` names the headers that the schemes read, also to nobody, and what
  * a known caller gets is stored nowhere, unless the answer says otherwise itself.
  */
 export function keepPrivate(ctx: Context, schemes: readonly VaryingScheme[] = []): void {
   if (isSent(ctx)) return
-  for (const { vary } of schemes) if (vary !== undefined) ctx.vary(vary)
+  const isKept = ctx.res.hasHeader('Cache-Control')
+  for (const { vary = isKept ? ANY_CREDENTIALS : undefined } of schemes) if (vary !== undefined) ctx.vary(vary)
   if (isAnonymous(ctx.state['user'])) return
-  if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-store')
+  if (!isKept) ctx.set('Cache-Control', 'no-store')
   // the application itself has found the user, or a scheme that does not say how: by which of the two headers, we cannot know
-  else if (finderOf(ctx)?.vary === undefined) ctx.vary('Authorization, Cookie')
+  else if (finderOf(ctx)?.vary === undefined) ctx.vary(ANY_CREDENTIALS)
 }
 
 /** True when the handler has written the response itself. */

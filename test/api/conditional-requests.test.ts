@@ -488,6 +488,14 @@ describe('[G10] what a known caller gets', () => {
       'private',
       'Accept, Authorization, Cookie',
     ],
+    [
+      'public with authentication that names no header, nobody',
+      withStatics({ authenticationClasses: [SilentAuthentication], cachePrivate: false }),
+      [],
+      {},
+      'public',
+      'Accept, Authorization, Cookie',
+    ],
     ['public, nobody', withStatics({ cachePrivate: false }), [], {}, 'public', 'Accept'],
     [
       'public, a user of the app',
