@@ -306,6 +306,24 @@ describe('SQLSTATE', () => {
     }
   })
 
+  it.skipIf(runsAsRole()).each([0, 3, -1])(
+    'both are told apart where errors quote %i bytes of values',
+    async (bytes) => {
+      const asked = (sql: string, text: string) =>
+        failure(
+          database.knex.transaction(async (trx) => {
+            await trx.raw(`set local log_parameter_max_length_on_error = ${bytes}`)
+            await trx.raw(sql, [text])
+          }),
+        )
+      for (const text of ['', 'a b', "it's\nnot: $1 = 'x"]) {
+        const error = await asked('select ?::regtype', text)
+        expect([text, seen(toApiError(error, subject('read')), error)]).toMatchObject([text, badValue])
+        expect([text, toApiError(await asked('select ?::text::regtype', text), subject('read'))]).toEqual([text, null])
+      }
+    },
+  )
+
   it('44000 of a view with a check option is an invalid value', async () => {
     await database.knex.raw('create view tenants as select * from books where tenant = 1 with check option')
     expect(await answer("insert into tenants (id, title, tenant) values (9, 'Nine', 2)")).toMatchObject(badValue)
