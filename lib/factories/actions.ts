@@ -153,6 +153,9 @@ export interface ActionFor<View> {
 
 type ObjectOf<View> = View extends { getObject(): Promise<infer M> } ? M : never
 
+/** What a view is given with each request. */
+const OF_REQUEST: ReadonlySet<string> = new Set(['ctx', 'plan', 'body'] satisfies (keyof GenericViewSet)[])
+
 /** Adds actions to a view set's class. @throws {ConfigurationError} one is no action, or its options are wrong */
 export function addActions(
   view: typeof GenericViewSet,
@@ -162,8 +165,8 @@ export function addActions(
     if (!(one instanceof ViewSetAction)) {
       throw new ConfigurationError(`${view.name}: actions.${name} is no action; write objectAction() or listAction()`)
     }
-    if (name in view.prototype) {
-      throw new ConfigurationError(`${view.name}: actions.${name} has the name of a method of the view; choose another`)
+    if (name in view.prototype || OF_REQUEST.has(name)) {
+      throw new ConfigurationError(`${view.name}: actions.${name} has the name of a member of the view; choose another`)
     }
     const { detail, spec, run } = one
     const { input, output, ...options } = spec

@@ -272,7 +272,12 @@ describe('what JavaScript may get wrong', () => {
     [
       'an action by the name of a method',
       () => modelViewSet(Book, spec({ actions: { list: listAction({ methods: ['GET'] }, () => 1) } })),
-      'BookViewSet: actions.list has the name of a method',
+      'BookViewSet: actions.list has the name of a member',
+    ],
+    [
+      'an action by the name of what a view is given',
+      () => modelViewSet(Book, spec({ actions: { body: listAction({ methods: ['GET'] }, () => 1) } })),
+      'BookViewSet: actions.body has the name of a member',
     ],
     [
       'an action of no method',
