@@ -311,7 +311,13 @@ class SlugViewSet extends StaffViewSet {
 class NameViewSet extends StaffViewSet {
   static override model = Employee
   static override serializerClass = serializerOf(Employee, ['id', 'name'])
-  static override expandable = { deputy: serializerOf(Employee, ['id']) }
+  static override expandable = {
+    deputy: serializerOf(Employee, ['id']),
+    department: serializerOf(Department, ['id']),
+    'department.staff': count('employees'),
+    'deputy.department': serializerOf(Department, ['id']),
+    'deputy.department.staff': count('employees'),
+  }
 }
 
 let database: TestDatabase
@@ -405,6 +411,14 @@ describe('a field that may not be read', () => {
     expect(await get('/names/1?expand=deputy', 'ada')).toEqual({ id: 1, name: 'Ada' })
     expect(await get('/names/1?expand=deputy', 'hr')).toEqual({ id: 1, name: 'Ada', deputy: { id: 2 } })
     expect(await get('/names/1?expand=deputy', 'ada')).toEqual({ id: 1, name: 'Ada' })
+  })
+
+  it('hides the numbers behind it, and no others', async () => {
+    await database.knex.raw('update employees set deputy_id = 2 where id = 1')
+    const path = '/names/1?expand=deputy.department.staff'
+    expect(await get(path, 'hr')).toMatchObject({ deputy: { id: 2, department: { id: 1, staff: 2 } } })
+    expect(await get(path, 'ada')).toEqual({ id: 1, name: 'Ada' })
+    expect(await get('/names/1?expand=department.staff', 'ada')).toMatchObject({ department: { id: 1, staff: 2 } })
   })
   it('is left out where a field computes it, leads to it, or code shows it', async () => {
     expect(await get('/computed/1')).toEqual({ id: 1, department: 'Sales' })

@@ -5,7 +5,6 @@ import { queryOf } from '../../http/context.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { oncePer, RecentMap } from '../../kernel/once-per.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import { isRelatedCount } from '../../serializers/count-field.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
@@ -101,8 +100,7 @@ function mayExpand(view: GenericView, serializer: SerializerClass, path: string)
   if (!view.visibleFields) return true
   const { expandable } = view.plan.viewClass
   let shown = view.seenClass(selectFields(serializer, expandable, { fields: undefined, expand: new Set([path]) }))
-  const names = isRelatedCount(expandable[path]) ? [path] : path.split('.')
-  return names.every((name) => {
+  return path.split('.').every((name) => {
     const bound = serializerPlan(shown).readable.find((one) => one.name === name)
     if (bound?.field instanceof NestedSerializer) shown = bound.field.serializerClass
     return bound !== undefined
