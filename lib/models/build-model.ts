@@ -60,6 +60,11 @@ export function propertyProblem(column: string): string | undefined {
     : undefined
 }
 
+/** True for a property that hides what is called of all instances, such as `$set()`, or of those of one model. */
+export function hidesMember(property: string, model: ModelClass = Model): boolean {
+  return property === 'constructor' || (property.startsWith('$') && property in model.prototype)
+}
+
 /** What makes a row of an instance. */
 export const FORMATTING = ['$formatDatabaseJson', '$toDatabaseJson'] as const
 

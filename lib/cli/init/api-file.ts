@@ -1,5 +1,6 @@
 /** Router files of `init`: one of the application, and of many tables one of each part. */
 import { singularize } from '../../kernel/naming.js'
+import { Names } from '../../models/relation-names.js'
 import { importOf, list, sortImports, stringLiteral } from '../schema/source-text.js'
 import { type SourceFile, sourceFile } from './header.js'
 import type { Resource } from './resource.js'
@@ -40,14 +41,15 @@ export function apiFiles(resources: readonly Resource[], options: ApiOptions): r
 }
 
 function callsOf(resources: readonly Resource[]): readonly Call[] {
-  const basenames = new Set<string>()
+  const basenames = new Names()
   return resources.map((resource) => {
     const { route, className, table } = resource.model
-    // names of routes are letters, digits and hyphens, each once
-    const own = singularize(table.tableName)
-    const isPlain = /^[a-z0-9_-]+$/.test(own) && !basenames.has(own)
-    basenames.add(isPlain ? own : route)
-    const values = [stringLiteral(route), `${className}ViewSet`, ...(isPlain ? [] : [stringLiteral(route)])]
+    // names of routes are letters, digits and hyphens, each once; to the document a hyphen is an underscore
+    const own = singularize(table.tableName).replaceAll('-', '_')
+    const free = route.replaceAll('-', '_')
+    const basename = /^[a-z0-9_]+$/.test(own) ? basenames.claim(own, free) : basenames.claim(free)
+    const given = basename === own ? [] : [stringLiteral(basename.replaceAll('_', '-'))]
+    const values = [stringLiteral(route), `${className}ViewSet`, ...given]
     return { resource, text: list('.register', values, { open: '(', close: ')', indent: '    ' }) }
   })
 }

@@ -60,8 +60,8 @@ interface ApplicationFiles {
 }
 
 function applicationFiles({ models, enums }: DescribedSchema): ApplicationFiles {
-  const shown = models.filter(({ isJoinTable, properties }) => !isJoinTable && properties.length > 0)
-  const resources = describeResources(shown)
+  const resources = describeResources(models.filter(({ isJoinTable }) => !isJoinTable))
+  const shown = new Set(resources.map(({ model }) => model))
   const rules = rulesFile(resources)
   const files = [
     ...(enums.length > 0 ? [enumsFile(enums)] : []),
@@ -73,14 +73,16 @@ function applicationFiles({ models, enums }: DescribedSchema): ApplicationFiles 
   ]
   return {
     files,
-    notes: [...models.filter((model) => !shown.includes(model)).map(joinNote), ...resources.flatMap(notesOf)],
+    notes: [...models.filter((model) => !shown.has(model)).map(leftOutNote), ...resources.flatMap(notesOf)],
   }
 }
 
-function joinNote({ table, isJoinTable }: DescribedModel): string {
-  return isJoinTable
-    ? `${quoted(table.name)} has no route of its own: it joins two tables, which have relations through it`
-    : `${quoted(table.name)} is left out: no column of it can be mapped`
+function leftOutNote({ table, isJoinTable, properties }: DescribedModel): string {
+  const name = quoted(table.name)
+  if (isJoinTable) return `${name} has no route of its own: it joins two tables, which have relations through it`
+  return properties.length === 0
+    ? `${name} is left out: no column of it can be mapped`
+    : `${name} is left out: all of its columns sound like secrets`
 }
 
 function notesOf(resource: Resource): readonly string[] {

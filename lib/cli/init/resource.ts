@@ -9,6 +9,7 @@ import {
   tableKindOf,
   tenantOf,
 } from '../../kernel/telling-names.js'
+import { hidesMember } from '../../models/build-model.js'
 import type { FoundRelation } from '../../models/foreign-key-relations.js'
 import type { SchemaTable } from '../../models/schema-tables.js'
 import type { DescribedModel, ModelProperty } from '../schema/describe-schema.js'
@@ -58,10 +59,12 @@ const SORTED = new Set([
   ...['int2', 'int4', 'int8', 'numeric', 'float4', 'float8', 'date', 'timestamp', 'timestamptz', 'money'],
 ])
 
+/** Those of the models of which clients see a column. */
 export function describeResources(models: readonly DescribedModel[]): readonly Resource[] {
-  const byTable = new Map(models.map((model) => [model.table, model]))
   const secrets = secretColumns(models)
-  return models.map((model) => describeResource(model, byTable, secrets.get(model) as ReadonlySet<string>))
+  const seen = models.filter((model) => model.properties.some(({ name }) => secrets.get(model)?.has(name) === false))
+  const byTable = new Map(seen.map((model) => [model.table, model]))
+  return seen.map((model) => describeResource(model, byTable, secrets.get(model) as ReadonlySet<string>))
 }
 
 function describeResource(
@@ -175,7 +178,7 @@ function actionsOf(
   if (kind !== 'table') return { actions: 'read', limit: `it is a ${kind}, which is only read` }
   const { insert, update, delete: deletes } = catalogue.takes
   if (!insert || !update || !deletes) return { actions: 'read', limit: 'it does not take all statements that write' }
-  if (leftOut.some(({ name }) => name === 'constructor' || name === '__proto__')) {
+  if (leftOut.some(({ name }) => name === '__proto__' || hidesMember(name))) {
     return { actions: 'read', limit: 'instances cannot hold one of its columns, so it is only read' }
   }
   if (isOfSecrets) return { actions: 'read', limit: 'its rows sound like what lets somebody in, so it is only read' }

@@ -2,6 +2,7 @@
 
 import { ConfigurationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
+import { hidesMember } from '../../models/build-model.js'
 import { describeModel } from '../../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
@@ -28,7 +29,7 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
     const writing = actionNamed(action)
     if (!writing?.writes || !isBuiltIn(view.prototype, action) || writesItself(view, writing)) continue
     const hostile = [...columns.values()].find(
-      ({ column, property }) => column === '__proto__' || hidesMember(model, property),
+      ({ column, property }) => column === '__proto__' || hidesMember(property, model.model),
     )
     if (hostile && (hostile.column === '__proto__' || writing.writes !== 'insert'))
       throw cannotHold(view, model, action, hostile)
@@ -92,11 +93,6 @@ function writesItself(view: GenericViewClass, { hooks, serializerMethod }: Actio
   if (!isBuiltIn(prototype, 'getSerializerClass')) return true
   const taking = declaredInput(view)
   return !taking || overrideOf(taking, [serializerMethod]) !== null
-}
-
-/** True for a property that hides what is called of all instances, such as `$set()`. */
-function hidesMember({ model }: ModelDescription, property: string): boolean {
-  return property === 'constructor' || (property.startsWith('$') && property in model.prototype)
 }
 
 /** The error of a column that instances cannot hold, whatever the fields are: they are made of the whole row. */

@@ -39,6 +39,12 @@ create table "members" (
   " first" text, "x as y" text, "page" boolean default true, "fields" boolean default true, "a.b" text, "a:b" text
 );
 create table "needed" (id serial primary key, "$must" text not null, password_hash text not null, "apiKey" text, hashtag text, salt text);
+create table "asked" (id serial primary key, "$set" text, label text);
+create table "revoked" (token text primary key);
+create table "uses" (id serial primary key, token text references "revoked", label text);
+create table "x-y" (id serial primary key);
+create table "x_y" (id serial primary key);
+create table "x y" (id serial primary key);
 create table "what?" (id serial primary key);
 create table "a.b" (id serial primary key);
 create table "nothing" ();
