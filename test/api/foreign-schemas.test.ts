@@ -434,7 +434,7 @@ describe('a table that others inherit from', () => {
     const Member = tableOf('members')
     const client = await serveViews({ members: viewOf(Member, serializerOf(Member, ['id', 'name'])) })
     expect((await client.send('PATCH', '/members/2', { name: 'Cleo' })).json).toEqual({ id: 2, name: 'Cleo' })
-    expect(heard).toContain('KOA_VIEWSETS_SHARED_KEYS')
+    expect(heard.filter((code) => code === 'KOA_VIEWSETS_SHARED_KEYS')).toHaveLength(1)
     process.off('warning', hear)
   })
 

@@ -25,6 +25,7 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
   const model = describeModel(view.modelClass())
   if (!model.prepared) return
   const { columns } = model
+  let isKeyed = false
   for (const action of actions) {
     const writing = actionNamed(action)
     if (!writing?.writes || !isBuiltIn(view.prototype, action) || writesItself(view, writing)) continue
@@ -37,11 +38,13 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
     if (!model.takes[marks ? 'update' : writing.writes]) throw takesNone(view, model, action)
     if (writing.writes !== 'delete') checkValidator(view.name, model.model)
     if (writing.writes !== 'insert') checkKey(view, model, action)
+    isKeyed ||= writing.writes !== 'insert'
     if (writing.writes === 'delete' && !marks) checkDelete(view, model, action)
     const taking = writing.serializerMethod && declaredInput(view)
     if (taking && taking.validators.length === 0 && overrideOf(taking, ['save', 'validate']) === null)
       checkWrittenFields(taking)
   }
+  if (isKeyed && isCounted(model, model.primaryKey)) warnOfHeirs(view, model)
   warnOfSharedKey(view, model, actions)
 }
 
@@ -121,9 +124,8 @@ function takesNone(view: GenericViewClass, model: ModelDescription, action: stri
 function checkKey(view: GenericViewClass, model: ModelDescription, action: string): void {
   const { primaryKey, columns } = model
   const missing = primaryKey.find((property) => !columns.has(property))
-  const isKnown = model.isView || tellsApart(model, primaryKey)
-  if (missing === undefined && isCounted(model, primaryKey)) warnOfHeirs(view, model)
-  else if (missing !== undefined || !isKnown) {
+  const isKnown = model.isView || tellsApart(model, primaryKey) || isCounted(model, primaryKey)
+  if (missing !== undefined || !isKnown) {
     const heirs = model.hasHeirs ? ', as tables inherit from it whose rows are its own, too' : ''
     const problem =
       missing === undefined
