@@ -598,6 +598,24 @@ describe('a dispatcher refuses', () => {
   })
 })
 
+it('a pattern is of one resource, and of none whose name goes on behind a dot', async () => {
+  class ShopHooks extends HookViewSet {
+    static override events = ['shop.*', 'shop.author.*']
+  }
+  const shop = new APIRouter({ rules: RULES })
+  shop.register('books', BookViewSet, 'shop').register('authors', AuthorViewSet, 'shop.author')
+  shop.register('hooks', ShopHooks, 'hook')
+  await shop.prepare()
+  const { send } = await serveApp(asUser, shop.routes())
+  const receiver = await receiveWebhooks()
+  await send('POST', '/hooks', { url: receiver.url, events: ['shop.*'] }, as('9'))
+  await dispatch({ api: shop })
+  await send('POST', '/authors', { name: 'Ada' }, as('9'))
+  await send('POST', '/books', { title: 'a', author_id: 1 }, as('9'))
+  await receiver.receive(1)
+  expect(await database.knex('koa_viewsets_webhook_deliveries').pluck('event')).toEqual(['shop.created'])
+})
+
 describe('the document', () => {
   it('has a webhook for each event', () => {
     const { webhooks = {}, components } = api.getSchema()
