@@ -134,14 +134,19 @@ function replicasOf({ copies }: ActionPlan, knex: Knex | null | undefined): numb
 /** What is recorded of a write, and who is told of it. */
 function recordsOf(
   { plan, policies }: GenericAPIView,
-  { endpoint, operation, webhooks }: ExplainOptions,
+  { operation, webhooks }: ExplainOptions,
 ): Pick<Explanation, 'records' | 'tells' | 'seenBy'> {
   const recording = recordingClass(plan.viewClass)
   if (!recording) return {}
   if (sendsEvents(policies.renderers)) return { seenBy: recording.decidingColumns(plan) }
   if (isSafeMethod(operation.method)) return {}
-  const tells = webhooks.filter(({ basename }) => basename === endpoint.basename).map(({ event }) => event)
-  return { records: recording.recordedFields(plan), ...(tells.length > 0 && { tells }) }
+  const { tableName } = plan.viewClass.modelClass()
+  // whichever view set has made a change, those of its table are told
+  const tells = webhooks.filter(({ shown }) => serializerPlan(shown).model?.model.tableName === tableName)
+  return {
+    records: recording.recordedFields(plan),
+    ...(tells.length > 0 && { tells: tells.map(({ event }) => event) }),
+  }
 }
 
 function readsList(action: string): boolean {

@@ -658,10 +658,12 @@ describe('explain()', () => {
   it('says who is told of a write, and by which columns', async () => {
     class StreamedBookViewSet extends ChangeStreamMixin(BookViewSet) {}
     const own = new APIRouter().register('books', StreamedBookViewSet).register('hooks', HookViewSet, 'hook')
+    own.register('drafts', class DraftViewSet extends BookViewSet {}, 'draft')
     await own.prepare()
     const [patch] = await own.explain('book-partial_update')
     const by = runsAsRole() ? 'transaction' : 'statement'
     expect(patch).toMatchObject({ tells: ['book.created', 'book.updated', 'book.deleted'], write: { by } })
+    expect((await own.explain('draft-partial_update'))[0]?.tells).toEqual(patch?.tells)
     const [stream] = await own.explain('book-changes')
     expect(stream?.seenBy).toEqual(['id', 'title', 'isbn', 'n', 'big', 'price', 'author_id'])
     const [list] = await own.explain('book-list')
