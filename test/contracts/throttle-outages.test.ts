@@ -1,14 +1,13 @@
 /** What shared stores of throttles do while they cannot count (promise H8). */
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import knex from 'knex'
-import pg from 'pg'
+import knex, { type Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { DatabaseStore, ensureThrottleTable } from '../../lib/throttling/database-throttles.js'
 import { RedisStore } from '../../lib/throttling/redis-throttles.js'
 import type { SharedStore, SharedStoreOptions } from '../../lib/throttling/shared-store.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { type ServerProxy, startProxy } from '../support/proxy.js'
+import { type ServerProxy, startDatabaseProxy, startProxy } from '../support/proxy.js'
 import { findRedis, startRedis, type TestRedis, warnWithoutRedis } from '../support/redis.js'
 
 interface Subject {
@@ -40,12 +39,7 @@ afterAll(async () => {
 })
 
 async function throughDatabase(): Promise<Subject> {
-  const { host, port, user, password, database: name } = new pg.Client(database.connection)
-  const isFolder = host.startsWith('/')
-  const proxy = await startProxy(
-    isFolder ? { path: join(host, `.s.PGSQL.${port}`) } : { host, port },
-    `.s.PGSQL.${port}`,
-  )
+  const { proxy, through } = await startDatabaseProxy(database.connection)
   proxies.push(proxy)
   return {
     proxy,
@@ -55,7 +49,7 @@ async function throughDatabase(): Promise<Subject> {
     connect(options) {
       const db = knex({
         client: 'pg',
-        connection: { host: proxy.folder, port, user: user ?? '', database: name ?? '', password: password ?? '' },
+        connection: through as Knex.PgConnectionConfig,
         pool: { min: 0, max: 2 },
         acquireConnectionTimeout: 100,
         log: { warn() {}, error() {} },

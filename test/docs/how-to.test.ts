@@ -1,10 +1,9 @@
 /** Pages that are programs tell the truth: each is loaded, started and asked, and answers as it is printed there. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import S3rver from '@20minutes/s3rver'
 import type { Knex } from 'knex'
-import pg from 'pg'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { isProgram, readBook } from '../support/book.js'
 import { createDatabase } from '../support/database.js'
@@ -12,7 +11,7 @@ import { createFolder, readFiles } from '../support/files.js'
 import { issuerKey, serveKeys, tokenBy } from '../support/issuer.js'
 import { COVER, expectAnswers, startPage } from '../support/page-program.js'
 import { toUrl } from '../support/program.js'
-import { startProxy } from '../support/proxy.js'
+import { startDatabaseProxy } from '../support/proxy.js'
 import { expectRollbacks } from '../support/rollbacks.js'
 import { connectTo } from '../support/server.js'
 import { askCurl, stepsOf } from '../support/tutorial.js'
@@ -167,11 +166,9 @@ describe('several databases', () => {
     const schema = 'create table orders (id int primary key); insert into orders values (7)'
     const archive = await createDatabase({ schema })
     onTestFinished(() => archive.drop())
-    const { host, port: number, user, database } = new pg.Client(archive.direct)
-    const file = `.s.PGSQL.${number}`
-    const proxy = await startProxy(host.startsWith('/') ? { path: join(host, file) } : { host, port: number }, file)
+    const { proxy, through } = await startDatabaseProxy(archive.direct)
     onTestFinished(() => proxy.remove())
-    process.env['ARCHIVE_URL'] = toUrl({ host: proxy.folder, port: number, user, database })
+    process.env['ARCHIVE_URL'] = toUrl(through)
     const { port, names, reported } = await startPage(pageOf('several-databases'))
     onTestFinished(() => (names['archive'] as Knex).destroy())
     const client = connectTo(port)

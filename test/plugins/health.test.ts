@@ -11,7 +11,7 @@ import { type Client, serving } from '../support/client.js'
 import { createDatabase, poolMode } from '../support/database.js'
 import { takesPool } from '../support/installed.js'
 import { database, LIBRARY, useLibrary } from '../support/library.js'
-import { startProxy } from '../support/proxy.js'
+import { startDatabaseProxy } from '../support/proxy.js'
 import { serializerOf, tableOf, type ViewSetClass, viewOf } from '../support/views.js'
 
 useLibrary()
@@ -198,11 +198,9 @@ describe('the question to the database', () => {
   it.skipIf(poolMode())(
     '[I26] is answered with 503 in time by a network that is silent or away, and with 200 when it is back',
     async () => {
-      const { host, port, socketPath } = socketOf(database.connection as Knex.PgConnectionConfig)
-      const proxy = await startProxy({ path: socketPath }, `.s.PGSQL.${port}`)
+      const { proxy, through } = await startDatabaseProxy(database.connection)
       onTestFinished(() => proxy.remove())
-      expect(host).not.toBe(proxy.folder)
-      const pool = poolOf({ ...own(), host: proxy.folder })
+      const pool = poolOf(through as Knex.PgConnectionConfig)
       const api = booksOf(pool)
       const { probe, reported } = await probed({ api, timeout: 300 })
       // the first connection may take longer than that on a machine that is busy
@@ -269,10 +267,9 @@ describe('the question to the database', () => {
   })
 
   it.skipIf(poolMode())('finds a database that answers late, but in time', async () => {
-    const { port, socketPath } = socketOf(own())
-    const proxy = await startProxy({ path: socketPath }, `.s.PGSQL.${port}`)
+    const { proxy, through } = await startDatabaseProxy(database.connection)
     onTestFinished(() => proxy.remove())
-    const { probe } = await probed({ databases: [poolOf({ ...own(), host: proxy.folder })], timeout: 20_000 })
+    const { probe } = await probed({ databases: [poolOf(through as Knex.PgConnectionConfig)], timeout: 20_000 })
     expect(await probe()).toEqual(OK)
     proxy.delay(100)
     expect(await probe()).toEqual(OK)
@@ -294,10 +291,10 @@ describe('the question to the database', () => {
   })
 
   it.skipIf(poolMode())('[I26] finds a database that has no connection left', async () => {
-    await database.knex.raw(`create role crowded login connection limit 1`)
+    await database.knex.raw(`create role crowded login password 'x' connection limit 1`)
     onTestFinished(() => database.knex.raw('drop owned by crowded; drop role crowded'))
     await database.knex.raw('grant select on books to crowded')
-    const crowded = { ...own(), user: 'crowded' }
+    const crowded = { ...own(), user: 'crowded', password: 'x' }
     const held = poolOf(crowded, 1)
     const api = booksOf(held)
     await api.prepare()
@@ -325,10 +322,6 @@ describe('the question to the database', () => {
     await expect.poll(() => probe()).toEqual(UNAVAILABLE)
   })
 })
-
-function socketOf({ host = '', port = 5432 }: Knex.PgConnectionConfig) {
-  return { host, port, socketPath: `${host}/.s.PGSQL.${port}` }
-}
 
 describe('[I26] an application that is to end', () => {
   it('is not ready once it drains, lives, and answers what comes all the same', async () => {

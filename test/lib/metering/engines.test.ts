@@ -116,8 +116,11 @@ describe('PostgresMeteringEngine', () => {
   it('creates its table once, whoever asks at the same time, and asks for no more than it must', async () => {
     await Promise.all(Array.from({ length: 5 }, () => create().ensureTable()))
     const user = `writer_${process.pid}`
-    await database.knex.raw(`create role ?? login; grant select, insert on koa_viewsets_usage to ??`, [user, user])
-    const connection = { ...database.connection, user } as Knex.PgConnectionConfig
+    await database.knex.raw(`create role ?? login password 'x'; grant select, insert on koa_viewsets_usage to ??`, [
+      user,
+      user,
+    ])
+    const connection = { ...database.connection, user, password: 'x' } as Knex.PgConnectionConfig
     const knex = knexLibrary({ client: 'pg', connection, pool: { min: 0, max: 1 } })
     try {
       await create({ knex }).ensureTable()

@@ -33,7 +33,7 @@ import { type Client, serveApp } from '../../support/client.js'
 import { poolMode } from '../../support/database.js'
 import { openEvents } from '../../support/event-source.js'
 import { Author, Book, BookSerializer, database, useLibrary } from '../../support/library.js'
-import { startProxy } from '../../support/proxy.js'
+import { startDatabaseProxy } from '../../support/proxy.js'
 import { listen, orderOf, textOf } from '../../support/traced.js'
 
 useLibrary()
@@ -308,10 +308,9 @@ describe('a database', () => {
   }
 
   it.skipIf(poolMode())('that is away is told by dispatch alone, and by no statement', async () => {
-    const { host, port } = database.connection as { host: string; port: number }
-    const proxy = await startProxy({ path: `${host}/.s.PGSQL.${port}` }, `.s.PGSQL.${port}`)
+    const { proxy, through } = await startDatabaseProxy(database.connection)
     onTestFinished(() => proxy.remove())
-    const api = apiOf('authors', { host: proxy.folder })
+    const api = apiOf('authors', through)
     await api.prepare()
     const client = await serveApp(api.routes())
     await proxy.cut()
