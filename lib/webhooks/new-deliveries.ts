@@ -14,7 +14,7 @@ import type { Asker, Questions } from '../kernel/questions.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import type { NewDelivery } from './delivery-table.js'
 import { type OwnerView, openForOwner, type ToldResource } from './owner-view.js'
-import { eventOf } from './webhook-events.js'
+import { eventOf, isAmong } from './webhook-events.js'
 
 /** An endpoint that is told something. */
 export interface ToldEndpoint {
@@ -81,12 +81,9 @@ export class NewDeliveries {
     changes: readonly FoundChange[],
   ): Promise<readonly NewDelivery[]> {
     const { basename } = resource.endpoint
-    // the name of another resource may begin with that of this one, and a dot
-    const isNamed = (names: readonly string[], event: string) =>
-      names.includes(event) || names.includes(`${basename}.*`)
     const isAsked = ({ action }: FoundChange) => {
       const event = eventOf(basename, action)
-      return isNamed(endpoint.events, event) && isNamed(this.#telling.events, event)
+      return [endpoint.events, this.#telling.events].every((names) => isAmong(names, event, basename))
     }
     const asked = changes.filter(isAsked)
     if (asked.length === 0) return []

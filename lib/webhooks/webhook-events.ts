@@ -14,14 +14,14 @@ export function eventOf(resource: string, action: string): string {
   return `${resource}.${PAST[action] ?? action}`
 }
 
-/** True where one of the names, or patterns such as `book.*`, is of the event. */
-export function isAmong(names: readonly string[], event: string): boolean {
-  return names.some((name) => name === event || (name.endsWith('.*') && event.startsWith(name.slice(0, -1))))
+/** True where one of the names is the event's, or `book.*`, of all events of its resource. */
+export function isAmong(names: readonly string[], event: string, resource = resourceOfEvent(event)): boolean {
+  return names.includes(event) || names.includes(`${resource}.*`)
 }
 
 /** The same in SQL of a column `event`; binds a list of the names. */
 export const IS_AMONG = `exists (select from unnest(?::text[]) as n(name)
-  where event = n.name or (n.name like '%.*' and starts_with(event, left(n.name, -1))))`
+  where n.name in (event, regexp_replace(event, '[^.]*$', '*')))`
 
 /** The resource of an event, or of a pattern of some. */
 export function resourceOfEvent(name: string): string {

@@ -118,6 +118,13 @@ describe('an endpoint', () => {
     expect(client.reported).toEqual([])
   })
 
+  it('takes no event of a resource whose name goes on behind a dot', async () => {
+    for (const event of ['book.author.*', 'book.author.created']) {
+      const { status, text } = await client.send('POST', '/hooks', { ...BODY, events: [event] }, asOne)
+      expect([status, text]).toEqual([400, expect.stringContaining('is none of the events: book.*')])
+    }
+  })
+
   it('belongs to a user of one kind', async () => {
     const ids = ['1', '["a","1"]', '[x', 'O\'Brien "é"\\', '9'.repeat(40)]
     for (const user of ids) {

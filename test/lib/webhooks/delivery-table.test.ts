@@ -1,7 +1,13 @@
 /** The queue of deliveries. */
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
-import { addDeliveries, type NewDelivery, promoteAll, sweepDeliveries } from '../../../lib/webhooks/delivery-table.js'
+import {
+  addDeliveries,
+  type NewDelivery,
+  promoteAll,
+  selectPostponed,
+  sweepDeliveries,
+} from '../../../lib/webhooks/delivery-table.js'
 import { ensureWebhookTables } from '../../../lib/webhooks/index.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -128,4 +134,18 @@ it('keeps what is for endpoints of a table whose name has capitals', async () =>
   }
   await sweepDeliveries(knex, 30)
   expect(await knex('koa_viewsets_webhook_deliveries').pluck('id')).toEqual(['a1'])
+})
+
+it('leaves what is postponed of a resource whose name goes on behind a dot to those who tell it', async () => {
+  const { knex } = database
+  const postponed = ['shop.created', 'shop.author.created'].map((event, index) => ({
+    ...newDelivery(`a${index + 1}`, 1, null),
+    event,
+  }))
+  await knex.transaction((trx) => addDeliveries(trx, postponed))
+  const toldBy = async (events: readonly string[]) =>
+    (await selectPostponed(knex, postponed[0]?.endpointId ?? '', { events, limit: 9 })).map(({ event }) => event)
+  expect(await toldBy(['shop.*'])).toEqual(['shop.created'])
+  expect(await toldBy(['shop.author.*'])).toEqual(['shop.author.created'])
+  expect(await toldBy(['shop.created', 'shop.author.created'])).toEqual(['shop.created', 'shop.author.created'])
 })
