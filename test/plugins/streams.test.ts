@@ -80,7 +80,7 @@ describe('a stream that fails before it is sent', () => {
       serializerClass: modelSerializer(Tag, { fields: ['slug'] }),
       actions: {
         returned: listAction({ methods }, async () => failing()),
-        body: listAction({ methods }, async function () {
+        set: listAction({ methods }, async function () {
           this.ctx.body = failing()
         }),
       },
@@ -89,7 +89,7 @@ describe('a stream that fails before it is sent', () => {
     const api = new APIRouter({ prefix: '/api' }).register('tags', Tags)
     await api.prepare()
     const server = await serving(api.routes())
-    for (const path of ['/api/tags/returned', '/api/tags/body']) {
+    for (const path of ['/api/tags/returned', '/api/tags/set']) {
       for (const method of ['GET', 'HEAD', 'POST']) await ask(server.port, method, path)
     }
     expect((await server.send({ path: '/api/tags' })).status).toBe(200)
