@@ -6,17 +6,10 @@ import { type PropertySchema, typesOf } from '../kernel/json-schema.js'
 import { describeModel, oncePerCatalogue } from './describe-model.js'
 import type { Column } from './model-description.js'
 import { type ModelClass, modelOf } from './objection.js'
+import { knexProblem } from './table-reference.js'
 
-/** What a name must not be, and why. */
+/** What the name of a column must not be besides, and why. */
 const UNFIT: readonly (readonly [RegExp, string])[] = [
-  // the place of a value
-  [/\?/, 'knex can carry no name with a question mark'],
-  // an alias
-  [/\sas(?:\s|$)/i, 'knex takes what follows " as " for another name'],
-  // it is trimmed
-  [/^\s|\s$|[\u2028\u2029]/, 'knex can carry no name with white space at its ends, nor with U+2028 or U+2029'],
-  // all columns
-  [/^\*$/, 'knex takes "*" for all columns'],
   // a reference of Objection
   [/^\[/, 'Objection can carry no name that begins with a bracket'],
   // it sets the prototype of an object
@@ -25,7 +18,7 @@ const UNFIT: readonly (readonly [RegExp, string])[] = [
 
 /** Why no column of this name can be read or written; undefined for one that can. */
 export function nameProblem(column: string): string | undefined {
-  return UNFIT.find(([pattern]) => pattern.test(column))?.[1]
+  return knexProblem(column) ?? UNFIT.find(([pattern]) => pattern.test(column))?.[1]
 }
 
 /** Why a column of a model can be neither read nor written, after its field; undefined for one that can. */

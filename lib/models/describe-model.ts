@@ -14,7 +14,7 @@ import { describeColumn } from './describe-column.js'
 import { describeRelations } from './describe-relations.js'
 import type { ModelDescription } from './model-description.js'
 import { columnName, type ModelClass, modelName, primaryKeyOf, propertyName } from './objection.js'
-import { bareName, toReference } from './table-reference.js'
+import { bareName, knexProblem, toReference } from './table-reference.js'
 
 /** The cached description of a model. */
 interface Known {
@@ -81,20 +81,22 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
       database,
       members.map((model) => model.tableName),
     )
-    const missing = members.filter((model) => !found.has(model.tableName))
-    if (missing.length > 0) {
-      throw new ConfigurationError(
-        missing
-          .map((m) => `${modelName(m)}: table "${m.tableName}" does not exist; create it, or correct static tableName`)
-          .join('\n'),
-      )
-    }
+    const problems = members.flatMap((model) => tableProblem(model, found.has(model.tableName)) ?? [])
+    if (problems.length > 0) throw new ConfigurationError(problems.join('\n'))
     for (const model of members) describeBy(model, found.get(model.tableName) as CatalogueTable, configOf(database))
   }
   return [...databases].map(([database, members]) => ({
     knex: database,
     tables: members.map((model) => toReference(database, model.tableName)),
   }))
+}
+
+function tableProblem(model: ModelClass, exists: boolean): string | undefined {
+  const { tableName } = model
+  const where = `${modelName(model)}: table "${tableName}"`
+  if (!exists) return `${where} does not exist; create it, or correct static tableName`
+  const [problem] = tableName.split('.').flatMap((part) => knexProblem(part) ?? [])
+  return problem === undefined ? undefined : `${where} cannot be read: ${problem}; make a view of it with another name`
 }
 
 /** Models by where their tables are read. @throws {ConfigurationError} one is bound to no knex */

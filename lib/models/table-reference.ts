@@ -1,6 +1,23 @@
 /** Names of tables as SQL reads them. */
 import type { Queryable } from '../postgres/pg-types.js'
 
+/** What a name must not be, and why. */
+const UNFIT: readonly (readonly [RegExp, string])[] = [
+  // the place of a value
+  [/\?/, 'knex can carry no name with a question mark'],
+  // an alias
+  [/\sas(?:\s|$)/i, 'knex takes what follows " as " for another name'],
+  // it is trimmed
+  [/^\s|\s$|[\u2028\u2029]/, 'knex can carry no name with white space at its ends, nor with U+2028 or U+2029'],
+  // all columns
+  [/^\*$/, 'knex takes "*" for all columns'],
+]
+
+/** Why no statement of knex can name a table or a column; undefined for a name that one can. */
+export function knexProblem(name: string): string | undefined {
+  return UNFIT.find(([pattern]) => pattern.test(name))?.[1]
+}
+
 /** A quoted name for `to_regclass`; the same parts at a dot as knex makes of a table name. */
 export function toReference(knex: Queryable, table: string): string {
   return table

@@ -337,3 +337,26 @@ it('shows an object with results of its own as one object, in each format', asyn
   }
   await own.close()
 })
+
+describe('[I23] a table whose name knex cannot carry', () => {
+  it.each(REFUSED.filter(([name]) => name !== '[0]' && name !== '__proto__'))(
+    'is refused at prepare(): %j',
+    async (name, problem) => {
+      await database.knex.schema.raw(`create table "${name.replace('?', '\\?')}" (id int primary key)`)
+      class Odd extends Model {
+        static override tableName = name
+      }
+      Odd.knex(database.knex)
+      class Rows extends ReadOnlyModelViewSet {
+        static override model = Odd
+        static override serializerClass: any = class OddSerializer extends ModelSerializer {
+          static override model = Odd
+          static override fields = ['id']
+        }
+      }
+      const prepared = new APIRouter().register('odds', Rows, 'odd').prepare()
+      await expect(prepared).rejects.toThrow(`Odd: table "${name}" cannot be read: `)
+      await expect(new APIRouter().register('odds', Rows, 'odd').prepare()).rejects.toThrow(problem)
+    },
+  )
+})
