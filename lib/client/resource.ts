@@ -57,17 +57,17 @@ function methodsOf(settings: Settings, path: Path): object {
         const items = itemsOf(page)
         if (!items) throw wrong('the answer is no page')
         const { next, previous, cursor_id: cursor } = placesOf(page)
-        // only the first page has none before it: a cursor that fails is that one
-        if (place.link && previous === null) throw wrong('the answer is not the next page')
+        // only the first page has none before it, or a cursor of its own: a cursor that fails, or is not read, is that one
+        if (place.link ? previous === null : place.query && cursor && !seen.has(cursor))
+          throw wrong('the answer is not the next page')
         yield page
-        const following = next ?? cursor ?? undefined
-        if (following === undefined) return
-        const isLink = following === next
+        const following = next ?? cursor
+        if (following == null) return
         if (items.length === 0) throw wrong('an empty page leads on')
-        // each link is another one; a server's cursor stays the same from page to page
-        if (seen.size > 0 && seen.has(following) === isLink) throw wrong('the pages lead in a circle')
+        // a server's cursor stays the same from page to page, and links do not
+        if (seen.has(next)) throw wrong('the pages lead in a circle')
         seen.add(following)
-        place = isLink ? { link: next } : { query: { server_cursor: cursor } }
+        place = following === next ? { link: next } : { query: { server_cursor: cursor } }
       }
     }
 
