@@ -108,6 +108,9 @@ type Saying = (key: string, part: unknown) => unknown
 export const asTaken: Saying = (key, part) =>
   key === 'format' && typeof part === 'string' && !FORMATS.has(part) ? undefined : part
 
+/** Of what is said of less, these would refuse more. */
+const REFUSING: ReadonlySet<string> = new Set(['not', 'if'])
+
 /**
  * What an agent is shown: what is stored may be no date, no address and no number by JSON's words (`infinity`, `NaN`), a
  * choice of before, or a list of more levels than its column was declared with, and clients refuse an answer that does not fit.
@@ -115,8 +118,11 @@ export const asTaken: Saying = (key, part) =>
 export const asShown: Saying = (key, part) => {
   if ((key === 'format' && typeof part === 'string') || (key === 'enum' && Array.isArray(part))) return undefined
   if (!isContainer(part)) return part
-  const { type, format, $ref, properties } = part as Schema
+  if (REFUSING.has(key)) return undefined
+  const { oneOf, ...others } = part as Schema
+  const { type, format, $ref, properties } = others
   if (key === 'items' && !$ref && !properties) return {}
+  if (Array.isArray(oneOf)) return { anyOf: oneOf, ...others }
   return format === 'float' || format === 'double' ? { ...part, type: [type, 'string'].flat() } : part
 }
 
