@@ -35,7 +35,7 @@ export function constraintSubject(
       // what PostgreSQL computes of other columns a client can mend
       return columns.length > 0 && columns.every((column) => column?.auto === true && !column.isComputed)
     },
-    fieldOf: (table, column) => (isOwn(table) ? fieldAmong(columnNamed(column)) : undefined),
+    fieldOf: (table, column) => (isOwn(table) ? fieldAmong(columnNamed(column), values) : undefined),
     writes: (name) => plan.writableFields.has(name),
     valueOf: (name) => {
       const field = plan.fields.find((bound) => bound.name === name && bound.writable)
@@ -48,16 +48,22 @@ export function constraintSubject(
       const given = plan.writable.filter(({ name, column }) => column?.domains.includes(domain) && values[name] != null)
       return given.length === 1 ? given[0]?.name : undefined
     },
-    fieldOfProperty: (property) => fieldAmong(plan.writable.filter((field) => field.column?.property === property)),
+    fieldOfProperty: (property) =>
+      fieldAmong(
+        plan.writable.filter((field) => field.column?.property === property),
+        values,
+      ),
   }
 }
 
-/** Picks the field that a client writes among several on one column; never one it does not know. */
-function fieldAmong(fields: readonly BoundField[]): string | undefined {
+/** Picks the field that a client writes among several on one column, first one that was sent; never one it does not know. */
+function fieldAmong(fields: readonly BoundField[], values: Readonly<Record<string, unknown>>): string | undefined {
   const known = fields.filter(({ field, readable, writable }) => {
     if (field instanceof HiddenField) return false
     return field instanceof NestedSerializer ? writable : readable || writable
   })
   const plain = known.filter(({ field }) => !(field instanceof NestedSerializer))
-  return (plain.find((field) => field.writable) ?? plain[0] ?? known[0])?.name
+  const written = plain.filter(({ writable }) => writable)
+  const sent = written.find(({ name }) => Object.hasOwn(values, name))
+  return (sent ?? written[0] ?? plain[0] ?? known[0])?.name
 }

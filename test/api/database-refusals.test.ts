@@ -618,3 +618,31 @@ describe('An overridden toError()', () => {
     expect(seen).toHaveLength(6)
   })
 })
+
+describe('a column that two fields write', () => {
+  it('has what is wrong told under the one that was sent', async () => {
+    await database.knex.raw(`create table owners (code text primary key); insert into owners values ('a');
+      create table pets (id serial primary key, owner_code text unique references owners)`)
+    const Owner = tableOf('owners', { idColumn: 'code' })
+    const Pet = tableOf('pets', {
+      relationMappings: () => ({
+        owner: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Owner,
+          join: { from: 'pets.owner_code', to: 'owners.code' },
+        },
+      }),
+    })
+    const Pets = viewOf(Pet, serializerOf(Pet, ['id', 'owner', 'owner_code']))
+    const { send } = await serveViews({ pets: Pets })
+    for (const name of ['owner', 'owner_code']) {
+      expect(await send('POST', '/pets', { [name]: 'z' })).toMatchObject({
+        status: 400,
+        json: { errors: { [name]: [expect.any(String)] } },
+      })
+    }
+    expect((await send('POST', '/pets', { owner: 'a' })).status).toBe(201)
+    const taken = { errors: { owner_code: ['This field must be unique.'] } }
+    expect(await send('POST', '/pets', { owner_code: 'a' })).toMatchObject({ status: 400, json: taken })
+  })
+})
