@@ -29,7 +29,7 @@ export interface NativeError extends Error {
  * any language. What such an error is called differs from one type and one version to the next. By
  * `log_parameter_max_length_on_error` the value follows, and those of a statement that fails later, behind a colon.
  */
-const GIVEN_VALUE = /(?:^|\n)[^$:：\n]*\$\d+(?: = '(?:[^']|'')*')?$/
+const GIVEN_VALUE = /(?:^|\n)[^$:：\n]*(?<!', )\$\d+(?: = '(?:[^']|'')*')?$/
 
 /** True for an error of a value that was given with the statement. */
 export function isOfGiven(error: NativeError): boolean {

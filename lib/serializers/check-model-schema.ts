@@ -1,14 +1,19 @@
 /** What the `jsonSchema` of a model does with whatever is written, found before there is a request. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
+import { warnOnce } from '../kernel/warn-once.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { baseModel } from '../models/model-traits.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { BoundField, SerializerClass } from './contract.js'
 
-/** What Objection has, and does not declare; a validator of the application's own compiles nothing. */
+/** What Objection has, and does not declare. */
 interface Validating {
-  getValidator?(): { getValidator?(model: ModelClass, schema: object, isPatch: boolean): unknown }
+  getJsonSchema(): unknown
+  getValidator(): {
+    readonly validate: unknown
+    getValidator(model: ModelClass, schema: object, isPatch: boolean): unknown
+  }
 }
 
 /** @throws {ConfigurationError} the model's validator cannot read its schema, so that no object is valid */
@@ -16,8 +21,7 @@ export function checkValidator(where: string, model: ModelClass): void {
   const schema = fixedSchema(model)
   if (!schema) return
   try {
-    const validating = model as unknown as Validating
-    validating.getValidator?.().getValidator?.(model, schema, false)
+    validating(model).getValidator().getValidator(model, schema, false)
   } catch (error) {
     throw new ConfigurationError(
       `${where}: Ajv cannot read the jsonSchema of ${modelName(model)}, and refuses all writes: ${String(error)}; correct it, ` +
@@ -27,7 +31,7 @@ export function checkValidator(where: string, model: ModelClass): void {
   }
 }
 
-/** @throws {ConfigurationError} the schema lets no object keep the value of a field */
+/** Warns of a field whose value the schema lets no object keep. @throws {ConfigurationError} each new object needs it */
 export function checkKept(
   serializer: SerializerClass,
   { model }: ModelDescription,
@@ -37,18 +41,30 @@ export function checkKept(
   const rule = schema && leavesOut(model, schema)
   if (!rule) return
   const { properties } = readModelSchema(schema)
-  const lost = writable.find(({ column }) => column && !properties.has(column.property))
-  if (!lost) return
-  throw new ConfigurationError(
-    `${serializer.name}: field "${lost.name}" cannot be written: the jsonSchema of ${modelName(model)} has no property ` +
-      `"${lost.column?.property}", and ${rule}; add it there, or set readOnly: true`,
-  )
+  const lost = writable.filter(({ column }) => column && !properties.has(column.property))
+  const tell = ({ name, column }: BoundField) =>
+    `${serializer.name}: field "${name}" cannot be written: the jsonSchema of ${modelName(model)} has no property ` +
+    `"${column?.property}", and ${rule}; add it there, or set readOnly: true`
+  const needed = lost.find(({ required }) => required)
+  if (needed) throw new ConfigurationError(tell(needed))
+  for (const field of lost) warnOnce('KOA_VIEWSETS_LOST_VALUE', tell(field))
 }
 
-/** The schema of a model; undefined where a hook may ask for another one each time. */
+/** The schema by which Objection validates objects; undefined where code of the application has a say in it. */
 function fixedSchema(model: ModelClass): object | undefined {
-  const schema: unknown = model.jsonSchema
-  return typeof schema === 'object' && schema !== null && !overrides(model, '$beforeValidate') ? schema : undefined
+  if (overrides(model, '$beforeValidate') || overrides(model, '$validate')) return undefined
+  // of what a getter makes, Objection keeps the first: Ajv takes an $id once
+  const schema = validating(model).getJsonSchema()
+  if (typeof schema !== 'object' || schema === null) return undefined
+  return validates(model) === validates(baseModel(model)) ? schema : undefined
+}
+
+function validates(model: object): unknown {
+  return validating(model).getValidator().validate
+}
+
+function validating(model: object): Validating {
+  return model as Validating
 }
 
 /** What becomes of a property that the schema does not name; undefined where it is kept. */
@@ -61,7 +77,7 @@ function leavesOut(model: ModelClass, schema: object): string | undefined {
     : undefined
 }
 
-type Hook = '$beforeValidate' | '$parseJson'
+type Hook = '$beforeValidate' | '$validate' | '$parseJson'
 
 function overrides(model: ModelClass, hook: Hook): boolean {
   return model.prototype[hook] !== (baseModel(model).prototype as Readonly<Record<Hook, unknown>>)[hook]

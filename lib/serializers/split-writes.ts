@@ -72,7 +72,8 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
       continue
     }
     const leading = relation ?? plan.model?.relations.get(name)
-    if (isRelated(leading, value)) Object.assign(columns, keyOf(serializer, { name, relation: leading, object: value }))
+    const key = isRelated(leading, value) ? keyOf(serializer, leading, value) : undefined
+    if (key && !Object.values(key).includes(undefined)) Object.assign(columns, key)
     else if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {
       if (!relation)
         throw unwritable(serializer, name, 'is nested without a relation of the model; override create() and update()')
@@ -81,6 +82,9 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
       const write = { bound, field: bound.field, relation, value: value as NestedWrite['value'] }
       if (relation.kind === 'belongs-to-one') before.push(write)
       else after.push(write)
+    } else if (key) {
+      const names = leading?.relatedProperties.join()
+      throw unwritable(serializer, name, `is given an object without its "${names}"`)
     } else if (bound?.field instanceof RelatedField && bound.field.many) {
       if (relation?.kind !== 'many-to-many')
         throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
@@ -102,19 +106,11 @@ function isRelated(relation: RelationDescription | undefined, value: unknown): r
   )
 }
 
-interface Related {
-  readonly name: string
-  readonly relation: RelationDescription
-  readonly object: unknown
-}
-
-/** @throws {ConfigurationError} the object has no such key */
-function keyOf(serializer: AnySerializer, { name, relation, object }: Related): Data {
+/** What leads to the object, by property; undefined for what it has not got, as one that is still to be made. */
+function keyOf(serializer: AnySerializer, relation: RelationDescription, object: unknown): Data {
   const related = { columns: describeModel(relation.model).columns, properties: relation.relatedProperties }
   const own = { columns: serializer.plan.model?.columns, properties: relation.ownerProperties }
-  const key = keyTo(object as object, related, own)
-  if (!Object.values(key).includes(undefined)) return key
-  throw unwritable(serializer, name, `is given an object without its "${relation.relatedProperties.join()}"`)
+  return keyTo(object as object, related, own)
 }
 
 /** Who reads objects with values of a query's own in the place of columns. */

@@ -1,9 +1,10 @@
 /** What an API refuses before any request, how it gets ready, and how it is closed. */
+import { once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import Router from '@koa/router'
 import knex, { type Knex } from 'knex'
 import type Koa from 'koa'
-import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
+import { knexSnakeCaseMappers, Model, snakeCaseMappers, Validator, type ValidatorArgs } from 'objection'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
@@ -46,7 +47,7 @@ import {
   useLibrary,
 } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
-import { serializerOf, serveResources, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveResources, viewOf } from '../support/views.js'
 
 useLibrary()
 
@@ -272,6 +273,64 @@ describe('mistakes of the programmer', () => {
     await prepared(ReadOnlyModelViewSet)
     const $beforeValidate = () => ({ type: 'object' })
     await prepared(ModelViewSet, { $beforeValidate })
+  })
+
+  const titles = (made: typeof Model, fields: readonly string[] = ['id', 'title']) => {
+    made.knex(database.knex)
+    return routerOf({ titles: viewOf(made, serializerOf(made, [...fields])) })
+  }
+
+  it('[I23] a jsonSchema with an $id is compiled once, where a getter makes it, too', async () => {
+    class Titled extends Model {
+      static override tableName = 'books'
+      static override get jsonSchema() {
+        return { $id: 'titled', type: 'object' as const, properties: { title: { type: 'string' as const } } }
+      }
+    }
+    await titles(Titled).prepare()
+    expect(() => Titled.fromJson({ title: 'Momo' })).not.toThrow()
+  })
+
+  it('[I23] a jsonSchema that something else than Ajv reads is its own affair', async () => {
+    const jsonSchema: object = { type: 'object', additionalProperties: false, properties: { pages: { type: 'text' } } }
+    class Unasked extends Model {
+      static override tableName = 'books'
+      static override jsonSchema = jsonSchema
+      override $validate(json: never) {
+        return json
+      }
+    }
+    class Own extends Validator {
+      override validate({ json }: ValidatorArgs) {
+        return json
+      }
+    }
+    class Asked extends Model {
+      static override tableName = 'books'
+      static override jsonSchema = jsonSchema
+      static override createValidator() {
+        return new Own()
+      }
+    }
+    await titles(Unasked).prepare()
+    await titles(Asked).prepare()
+  })
+
+  it('[I23] a field that clients may leave out, and the jsonSchema does, is warned of', async () => {
+    class Titled extends Model {
+      static override tableName = 'books'
+      static override jsonSchema = {
+        type: 'object' as const,
+        additionalProperties: false,
+        properties: { title: { type: 'string' as const } },
+      }
+    }
+    const warning = once(process, 'warning')
+    await titles(Titled, ['id', 'title', 'isbn']).prepare()
+    expect((await warning)[0]).toMatchObject({
+      code: 'KOA_VIEWSETS_LOST_VALUE',
+      message: expect.stringContaining('field "isbn" cannot be written: the jsonSchema of Titled has no property'),
+    })
   })
 
   it.each<[string, string, object, string]>([

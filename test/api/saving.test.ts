@@ -82,9 +82,14 @@ describe('save', () => {
       author: { name: 'Ann' },
     })
     expect(await Author.query().resultSize()).toBe(2)
-    await expect(given(Keyed, Author.fromJson({ name: 'new' }), { inputData: { title: 'x' } })).rejects.toThrow(
+    const unsaved = Author.fromJson({ name: 'new' })
+    await expect(given(Keyed, unsaved, { inputData: { title: 'x' } })).rejects.toThrow(
       'Keyed: cannot write "author": it is given an object without its "id"',
     )
+    // a nested one makes it, as it makes that of an input
+    expect(await given(FullBookSerializer, unsaved, { inputData: { title: 'w' } })).toMatchObject({
+      author: { name: 'new' },
+    })
   })
 
   it('[A9] sends no UPDATE when nothing was sent', async () => {

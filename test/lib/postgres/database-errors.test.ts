@@ -309,17 +309,19 @@ describe('SQLSTATE', () => {
   it.skipIf(runsAsRole()).each([0, 3, -1])(
     'both are told apart where errors quote %i bytes of values',
     async (bytes) => {
-      const asked = (sql: string, text: string) =>
+      const asked = (sql: string, ...texts: string[]) =>
         failure(
           database.knex.transaction(async (trx) => {
             await trx.raw(`set local log_parameter_max_length_on_error = ${bytes}`)
-            await trx.raw(sql, [text])
+            await trx.raw(sql, texts)
           }),
         )
-      for (const text of ['', 'a b', "it's\nnot: $1 = 'x"]) {
+      for (const text of ['', 'a b', '\n', "it's\nnot: $1 = 'x"]) {
         const error = await asked('select ?::regtype', text)
         expect([text, seen(toApiError(error, subject('read')), error)]).toMatchObject([text, badValue])
         expect([text, toApiError(await asked('select ?::text::regtype', text), subject('read'))]).toEqual([text, null])
+        const beside = await asked('select ?::text || ?::text::regtype', text, 'no type')
+        expect([text, toApiError(beside, subject('read'))]).toEqual([text, null])
       }
     },
   )
