@@ -229,13 +229,15 @@ function lookUp(serializer: AnySerializer, knex: Queryable, wanted: readonly Wan
       ? `coalesce((select range_agg(${columns[last]}) @> k.c${last} or k.c${last} is null ${found}), false)`
       : `exists (select ${found})`
     const elsewhere = seenElsewhere(serializer, reference).map(({ relation, seen }) => {
-      const query = relation.model.query(knex)
+      const all = relation.model.query(knex)
+      const query = all.clone()
       leaveOutUnseen(query, seen)
-      bindings.push(query.toKnexQuery())
+      bindings.push(all.toKnexQuery(), query.toKnexQuery())
       const own = relatedColumns(reference, relation)
       const cast = (index: number) => (areComparable(parts[index]?.column, own[index]) ? '' : '::text')
       const names = own.map((column) => ofRow(column?.nativeName ?? ''))
-      return ` or not exists (select from ? as t where ${areEqual(names, cast).join(' and ')})`
+      const row = `exists (select from ? as t where ${areEqual(names, cast).join(' and ')})`
+      return ` or ${row} and not ${row}`
     })
     return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names}) where not ${isThere}${elsewhere.join('')}`
   })

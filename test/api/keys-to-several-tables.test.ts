@@ -15,11 +15,14 @@ const SCHEMA = `
     id int generated always as identity primary key,
     writer_id int references writers, foreign key (writer_id) references profiles
   );
+  create table writer_notes (id int primary key references writers, shown bool not null);
   insert into writers values (1, false), (2, true), (3, false), (4, false);
-  insert into profiles values (1, false), (2, false), (3, false), (4, true);`
+  insert into profiles values (1, false), (2, false), (3, false), (4, true);
+  insert into writer_notes values (1, true), (2, false);`
 
 const Writer = tableOf('writers')
 const Profile = tableOf('profiles')
+const WriterNote = tableOf('writer_notes')
 const ListedWriter = tableOf('listed_writers', { idColumn: 'id' })
 const SpelledWriter = tableOf('spelled_writers', { idColumn: 'id' })
 const RULES = [
@@ -96,6 +99,16 @@ it.each([
   const statuses = []
   for (const key of [1, 2, 4]) statuses.push((await client.send('POST', '/drafts', { [field]: key })).status)
   expect(statuses).toEqual([201, 400, 400])
+})
+
+it('a plain number leads to an object of which the table of another relation has no row', async () => {
+  const model = draftOf({ writer: Writer, note: WriterNote })
+  const view = viewOf(model, serializerOf(model, ['writer_id'], { writer_id: new IntegerField() }))
+  const rules = [rule(WriterNote, { read: { shown: true } })]
+  const client = await serveRouter(routerOf({ drafts: view }, { rules }))
+  const statuses = []
+  for (const key of [1, 2, 3]) statuses.push((await client.send('POST', '/drafts', { writer_id: key })).status)
+  expect(statuses).toEqual([201, 400, 201])
 })
 
 it('a key of two relations is shown as an external id of the one that has them', async () => {
