@@ -62,11 +62,14 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
   const before: NestedWrite[] = []
   const after: NestedWrite[] = []
   const sets: KeySet[] = []
+  const keptSets: KeySet[] = []
   for (const [name, value] of Object.entries(data)) {
     const bound = plan.byName.get(name)
     const { relation } = bound ?? {}
     if (isKept(data, name)) {
       const { column, input } = bound ?? {}
+      if (bound?.field instanceof RelatedField && bound.field.many && relation?.kind === 'many-to-many')
+        keptSets.push({ name, field: bound.field, relation, keys: value as unknown[] })
       if (!column || input === 'objects' || maskedIn(plan, serializer.context).includes(column.property)) continue
       if (!isMask(value, (instance as Data | undefined)?.[column.property], column)) kept[column.property] = value
       continue
@@ -95,8 +98,14 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
   }
   const { [DECIDED]: decided, [ADDED_BY]: addedBy } = data as { [DECIDED]?: Data; [ADDED_BY]?: RelationDescription }
   for (const property of Object.keys(columns)) delete kept[property]
+  sets.push(...keptSets.filter(({ relation }) => leadsFrom(relation, columns)))
   const hasRelated = before.length + after.length + sets.length > 0
   return { columns, kept, decided, addedBy, before, after, sets, hasRelated }
+}
+
+/** True where a relation leads from one of the columns: what it leads to is other rows, once that is written. */
+export function leadsFrom({ ownerProperties }: RelationDescription, columns: Data): boolean {
+  return ownerProperties.some((property) => Object.hasOwn(columns, property))
 }
 
 /** True for an object that stands where the foreign key to it is written, as in `save({ author })`. */

@@ -28,7 +28,7 @@ import { clearedColumns, keyTo, ownColumns } from './own-columns.js'
 import { type Path, prefixed } from './prefix-errors.js'
 import { replaceSets } from './replace-sets.js'
 import { namesOfRows } from './row-keys.js'
-import type { KeySet, NestedWrite } from './split-writes.js'
+import { type KeySet, leadsFrom, type NestedWrite } from './split-writes.js'
 import { leadingOf } from './validate-related.js'
 import { ADDED_BY, DECIDED, TARGET } from './validated-item.js'
 import { type KeyLink, relate, relatedQuery, unlink } from './write-links.js'
@@ -225,7 +225,7 @@ async function eachRowOnce(serializer: AnySerializer, items: readonly WriteItem[
   return items.filter((item) => item.instance === undefined || once.has(item))
 }
 
-/** True where nothing writes links of the set's relation but the set: of the item only its own row is written besides. */
+/** True where nothing writes links of the set's relation but the set: of the item only its own row is written besides, and no column that they lead to. */
 function isWrittenAlone(
   { plan, leavesRelated }: AnySerializer,
   { writes, instance }: WriteItem,
@@ -235,6 +235,7 @@ function isWrittenAlone(
   if (!model || leavesRelated !== true || writes.before.length + writes.after.length > 0) return false
   if (writes.sets.filter((set) => set.relation.name === relation.name).length > 1) return false
   if (instance && Object.keys(writes.columns).length === 0) return true
+  if (instance && leadsFrom(relation, writes.columns)) return false
   const event = instance ? 'update' : 'insert'
   const { triggers, isIndirect } = model
   return !(isIndirect || triggers.before[event] || triggers.after[event]) && traitsOf(model.model).quietWrites

@@ -348,6 +348,37 @@ describe('[P14] Links that a relation tells apart by a column of its join table'
   })
 })
 
+describe('[P14] Links of a join table that lead to another column than the primary key', () => {
+  class Town extends Model {
+    static override tableName = 'towns'
+    static override relationMappings = () => ({
+      authors: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Author,
+        join: { from: 'towns.name', through: { from: 'born.town', to: 'born.author_id' }, to: 'authors.id' },
+      },
+    })
+  }
+
+  it('are those that were sent, of the name that was sent with them', async () => {
+    await database.knex.raw(`
+      create table towns (id int primary key, name text unique);
+      create table born (town text, author_id int references authors);
+      insert into towns values (1, 'Berlin'), (2, 'Bonn');
+      insert into born values ('Berlin', 1), ('Berlin', 2), ('Bonn', 1)`)
+    const authors = new PrimaryKeyRelatedField({ queryset: Author, many: true })
+    const client = await serveViews({ towns: viewOf(Town, serializerOf(Town, ['id', 'name'], { authors })) })
+    const named = { id: 1, name: 'Bln', authors: [1] }
+    expect((await client.send('PATCH', '/towns/1', { name: 'Bln', authors: [1] })).json).toEqual(named)
+    const both = [
+      { id: 1, name: 'B', authors: [1, 2] },
+      { id: 2, name: 'Bn', authors: [1] },
+    ]
+    expect((await client.send('PATCH', '/towns/bulk', both)).json).toEqual(both)
+    expect((await client.get('/towns')).json).toEqual(both)
+  })
+})
+
 describe('[P14] A nested list', () => {
   const serializer = serializerOf(Book, ['id', 'title'], {
     reviews: new NestedSerializer(serializerOf(Review, ['id', 'text']), { many: true, required: false }),
