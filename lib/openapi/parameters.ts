@@ -12,6 +12,7 @@ import { hasModel } from '../views/generic-view-class.js'
 import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
 import { SELECTS_FIELDS } from './sparse-schema.js'
+import { TAKES_REST } from './takes-rest.js'
 import type { Parameter } from './types.js'
 import { nounOf } from './words.js'
 
@@ -41,6 +42,7 @@ function describedPath(
       name,
       in: 'path',
       required: true,
+      ...(hint === 'path' && { [TAKES_REST]: true }),
       ...(owner !== undefined && {
         description: `Names the ${nounOf(owner.basename).one}${partsOf(owner.view)}.${spelling(hint, beside)}`,
       }),

@@ -6,6 +6,7 @@ import { pointerTo } from '../http/problem.js'
 import { readReferenceStep } from '../kernel/json-pointer.js'
 import { oncePer } from '../kernel/once-per.js'
 import { SELECTS_FIELDS, sparseSchema } from '../openapi/sparse-schema.js'
+import { TAKES_REST } from '../openapi/takes-rest.js'
 
 /** An OpenAPI 3.1 document, such as `api.getSchema()` returns. */
 export interface TestedDocument {
@@ -217,15 +218,19 @@ const compile = oncePer((document: TestedDocument): Compiled => {
   return { root, routes: routesOf(root), ajv, validators: new Map(), selecting: new Map() }
 })
 
-/** Fixed parts go before parameters, as requests are routed. */
+/** Fixed parts go before parameters, and these before those that take the rest, as requests are routed. */
 function routesOf(root: Node): readonly Route[] {
-  const routes = Object.entries((root['paths'] ?? {}) as Node).map(([template, item]) => {
+  const routes = Object.entries((root['paths'] ?? {}) as Node).map(([template, value]) => {
+    const item = value as Node
+    const rest = namesOfRest(item)
+    const filled = (text: string, one: string, all: string) =>
+      text.replace(/\{([^{}/]+)\}/g, (_, name: string) => (rest.has(name) ? all : one))
     const plain = template.length > 1 ? template.replace(/\/$/, '') : template
-    const source = plain.replace(/[$()*+.?[\\\]^|]/g, '\\$&').replace(/\{[^{}/]+\}/g, '[^/]+')
-    return { template, pattern: new RegExp(`^${source}$`), item: item as Node }
+    const source = filled(plain.replace(/[$()*+.?[\\\]^|]/g, '\\$&'), '[^/]+', '.+')
+    const order = filled(template, '\u{10ffff}', '\u{10ffff}\u{10ffff}')
+    return { route: { template, pattern: new RegExp(`^${source}$`), item }, order }
   })
-  const order = ({ template }: Route) => template.replace(/\{[^{}/]+\}/g, '\u{10ffff}')
-  return routes.sort((one, other) => (order(one) < order(other) ? -1 : 1))
+  return routes.sort((one, other) => (one.order < other.order ? -1 : 1)).map(({ route }) => route)
 }
 
 /**
@@ -270,4 +275,10 @@ const formats: Record<string, Format | true> = {
   ipv4: true,
   ipv6: true,
   uri: true,
+}
+
+/** The parameters of a path that take all that is left of it. */
+function namesOfRest(item: Node): ReadonlySet<unknown> {
+  const parameters = Object.values(item).flatMap((operation) => ((operation as Node)['parameters'] ?? []) as Node[])
+  return new Set(parameters.filter((one) => one[TAKES_REST] === true).map(({ name }) => name))
 }

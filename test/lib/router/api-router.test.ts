@@ -108,6 +108,8 @@ describe('a prefix', () => {
     await api.prepare()
     const { get, send } = await serve(api.routes())
     expect((await get('/acme/api/files/a/b/c.txt')).json).toEqual({ path: 'a/b/c.txt' })
+    const { get: described } = (api.getSchema().paths as any)['/{tenant}/api/files/{name}']
+    expect(described.parameters).toMatchObject([{ name: 'tenant' }, { name: 'name', 'x-takes-rest': true }])
     expect((await get('/a.b/api/books')).status).toBe(404)
     expect((await send('POST', '/acme/api/books', { title: 'x' })).headers.location).toBe('/acme/api/books/1')
     expect(api.url('book-retrieve', { tenant: 'acme', id: 1 })).toBe('/acme/api/books/1')

@@ -46,6 +46,17 @@ const document = {
       },
       delete: { responses: { '204': { description: 'gone' }, '429': { $ref: '#/components/responses/Busy' } } },
     },
+    '/files/{rest}': {
+      get: {
+        parameters: [{ name: 'rest', in: 'path', 'x-takes-rest': true }],
+        responses: { '200': { description: 'ok', content: { 'application/json': { schema: { type: 'object' } } } } },
+      },
+    },
+    '/files/{id}/tags': {
+      get: {
+        responses: { '200': { description: 'ok', content: { 'application/json': { schema: { type: 'array' } } } } },
+      },
+    },
     '/books/bulk': { patch: { responses: { '200': { description: 'ok', content: { 'application/json': {} } } } } },
     '/races': {
       get: {
@@ -127,6 +138,8 @@ describe('a response that is as the document says', () => {
     ['nothing', { method: 'DELETE', status: 204, headers: {}, body: undefined }],
     ['a 304', { status: 304, headers: {}, body: '' }],
     ['HEAD', { method: 'HEAD', body: '' }],
+    ['a path of which a parameter takes the rest', { path: '/files/a/b.txt', body: {} }],
+    ['a path beside it', { path: '/files/a/tags', body: [] }],
     ['a body that nothing is said of', { method: 'PATCH', path: '/books/bulk', body: [1, null] }],
     ['a path with characters of JSON pointers', { path: '/a~b/1/é', status: 204, headers: {}, body: undefined }],
     ['fields left out of an object', { path: '/books/1?fields=id', body: { id: 1 } }],
