@@ -99,7 +99,10 @@ function ruleOf({ model, readable: rows }: ConditionScope): RowCondition | undef
 function compileRaw(raw: RawCondition, { where, model, isRowAlone }: ConditionScope): Certain {
   const { values } = raw
   if (values.some(isUnknown)) return UNKNOWN
-  if (isRowAlone) return compileAlone(raw, model)
+  const alone = () => compileAlone(raw, model)
+  const isKnown = tellsApart(model, model.primaryKey)
+  const isKeyed = isKnown || (model.primaryKey.length > 0 && model.primaryKey.every((name) => model.columns.has(name)))
+  if (isRowAlone || !isKeyed) return alone()
   const key = model.primaryKey.map((property) => model.columns.get(property)?.column ?? property)
   if (key.length === 0) throw new ConfigurationError(`${where}: a condition in SQL needs a primary key`)
   const text = textOf(raw)
@@ -114,8 +117,11 @@ function compileRaw(raw: RawCondition, { where, model, isRowAlone }: ConditionSc
       }
     },
   })
-  // its key may be that of others, too; by the key indexes are used
-  return tellsApart(model, model.primaryKey) ? named : join([named, compileAlone(raw, model)], true)
+  if (isKnown) return named
+  // its key may be that of others, or null; by the key indexes are used
+  const row = alone()
+  const both = join([named, row], true)
+  return (start, holds) => (holds ? both : row)(start, holds)
 }
 
 function textOf({ strings }: RawCondition): string {

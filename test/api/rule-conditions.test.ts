@@ -1,7 +1,7 @@
 /** Conditions of rules: lookups find what filters find by them, and SQL is asked of each row. */
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { APIRouter, ReadOnlyModelViewSet } from '../../lib/index.js'
+import { APIRouter, GenericViewSet, ListMixin, ReadOnlyModelViewSet } from '../../lib/index.js'
 import { type Condition, type RuleCaller, type RuleCondition, rule, sql } from '../../lib/rules/index.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
@@ -150,4 +150,25 @@ it('SQL of a view is asked by indexes of its table', async () => {
   const text = `explain ${list?.sql.replaceAll(/\$\d/g, '?')}`
   const { rows } = await database.knex.raw(text, list?.bindings as never)
   expect(JSON.stringify(rows)).not.toContain('Seq Scan')
+})
+
+it.each([
+  ['without a key', 'name, open'],
+  ['whose key is null', 'nullif(id, 2) as id, name, open'],
+])('SQL of a view is asked of rows %s', async (_rows, columns) => {
+  await database.knex.raw(`
+    create table if not exists shelves (id int primary key, name text, open bool);
+    insert into shelves values (1, 'a', true), (2, 'c', true), (3, 'b', false) on conflict do nothing;
+    drop view if exists listed_shelves;
+    create view listed_shelves as select ${columns} from shelves;
+  `)
+  const Shelf = tableOf('listed_shelves', { idColumn: 'id' })
+  Shelf.knex(database.knex)
+  class Shelves extends ListMixin(GenericViewSet) {
+    static override model = Shelf
+    static override serializerClass = serializerOf(Shelf, ['name'])
+  }
+  const rules = [rule(Shelf, { read: () => ({ not: sql`open` }) })]
+  const client = await serveRouter(new APIRouter({ rules }).register('shelves', Shelves))
+  expect((await client.get('/shelves')).json).toEqual([{ name: 'b' }])
 })
