@@ -336,8 +336,13 @@ export function writesByPlan(prototype: object): boolean {
   return (
     prototype instanceof Serializer &&
     prototype.toRepresentation === Serializer.prototype.toRepresentation &&
-    ownerOfData(prototype) === Serializer.prototype
+    !hasOwnData(prototype)
   )
+}
+
+/** True where `data` is the application's own, which may need no object. */
+export function hasOwnData(serializer: object): boolean {
+  return ownerOfData(serializer) !== Serializer.prototype
 }
 
 /** The prototype that has the getter `data`. */

@@ -657,6 +657,16 @@ describe('hooks', () => {
       'object in create(data) of the serializer where it is made in a way of its own'
     expect(reported).toMatchObject([{ message }])
     expect(await Book.query().resultSize()).toBe(0)
+    class Queued extends BookSerializer {
+      override get data(): never {
+        return { queued: true } as never
+      }
+    }
+    class Later extends Books {
+      static override serializerClass: any = Queued
+    }
+    const later = await serveApp(undescribed(new APIRouter().register('books', Later, 'book').routes()))
+    expect(await later.send('POST', '/books', { title: 'One' })).toMatchObject({ status: 201, json: { queued: true } })
   })
 
   it('know this.action, and getSerializerClass() may choose by it', async () => {

@@ -20,7 +20,7 @@ import { allowsRows, checkWrittenRows } from '../../serializers/check-written.js
 import type { SerializerClass } from '../../serializers/contract.js'
 import { checkLimited } from '../../serializers/guard-fields.js'
 import { serializerPlan } from '../../serializers/plan.js'
-import type { Serializer } from '../../serializers/serializer.js'
+import { hasOwnData, type Serializer } from '../../serializers/serializer.js'
 import { type DeferredTriggers, deferredOf } from '../../serializers/stored-rows.js'
 import { actionNamed, insertsRows, takesMany } from '../actions.js'
 import { foundObject, type GenericView, knexOf } from '../generic-view.js'
@@ -47,7 +47,7 @@ export async function answerSaved(
   const isUnseen = view.plan.writing.saved.way === 'unseen'
   if (isUnseen) Object.assign(serializer, { leavesRelated: true })
   await waitingFor(serializer, save)
-  if (serializer.obj === undefined) throw unsaved(view, action)
+  if (serializer.obj === undefined && !hasOwnData(serializer)) throw unsaved(view, action)
   const { because, deferred } = view.plan.resource.stored(action, serializer.constructor as SerializerClass)
   await runDeferred(view, deferred)
   const { obj } = serializer
