@@ -10,7 +10,7 @@ import { findInAnswer, findInStatements, findLeftovers, findUndescribed } from '
 import { isLong, report, seed, size } from './support/size.js'
 import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
 
-const REQUESTS = size(400, 500_000)
+const REQUESTS = size(250, 500_000)
 const BATCH = 2_000
 /** Enough to keep the server busy: more would wait in line, in turns of its event loop that are as much longer. */
 const CONCURRENCY = 8

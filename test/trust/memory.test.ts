@@ -10,7 +10,7 @@ import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialSer
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const MB = 2 ** 20
-const UNKNOWN_PATHS = size(2_000, 10_000)
+const UNKNOWN_PATHS = size(1_000, 10_000)
 
 let database: TrialDatabase
 

@@ -30,7 +30,7 @@ import {
 } from './support/row-rules.js'
 import { isLong, report, seed, size } from './support/size.js'
 
-const CASES = size(200, 200_000)
+const CASES = size(120, 200_000)
 const ROLE = `roads_${randomBytes(6).toString('hex')}`
 const ACTIONS: readonly Action[] = ['read', 'create', 'update', 'delete']
 const random = new Random(seed)
