@@ -96,15 +96,15 @@ function ruleOf({ model, readable: rows }: ConditionScope): RowCondition | undef
 }
 
 /** The SQL stands in a query of its own, where columns need no table before them. */
-function compileRaw(raw: RawCondition, { where, model, isRowAlone }: ConditionScope): Certain {
+function compileRaw(raw: RawCondition, { model, isRowAlone }: ConditionScope): Certain {
   const { values } = raw
   if (values.some(isUnknown)) return UNKNOWN
   const alone = () => compileAlone(raw, model)
   const isKnown = tellsApart(model, model.primaryKey)
-  const isKeyed = isKnown || (model.primaryKey.length > 0 && model.primaryKey.every((name) => model.columns.has(name)))
+  const { primaryKey, columns } = model
+  const isKeyed = primaryKey.length > 0 && (isKnown || primaryKey.every((name) => columns.has(name)))
   if (isRowAlone || !isKeyed) return alone()
-  const key = model.primaryKey.map((property) => model.columns.get(property)?.column ?? property)
-  if (key.length === 0) throw new ConfigurationError(`${where}: a condition in SQL needs a primary key`)
+  const key = primaryKey.map((property) => columns.get(property)?.column ?? property)
   const text = textOf(raw)
   const named = certain({
     where(table, schema) {
