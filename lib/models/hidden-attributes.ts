@@ -17,7 +17,7 @@ export function visibleNames(model: ModelClass, names: readonly string[]): reado
 }
 
 /** What makes JSON of instances. */
-const FORMATTING = ['$formatJson', '$toJson', 'toJSON']
+const JSON_METHODS = ['$formatJson', '$toJson', 'toJSON']
 
 /** The method by which instances of a model become JSON in a way of its own, but for that of objection-visibility. */
 export function jsonMethodOf(model: ModelClass): string | undefined {
@@ -26,7 +26,7 @@ export function jsonMethodOf(model: ModelClass): string | undefined {
   const own: string[] = []
   for (let one: object = model; one !== base; one = Object.getPrototypeOf(one) as object) {
     const { prototype } = one as { readonly prototype: object }
-    own.push(...FORMATTING.filter((method) => Object.hasOwn(prototype, method)))
+    own.push(...JSON_METHODS.filter((method) => Object.hasOwn(prototype, method)))
   }
   // that of the plugin is the first, or the only one
   const plugin = isNames(hidden) || isNames(visible) ? own.indexOf('$formatJson') : -1

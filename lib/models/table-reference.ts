@@ -2,7 +2,7 @@
 import type { Queryable } from '../postgres/pg-types.js'
 
 /** What a name must not be, and why. */
-const UNFIT: readonly (readonly [RegExp, string])[] = [
+const UNFIT_FOR_KNEX: readonly (readonly [RegExp, string])[] = [
   // the place of a value
   [/\?/, 'knex can carry no name with a question mark'],
   // an alias
@@ -15,7 +15,7 @@ const UNFIT: readonly (readonly [RegExp, string])[] = [
 
 /** Why no statement of knex can name a table or a column; undefined for a name that one can. */
 export function knexProblem(name: string): string | undefined {
-  return UNFIT.find(([pattern]) => pattern.test(name))?.[1]
+  return UNFIT_FOR_KNEX.find(([pattern]) => pattern.test(name))?.[1]
 }
 
 /** A quoted name for `to_regclass`; the same parts at a dot as knex makes of a table name. */
