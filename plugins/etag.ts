@@ -1,6 +1,6 @@
 /** Validators and `Cache-Control` for hand-written routes. */
 import { type CacheOptions, cachePolicy } from '../lib/caching/cache-policy.js'
-import { cacheResponse } from '../lib/caching/cache-response.js'
+import { cacheResponse, keepPrivate } from '../lib/caching/cache-response.js'
 import { takeControlAway } from '../lib/caching/control-before.js'
 import type { Middleware } from '../lib/http/context.js'
 
@@ -25,5 +25,6 @@ export function etag(options: CacheOptions = {}): Middleware {
     if (ctx.status !== 200) putBack?.()
     cacheResponse(ctx, policy, { keep: isOwn })
     putBack?.()
+    keepPrivate(ctx)
   }
 }

@@ -119,6 +119,7 @@ export function addETag(ctx: Context, row?: string): void {
 
 /** Where credentials may be, of a caller found by whom does not say. */
 const ANY_CREDENTIALS = 'Authorization, Cookie'
+const SOMEHOW_KNOWN = new RequestSlot<true>('a scheme was asked that does not say where its credentials are')
 
 /**
  * Keeps the answers of several callers apart: `Vary` names the headers that the schemes read, also to nobody, and what
@@ -127,7 +128,11 @@ const ANY_CREDENTIALS = 'Authorization, Cookie'
 export function keepPrivate(ctx: Context, schemes: readonly VaryingScheme[] = []): void {
   if (isSent(ctx)) return
   const isKept = ctx.res.hasHeader('Cache-Control')
-  for (const { vary = isKept ? ANY_CREDENTIALS : undefined } of schemes) if (vary !== undefined) ctx.vary(vary)
+  for (const { vary } of schemes) {
+    if (vary === undefined) SOMEHOW_KNOWN.set(ctx, true)
+    else ctx.vary(vary)
+  }
+  if (isKept && SOMEHOW_KNOWN.get(ctx)) ctx.vary(ANY_CREDENTIALS)
   if (isAnonymous(ctx.state['user'])) return
   if (!isKept) ctx.set('Cache-Control', 'no-store')
   // the application itself has found the user, or a scheme that does not say how: by which of the two headers, we cannot know

@@ -2,6 +2,7 @@ import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
 import { APIKeyAuthentication } from '../../lib/api-keys/index.js'
 import {
+  BaseAuthentication,
   BaseRenderer,
   BaseThrottle,
   BaseVersioning,
@@ -129,11 +130,36 @@ describe('permissions()', () => {
     expect((await client.get('/')).headers).not.toHaveProperty('cache-control')
   })
 
+  const cached = etag({ private: false, maxAge: 60 })
   it('[G10] says that what caches may keep depends on who asks', async () => {
-    const cached = etag({ private: false, maxAge: 60 })
     const client = await serveApp(passport, permissions(IsAuthenticatedOrReadOnly), cached, shown)
     const { headers } = await client.get('/', { Cookie: 'a=1' })
     expect([headers['cache-control'], headers['vary']]).toEqual(['public, max-age=60', 'Authorization, Cookie'])
+  })
+
+  class OfPassport extends BaseAuthentication {
+    override authenticate(ctx: Koa.Context) {
+      return ctx.headers.cookie === undefined ? null : { user: { id: 1 }, auth: null }
+    }
+  }
+  const apart = ['public, max-age=60', 'Authorization, Cookie']
+  it.each<[string, Koa.Middleware[], unknown, unknown]>([
+    ['etag() alone', [passport, cached], apart, ['public, max-age=60', undefined]],
+    [
+      'etag() around authentication()',
+      [cached, authentication(OfPassport)],
+      ['no-store', 'Authorization, Cookie'],
+      apart,
+    ],
+    ['etag() inside authentication()', [authentication(OfPassport), cached], apart, apart],
+  ])('[G10] %s says so, too', async (_order, order, ofKnown, ofNobody) => {
+    const client = await serveApp(...order, shown)
+    const said = async (headers: Record<string, string>) => {
+      const answer = await client.get('/', headers)
+      return [answer.headers['cache-control'], answer.headers['vary']]
+    }
+    expect(await said({ Cookie: 'a=1' })).toEqual(ofKnown)
+    expect(await said({})).toEqual(ofNobody)
   })
 })
 
