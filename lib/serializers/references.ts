@@ -53,6 +53,8 @@ interface Wanted {
   readonly key: readonly unknown[]
   /** What the object has; undefined where nothing is stored. */
   readonly kept: readonly unknown[]
+  /** The field that has read it has found the object. */
+  readonly isFound: boolean
 }
 
 /**
@@ -71,12 +73,13 @@ export function checkReferences(
   const isRole = runsAsRole(knex)
   const isTrusted = (bound: BoundField) => scope.trustKeys === true && trusted.has(bound)
   const wanted = references.flatMap((reference) => {
-    if (isFoundByAll(reference) && !reference.found.some(isTrusted)) return []
-    const isSeen = seenThrough(serializer, reference) ?? seenElsewhere(serializer, reference)[0]
-    if (!(reference.secured || isRole || isSeen)) return []
+    // the field that has found an object asked for its own table alone
+    const isElsewhere = seenElsewhere(serializer, reference).length > 0
+    if (!isElsewhere && isFoundByAll(reference) && !reference.found.some(isTrusted)) return []
+    if (!(isElsewhere || reference.secured || isRole || seenThrough(serializer, reference))) return []
     const made = keysOfNew(serializer, items, reference)
     const all = items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
-    return made.size === 0 ? all : all.filter(({ key }) => !made.has(keyName(key)))
+    return all.filter(({ key, isFound }) => (isElsewhere || !isFound) && !(made.size > 0 && made.has(keyName(key))))
   })
   return wanted.length === 0
     ? undefined
@@ -162,7 +165,6 @@ function wantedOf(
   const values = forced as Partial<ReadonlyMap<string, unknown>> | undefined
   const stored = item.current as Readonly<Record<string, unknown>> | undefined
   let isGiven = false
-  // by the field that has read it
   let isFound = false
   const kept = reference.parts.map(
     ({ column: { property } }) => values?.get?.(property) ?? (stored && exactAt(stored, property)),
@@ -176,7 +178,7 @@ function wantedOf(
     return item.value[bound.name]
   })
   // a key with a null in it leads nowhere, and nothing is asked of it
-  return isGiven && !isFound && !key.includes(null) ? { item, reference, key, kept } : undefined
+  return isGiven && !key.includes(null) ? { item, reference, key, kept, isFound } : undefined
 }
 
 /** True of a column that is null where a client, who may write it, leaves it out of a new object. */

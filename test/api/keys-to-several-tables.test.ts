@@ -15,6 +15,7 @@ const SCHEMA = `
     id int generated always as identity primary key,
     writer_id int references writers, foreign key (writer_id) references profiles
   );
+  create table scripts (id int generated always as identity primary key, writer_id int references writers);
   create table writer_notes (id int primary key references writers, shown bool not null);
   insert into writers values (1, false), (2, true), (3, false), (4, false);
   insert into profiles values (1, false), (2, false), (3, false), (4, true);
@@ -39,8 +40,8 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-function draftOf(relations: Record<string, typeof Model>): typeof Model {
-  return tableOf('drafts', {
+function draftOf(relations: Record<string, typeof Model>, table = 'drafts'): typeof Model {
+  return tableOf(table, {
     relationMappings: () =>
       Object.fromEntries(
         Object.entries(relations).map(([name, modelClass]) => [
@@ -48,7 +49,7 @@ function draftOf(relations: Record<string, typeof Model>): typeof Model {
           {
             relation: Model.BelongsToOneRelation,
             modelClass,
-            join: { from: 'drafts.writer_id', to: `${modelClass.tableName}.id` },
+            join: { from: `${table}.writer_id`, to: `${modelClass.tableName}.id` },
           },
         ]),
       ),
@@ -99,6 +100,23 @@ it.each([
   const statuses = []
   for (const key of [1, 2, 4]) statuses.push((await client.send('POST', '/drafts', { [field]: key })).status)
   expect(statuses).toEqual([201, 400, 400])
+})
+
+it.each([
+  ['a related field', { writer: chosenFrom(Writer) }],
+  ['a field of the column', { writer_id: chosenFrom(Writer) }],
+  ['a plain number', { writer_id: new IntegerField() }],
+])('a key is of a row that a view shows, too, to which another relation leads: %s', async (_name, declared) => {
+  const model = draftOf({ writer: Writer, listed: ListedWriter }, 'scripts')
+  const [field] = Object.keys(declared) as [string]
+  const view = viewOf(model, serializerOf(model, [field], declared))
+  const client = await serveRouter(routerOf({ scripts: view }, { rules: RULES }))
+  const answers = []
+  for (const key of [1, 2, 3]) answers.push(await client.send('POST', '/scripts', { [field]: key }))
+  expect(answers.map(({ status }) => status)).toEqual([201, 400, 400])
+  expect(Object.keys(answers[2]?.json.errors)).toEqual([field])
+  const bulk = await client.send('PATCH', '/scripts/1', { [field]: 3 })
+  expect(bulk.status).toBe(400)
 })
 
 it('a plain number leads to an object of which the table of another relation has no row', async () => {
