@@ -23,10 +23,14 @@ const UNSAFE = /[^A-Za-z0-9._-]/gu
 const UNENCODED = /['()*]/g
 
 const OPTIONS = { newline: '\r\n', quotes: (cell: string) => HIDDEN_FORMULA.test(cell) }
+/** Readers skip empty lines: a record of one empty cell is `""`. */
+const ONE_COLUMN = { ...OPTIONS, quotes: (cell: string) => cell === '' || OPTIONS.quotes(cell) }
 
 /** Records of cells, each with its line break. */
 export function csvRecords(records: readonly (readonly string[])[]): string {
-  return records.length === 0 ? '' : `${Papa.unparse(records as string[][], OPTIONS)}\r\n`
+  const [first] = records
+  if (!first) return ''
+  return `${Papa.unparse(records as string[][], first.length === 1 ? ONE_COLUMN : OPTIONS)}\r\n`
 }
 
 /** A string as a cell, before quoting: what looks like a formula gets an apostrophe. */

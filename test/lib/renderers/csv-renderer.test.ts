@@ -52,9 +52,10 @@ describe('cells', () => {
     ['a float', 1.5e-7, '1.5e-7'],
     ['a bigint', 9007199254740993n, '9007199254740993'],
     ['true', true, 'true'],
-    ['null', null, ''],
-    ['undefined', undefined, ''],
-    ['NaN', Number.NaN, ''],
+    ['null', null, '""'],
+    ['undefined', undefined, '""'],
+    ['NaN', Number.NaN, '""'],
+    ['an empty text', '', '""'],
     ['a list', [1, 2], '"[1,2]"'],
     ['an object', { role: 'a"b' }, String.raw`"{""role"":""a\""b""}"`],
     ['a date', new Date(0), '1970-01-01T00:00:00.000Z'],
@@ -66,6 +67,11 @@ describe('cells', () => {
   it('[G2] hold a whole row', () => {
     const row = { id: 2, title: '=1+1\nx', price: '12.50', note: 'say "hi", ok' }
     expect(renderer.render([row])).toBe(`id,title,price,note\r\n2,"'=1+1\nx",12.50,"say ""hi"", ok"\r\n`)
+  })
+
+  it('[G2] of one column leave no line empty, which readers skip; others stay empty', () => {
+    expect(renderer.render([{ a: null }, { a: 'x' }, { a: '' }])).toBe('a\r\n""\r\nx\r\n""\r\n')
+    expect(renderer.render([{ a: null, b: '' }])).toBe('a,b\r\n,\r\n')
   })
 
   it('[G2] come back from an independent reader as they were', () => {
@@ -93,7 +99,7 @@ describe('the table', () => {
     ['written JSON', new JsonText('[{"id":1,"title":"x"}]'), `${header}1,x\r\n`],
     ['a page of written JSON', { count: 1, results: new JsonText('[{"id":1}]') }, 'id\r\n1\r\n'],
     ['rows of different keys', [{ id: 1 }, { title: 'x' }, { id: 3, n: 1 }], 'id,title,n\r\n1,,\r\n,x,\r\n3,,1\r\n'],
-    ['scalars', [1, '=x', null], "value\r\n1\r\n'=x\r\n\r\n"],
+    ['scalars', [1, '=x', null], `value\r\n1\r\n'=x\r\n""\r\n`],
     ['a scalar', 'x', 'value\r\nx\r\n'],
     ['nothing', [], ''],
     ['null', null, ''],
