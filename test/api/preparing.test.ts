@@ -275,6 +275,41 @@ describe('mistakes of the programmer', () => {
     await prepared(ModelViewSet, { $beforeValidate })
   })
 
+  it.each<[string, object, string]>([
+    [
+      'cannot be read',
+      { type: 'object', properties: { name: { type: 'date-time' } } },
+      'Ajv cannot read the jsonSchema of Writer',
+    ],
+    [
+      'lacks a field',
+      { type: 'object', additionalProperties: false, properties: {} },
+      'field "name" cannot be written',
+    ],
+  ])('[I23] a jsonSchema that %s is found of nested objects that are written', async (_what, jsonSchema, message) => {
+    const prepared = (options: { readOnly?: true } = {}) => {
+      class Writer extends Model {
+        static override tableName = 'authors'
+        static override jsonSchema = jsonSchema
+      }
+      class Work extends Model {
+        static override tableName = 'books'
+        static override relationMappings = {
+          author: {
+            relation: Model.BelongsToOneRelation,
+            modelClass: Writer,
+            join: { from: 'books.author_id', to: 'authors.id' },
+          },
+        }
+      }
+      for (const model of [Writer, Work]) model.knex(database.knex)
+      const author = new NestedSerializer(serializerOf(Writer, ['name']), options)
+      return routerOf({ works: viewOf(Work, serializerOf(Work, ['author'], { author })) }).prepare()
+    }
+    await expect(prepared()).rejects.toThrow(message)
+    await prepared({ readOnly: true })
+  })
+
   const titles = (made: typeof Model, fields: readonly string[] = ['id', 'title']) => {
     made.knex(database.knex)
     return routerOf({ titles: viewOf(made, serializerOf(made, [...fields])) })

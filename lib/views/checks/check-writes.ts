@@ -7,7 +7,9 @@ import { describeModel } from '../../models/describe-model.js'
 import { type Column, type ModelDescription, tellsApart } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
 import { checkValidator } from '../../serializers/check-model-schema.js'
+import type { SerializerClass } from '../../serializers/contract.js'
 import { overrideOf } from '../../serializers/model-serializer.js'
+import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { checkWrittenFields, serializerPlan } from '../../serializers/plan.js'
 import { type Action, actionNamed } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
@@ -41,11 +43,29 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
     isKeyed ||= writing.writes !== 'insert'
     if (writing.writes === 'delete' && !marks) checkDelete(view, model, action)
     const taking = writing.serializerMethod && declaredInput(view)
-    if (taking && taking.validators.length === 0 && overrideOf(taking, ['save', 'validate']) === null)
-      checkWrittenFields(taking)
+    if (taking && writesAsDeclared(taking, [])) checkTaken(taking)
   }
   if (isKeyed && isCounted(model, model.primaryKey)) warnOfHeirs(view, model)
   warnOfSharedKey(view, model, actions)
+}
+
+/** Checks what a serializer writes, and those that are nested in it. @throws {ConfigurationError} */
+function checkTaken(serializer: SerializerClass, seen = new Set<SerializerClass>()): void {
+  seen.add(serializer)
+  checkWrittenFields(serializer)
+  for (const { name, field } of serializerPlan(serializer).writable) {
+    if (!(field instanceof NestedSerializer)) continue
+    const nested = field.serializerClass
+    const { model } = serializerPlan(nested)
+    if (!model || seen.has(nested) || !writesAsDeclared(nested, ['create', 'update'])) continue
+    checkValidator(`${serializer.name}: field "${name}"`, model.model)
+    checkTaken(nested, seen)
+  }
+}
+
+/** False where an application's own code may say what is written. */
+function writesAsDeclared(serializer: SerializerClass, writing: readonly string[]): boolean {
+  return serializer.validators.length === 0 && overrideOf(serializer, ['save', 'validate', ...writing]) === null
 }
 
 /** Writes by a key that several rows have are refused; a read shows one of them. */
