@@ -12,6 +12,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import { type BoundField, type FieldsDescription, SEEN, type SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -42,7 +43,7 @@ export function recordedClass(serializer: SerializerClass, { of, only, rules }: 
     )
   }
   const { readable, model } = serializerPlan(base)
-  if (of && model && model.model.tableName !== of.tableName) {
+  if (of && model && !areOfOneTable(model.model, of)) {
     throw new ConfigurationError(
       `changes: ${base.name} shows objects of ${modelName(model.model)}; name a serializer of ${modelName(of)}`,
     )

@@ -5,7 +5,7 @@ import { getOrInsert } from '../kernel/maps.js'
 import { oncePer } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
 import { warnOnce } from '../kernel/warn-once.js'
-import { sourceOf } from '../models/describe-model.js'
+import { catalogueOf, sourceOf } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -16,18 +16,26 @@ interface Named {
   readonly what: string
 }
 
-/** By the database that catalogues were read of: the first that was recorded by each name, by table and name. */
+/** By the database that catalogues were read of: the first that was recorded by each name, by the table's number and the name. */
 const first = oncePer((_source: object) => new Map<string, Named>())
-/** The name of what no field is called. */
+/** What no field is called. */
 const KEY = ''
+const TABLE = ' '
 
 /** Warns where another view set of the table records something else by the same name, or names objects otherwise. */
 export function noteNames(view: string, model: ModelClass, shown: SerializerClass): void {
   const known = first(sourceOf(model))
+  const table = catalogueOf(model)?.table ?? model.tableName
   const note = (name: string, what: string, problem: (other: Named) => string) => {
-    const other = getOrInsert(known, `${model.tableName} ${name}`, () => ({ view, what }))
+    const other = getOrInsert(known, `${table} ${name}`, () => ({ view, what }))
     if (other.what !== what) warnOnce('KOA_VIEWSETS_CHANGES', `${view}: ${problem(other)}`)
   }
+  note(
+    TABLE,
+    model.tableName,
+    (other) =>
+      `its changes are of "${model.tableName}", and those of ${other.view} of "${other.what}", which is the same table, so that neither are in the histories, streams and webhooks of the other; give both models the same tableName`,
+  )
   const key = externalIds(model) ? 'external ids' : 'primary keys'
   note(
     KEY,

@@ -10,6 +10,7 @@ import { checkKinds } from '../kernel/option-kinds.js'
 import { setting } from '../kernel/settings.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { RuleSet } from '../rules/rule-set.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -73,7 +74,7 @@ class Recording {
   /** Undefined for a model that nothing shows. @param shownBy the serializer that writes its objects */
   of(model: ModelClass, shownBy?: SerializerClass): Recorded | undefined {
     const own = this.#view.modelClass()
-    if (model.tableName === own.tableName) return this.#own(own)
+    if (areOfOneTable(model, own)) return this.#own(own)
     return shownBy && clientKey(model) ? this.#nested(unseen(shownBy))(model) : undefined
   }
 

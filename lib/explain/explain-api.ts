@@ -8,6 +8,7 @@ import { heardChannels } from '../kernel/trace-channels.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import { reflectionOf } from '../models/table.js'
 import { queryParameters } from '../openapi/parameters.js'
 import { permissionName } from '../permissions/operators.js'
@@ -140,9 +141,9 @@ function recordsOf(
   if (!recording) return {}
   if (sendsEvents(policies.renderers)) return { seenBy: recording.decidingColumns(plan) }
   if (isSafeMethod(operation.method)) return {}
-  const { tableName } = plan.viewClass.modelClass()
+  const model = plan.viewClass.modelClass()
   // whichever view set has made a change, those of its table are told
-  const tells = webhooks.filter(({ shown }) => serializerPlan(shown).model?.model.tableName === tableName)
+  const tells = webhooks.filter(({ shown }) => areOfOneTable(serializerPlan(shown).model?.model, model))
   return {
     records: recording.recordedFields(plan),
     ...(tells.length > 0 && { tells: tells.map(({ event }) => event) }),

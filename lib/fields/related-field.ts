@@ -16,6 +16,7 @@ import {
   type ModelClass,
   modelName,
 } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import { deletionOf } from '../models/soft-deletes.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
@@ -254,9 +255,9 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const query = groupConditions(this.query(context))
     const model = query.modelClass() as ModelClass
     const visible = visibleRowsIn(context)
-    const isLed = leading?.model.tableName === model.tableName
-    leaveOutUnseen(query, visible?.related(isLed ? leading : { owner: model, relation: '', model }))
-    const led = leading && !isLed ? visible?.related(leading) : undefined
+    const own = areOfOneTable(leading?.model, model) ? leading : undefined
+    leaveOutUnseen(query, visible?.related(own ?? { owner: model, relation: '', model }))
+    const led = leading && !own ? visible?.related(leading) : undefined
     if (leading && led) {
       const rows = leading.model.query().select(columnName(leading.model, property))
       leaveOutUnseen(rows, led)
@@ -338,7 +339,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   /** A `toRepresentation()` of its own is given values, and not told of which model they are. */
   #refuseShared(one: DescribedKey, other: DescribedKey): void {
     const isShared = this.hasOwnOutput && this.options.queryset === undefined
-    if (!isShared || !(one.ids || other.ids) || one.model.tableName === other.model.tableName) return
+    if (!isShared || !(one.ids || other.ids) || areOfOneTable(one.model, other.model)) return
     throw new ConfigurationError(
       `${this.constructor.name}: writes keys of ${modelName(one.model)} and of ${modelName(other.model)}, one of which has external ids; make a field for each`,
     )

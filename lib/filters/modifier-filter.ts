@@ -2,6 +2,7 @@
 
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { type ModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import { encloseAdded } from '../queryset/group-conditions.js'
 import { choosesRows, modifierProblem, ordersRows } from '../queryset/reads-whole-rows.js'
 import {
@@ -72,7 +73,7 @@ export class ModifierFilter<
   override check(settings: FilterSettings): void {
     const own = settings.model.model
     const fail = (problem: string) => new ConfigurationError(`${settings.name}: ModifierFilter: ${problem}`)
-    if (own.tableName !== this.#model.tableName) {
+    if (!areOfOneTable(own, this.#model)) {
       throw fail(
         `its model is ${modelName(this.#model)}, and the view's is ${modelName(own)}; name modifiers of the latter`,
       )

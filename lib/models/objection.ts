@@ -24,12 +24,6 @@ export function modelOf(object: object): ModelClass {
   return (Object.getPrototypeOf(object) as { readonly constructor: ModelClass }).constructor
 }
 
-/** False for what is no row of the model's table: code of the application may have made something else. */
-export function isRowOf(model: ModelClass, object: object): boolean {
-  const own: unknown = Object.getPrototypeOf(object) === null ? undefined : modelOf(object)
-  return isModelClass(own) && own.tableName === model.tableName
-}
-
 /** The name of a model in messages: its class, or its table where the class has no name. */
 export function modelName({ name, tableName }: { readonly name: string; readonly tableName: string }): string {
   return name || `the model of "${tableName}"`

@@ -1,9 +1,11 @@
 /** A serializer's output compiled for rows of raw text: which columns to select, what to join, how to write (promise E22). */
+
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import { areComparable } from '../queryset/key-rows.js'
 import { choosesRows, type Narrowed } from '../queryset/reads-whole-rows.js'
 import { RELATED_LIST, type RelatedList } from '../queryset/related-lists.js'
@@ -175,7 +177,7 @@ function compileList(bound: BoundField, relation: RelationDescription, place: Pl
       ])
     : compile(field.serializerClass, graph)
   if (!plan.isNative) throw new NeedsInstances('it shows a list with values that PostgreSQL does not write as JSON')
-  if (!isFlat && serializerPlan(field.serializerClass).model?.model.tableName !== relation.model.tableName) {
+  if (!isFlat && !areOfOneTable(serializerPlan(field.serializerClass).model?.model, relation.model)) {
     throw new NeedsInstances(`it shows objects of "${relation.name}" by a serializer of another model`)
   }
   // fields of one relation share its objects, and so their order

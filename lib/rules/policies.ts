@@ -7,6 +7,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { getOrInsert } from '../kernel/maps.js'
 import { describeModel } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import { bareName, escaped } from '../models/table-reference.js'
 import type { SqlPart } from '../queryset/sql-part.js'
 import { alongRelation } from '../queryset/visible-fields.js'
@@ -192,7 +193,7 @@ class PolicyPrinter {
   ): RowCondition | undefined {
     if (condition === true) return undefined
     const read = (one: ModelClass) =>
-      isPlain && one.tableName !== model.tableName
+      isPlain && !areOfOneTable(one, model)
         ? undefined
         : this.#rows(one, this.#condition(one, 'read'), { where, isPlain })
     const scope = { where, model: describeModel(model), readable: read, isRowAlone: true }
@@ -246,7 +247,7 @@ class PolicyPrinter {
       .filter((one) => one !== readable)
       .map((one) => this.#isPlain(one, model, target))
     const isReadPlain = !isRuled || !asksReadable || this.#isReadPlain(model, target)
-    if (model.tableName === target.tableName || isNarrowed(step) || this.#isReadInPart(model)) return false
+    if (areOfOneTable(model, target) || isNarrowed(step) || this.#isReadInPart(model)) return false
     if (step.through && this.#rules.ruleOf(step.through.model())) return false
     return (!isRuled || asksReadable) && isReadPlain && rest.every(Boolean)
   }

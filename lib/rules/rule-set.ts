@@ -8,8 +8,9 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { settled } from '../kernel/settled.js'
-import { areOfOneDatabase, describeModel, uniteDatabases } from '../models/describe-model.js'
+import { describeModel, uniteDatabases } from '../models/describe-model.js'
 import { isModelQuery, type ModelClass, modelName } from '../models/objection.js'
+import { isOneTwiceNamed } from '../models/one-table.js'
 import type { Extent, FieldAccess, Mask, VisibleFields } from '../queryset/visible-fields.js'
 import type { FieldUse, RowCondition } from '../queryset/visible-rows.js'
 import { type Certain, compileCondition } from './compile-condition.js'
@@ -201,7 +202,7 @@ export class RuleSet {
   #checkNames(models: Iterable<ModelClass>): void {
     for (const model of models) {
       if (this.ruleOf(model)) continue
-      const other = this.models.find((one) => one.tableName !== model.tableName && areOfOneTable(one, model))
+      const other = this.models.find((one) => isOneTwiceNamed(one, model))
       if (!other) continue
       throw new ConfigurationError(
         `rules: ${modelName(model)} calls the table "${model.tableName}" and ${modelName(other)} calls it "${other.tableName}", and a rule holds for one name; give both models the same tableName`,
@@ -258,12 +259,6 @@ function checkField(model: ModelClass, field: string): void {
 
 function isList(rules: Rules): rules is readonly ModelRule[] {
   return Array.isArray(rules)
-}
-
-/** True for models of one table, which they may call by different names. */
-function areOfOneTable(model: ModelClass, other: ModelClass): boolean {
-  const { table } = describeModel(model)
-  return table !== undefined && table === describeModel(other).table && areOfOneDatabase(model, other)
 }
 
 /** @internal The rules as they are for one caller. */

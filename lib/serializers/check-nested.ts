@@ -1,8 +1,10 @@
 /** Checks that a nested serializer is of the model that its relation leads to. */
+
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import type { SerializerPlan } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 
@@ -12,7 +14,7 @@ import type { NestedSerializer } from './nested-serializer.js'
  * @throws {ConfigurationError} they have not
  */
 export function checkColumnNames(where: string, { model: own, fields }: SerializerPlan, model: ModelClass): void {
-  if (!own || own.model === model || own.model.tableName !== model.tableName) return
+  if (!own || own.model === model || !areOfOneTable(own.model, model)) return
   const named = new Map([...describeModel(model).columns.values()].map(({ column, property }) => [column, property]))
   for (const { column } of fields) {
     const property = column && named.get(column.column)
@@ -65,6 +67,6 @@ export function checkExtras(
 /** The model of a serializer whose rows are not those of another model; undefined where they are, or it has none. */
 export function otherModel(serializer: object, expected: ModelClass): ModelClass | undefined {
   const { model } = serializer as { readonly model?: unknown }
-  const isOther = isModelClass(model) && model.tableName !== expected.tableName
+  const isOther = isModelClass(model) && !areOfOneTable(model, expected)
   return isOther ? model : undefined
 }

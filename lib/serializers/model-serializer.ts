@@ -9,6 +9,7 @@ import { isRecord } from '../kernel/records.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
@@ -206,11 +207,11 @@ export function overrideOf(
 }
 
 /** True for a serializer in which objects of a model are written, however deep. */
-function nests({ writable }: SerializerPlan, model: Pick<ModelClass, 'tableName'>): boolean {
+function nests({ writable }: SerializerPlan, model: ModelClass): boolean {
   return writable.some(
     ({ field, relation }) =>
       field instanceof NestedSerializer &&
-      (relation?.model.tableName === model.tableName || nests(serializerPlan(field.serializerClass), model)),
+      (areOfOneTable(relation?.model, model) || nests(serializerPlan(field.serializerClass), model)),
   )
 }
 

@@ -20,6 +20,7 @@ import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { columnName, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import { checkKept } from './check-model-schema.js'
 import { checkColumnNames, checkExtras, checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
@@ -264,7 +265,7 @@ function bind(
   if (!relation && column && model && (field instanceof RelatedField || field instanceof NestedSerializer)) {
     const target =
       field instanceof RelatedField ? field.relatedModel() : field.serializerClass.describeFields().model?.model
-    relation = relationOfKey(model, first, (one) => one.model.tableName === target?.tableName)
+    relation = relationOfKey(model, first, (one) => areOfOneTable(target, one.model))
   }
   if (relation?.kind === 'belongs-to-one' && source.length === 1 && relation.ownerProperties.length === 1) {
     column = model?.columns.get(relation.ownerProperties[0] as string)

@@ -7,6 +7,7 @@ import { isThenable } from '../kernel/realms.js'
 import { promiseError } from '../kernel/settled.js'
 import { standardValue } from '../models/exact-types.js'
 import { isModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import { countKey, isPart, listKey, loadedBeside } from '../queryset/related-lists.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -149,7 +150,7 @@ function checkSelected(serializer: AnySerializer, { name, column }: BoundField, 
   const made = classOf(object)
   if (!column || !isModelClass(made) || read(object, column.property) !== undefined) return
   const { model } = serializer.plan
-  const isOther = model && made.tableName !== model.model.tableName
+  const isOther = model && !areOfOneTable(made, model.model)
   throw new Error(
     `${serializer.constructor.name}: field "${name}" shows the column "${column.property}", which the object does not have; ` +
       (isOther

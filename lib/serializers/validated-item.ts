@@ -7,6 +7,7 @@ import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
 import { MESSAGES } from '../kernel/messages.js'
 import { ignoreRejection, isPromise } from '../kernel/realms.js'
 import { isOpaque, isPlain, isRecord, tagOf } from '../kernel/records.js'
+import { areOfOneTable } from '../models/one-table.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
 import { isLeftOut } from './represent.js'
 import { keyOfShown } from './shown-by.js'
@@ -128,7 +129,7 @@ export function isForced(forced: Forced | undefined, { column, relation }: Bound
   if (relation?.kind !== 'belongs-to-one') return false
   const decided = relation.ownerProperties.filter((property) => forced.has(property))
   // another relation may share a column with the one that is forced
-  const isOwn = forced.parent?.tableName === relation.model.tableName && decided.length === forced.size
+  const isOwn = areOfOneTable(forced.parent, relation.model) && decided.length === forced.size
   return decided.length > 0 && (isOwn || decided.length === relation.ownerProperties.length)
 }
 

@@ -2,7 +2,8 @@
 
 import type { Model } from 'objection'
 import { isRecord } from '../kernel/records.js'
-import { isRowOf, type ModelClass } from '../models/objection.js'
+import type { ModelClass } from '../models/objection.js'
+import { isRowOf } from '../models/one-table.js'
 import { forgetAnswers } from '../queryset/row-answers.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import { checkWrittenRows } from './check-written.js'

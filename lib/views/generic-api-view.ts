@@ -13,6 +13,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import type { AskedForm } from '../parsers/parser.js'
 import { toApiError } from '../postgres/database-errors.js'
 import { type ConstraintSubject, requestSubject } from '../postgres/failed-statement.js'
@@ -206,7 +207,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericViewStatics 
 
   /** @internal The properties of a model that this view's queryset computes: what is read of them is no value to write. */
   maskedOf(model: ModelClass): readonly string[] {
-    const isOwn = hasModel(this.viewClass) && this.viewClass.modelClass().tableName === model.tableName
+    const isOwn = hasModel(this.viewClass) && areOfOneTable(this.viewClass.modelClass(), model)
     return isOwn && (this.plan as GenericPlan | undefined) ? maskedProperties(this) : []
   }
 

@@ -1,5 +1,7 @@
 /** The serializer of bodies: the action's own, that of the class for input, or the one that shows objects, too. */
+
 import { oncePer } from '../kernel/once-per.js'
+import { areOfOneTable } from '../models/one-table.js'
 import type { ForcedValues, SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { keepsUploads } from '../serializers/store-uploads.js'
@@ -35,10 +37,10 @@ export function askedInput(plan: SerializerPlan, forced: ForcedValues | undefine
 
 /** The serializer classes by which objects of the view may name files: those of bodies, and of answers. */
 export const uploadClassesOf = oncePer((view: GenericViewClass): readonly SerializerClass[] => {
-  const { tableName } = view.modelClass()
+  const model = view.modelClass()
   const shown = view.serializerClass ? [view.serializerClass] : []
   return [...new Set([...view.takingSerializers(), ...shown])].filter((one) => {
     const plan = serializerPlan(one)
-    return plan.model?.model.tableName === tableName && keepsUploads(plan)
+    return areOfOneTable(plan.model?.model, model) && keepsUploads(plan)
   })
 })

@@ -6,6 +6,7 @@
 import { reasonOf } from '../kernel/reasons.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
+import { areOfOneTable } from '../models/one-table.js'
 import type { RowWrite } from '../queryset/visible-rows.js'
 import { lookingCode, writingCode } from '../rows/own-code.js'
 import { updateObstacle } from '../rows/row-update.js'
@@ -132,7 +133,7 @@ function whyLoaded(resource: Resource, action: string): Readonly<Record<'before'
   const nested = nests ? `${serializerClass.name} takes nested objects` : null
   const before = lookingCode(serializerClass, writes) ?? looks ?? nested ?? hooks(plainUpdates)
   const { model } = serializerPlan(serializerClass)
-  const isOther = model?.model.tableName !== resource.model.model.tableName
+  const isOther = !areOfOneTable(model?.model, resource.model.model)
   const other = isOther ? `${serializerClass.name} is of another model than ${view.name}` : null
   return { before, saved: other ?? writingCode(serializerClass, writes) }
 }

@@ -1830,8 +1830,14 @@ it('prepare() tells of view sets of one table that record different things by on
   const api = new APIRouter().register('a', people(Person), 'a').register('same', people(Person), 'same')
   await api.prepare()
   expect(emit).not.toHaveBeenCalled()
+  class Elsewhere extends Model {
+    static override tableName = 'public.people'
+  }
+  Elsewhere.knex(database.knex)
+  await new APIRouter().register('d', people(Elsewhere)).prepare()
   await new APIRouter().register('b', people(Person, 'alias'), 'b').register('c', people(PublicPerson), 'c').prepare()
   expect(emit.mock.calls.map(([text]) => text)).toEqual([
+    'People: its changes are of "public.people", and those of People of "people", which is the same table, so that neither are in the histories, streams and webhooks of the other; give both models the same tableName',
     'People: its changes have alias as "name", and those of People name, in the same histories and webhooks; rename one of the fields, or leave it out of static changes',
     'People: its changes name objects by external ids, and those of People by primary keys, so that neither are in the histories, streams and webhooks of the other; give both models the same ids',
   ])

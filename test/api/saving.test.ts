@@ -81,6 +81,12 @@ describe('save', () => {
     expect(await given(FullBookSerializer, ann, { inputData: { title: 'z' } })).toMatchObject({
       author: { name: 'Ann' },
     })
+    class Elsewhere extends Model {
+      static override tableName = 'public.authors'
+    }
+    const named = await Elsewhere.query(database.knex).findById(2)
+    await prepareModels([Author, Elsewhere], database.knex)
+    expect(await given(Keyed, named, { inputData: { title: 'v' } })).toMatchObject({ author: 2 })
     expect(await Author.query().resultSize()).toBe(2)
     const unsaved = Author.fromJson({ name: 'new' })
     await expect(given(Keyed, unsaved, { inputData: { title: 'x' } })).rejects.toThrow(

@@ -6,6 +6,7 @@ import { ConfigurationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
+import { areOfOneTable } from '../../models/one-table.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
 import { actionClass } from '../action-options.js'
 import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.js'
@@ -79,7 +80,7 @@ interface Choosing {
 
 function checkRelated(where: string, view: RelatedViewClass, model: ModelClass): void {
   const own = view.modelClass()
-  if (own.tableName !== model.tableName) {
+  if (!areOfOneTable(own, model)) {
     throw new ConfigurationError(
       `${where} is ${view.name}, a view set of ${modelName(own)}; name one of ${modelName(model)}`,
     )

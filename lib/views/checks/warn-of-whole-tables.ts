@@ -4,6 +4,7 @@ import { RelatedField } from '../../fields/related-field.js'
 import { firstTime } from '../../kernel/once-per.js'
 import { areOfOneDatabase, uniteDatabases } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass, modelName } from '../../models/objection.js'
+import { areOfOneTable } from '../../models/one-table.js'
 import type { RuleSet } from '../../rules/rule-set.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
@@ -32,7 +33,7 @@ export async function wholeTables(
   const found = reached.flatMap((one): Found[] => {
     const by = shown.findLast((view) => {
       const model = view.modelClass()
-      return model.tableName === one.model.tableName && areOfOneDatabase(model, one.model)
+      return areOfOneTable(model, one.model) && areOfOneDatabase(model, one.model)
     })
     return by ? [{ ...one, by }] : []
   })

@@ -11,6 +11,7 @@ import {
   relationOfKey,
 } from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
+import { areOfOneTable } from '../../models/one-table.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 
 /** What a nested view set's class says of the parent of its objects. */
@@ -48,7 +49,7 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const wrong = (problem: string) => new ConfigurationError(`${name}: parentLookupField "${field}" ${problem}`)
   const named = model.relations.get(field)
   if (named?.kind === 'belongs-to-one' && named.ownerProperties.length > 1) {
-    if (named.model.tableName !== parent.tableName) throw wrong(leadsAway(parent))
+    if (!areOfOneTable(named.model, parent)) throw wrong(leadsAway(parent))
     const columns = named.ownerProperties.map((name) => model.columns.get(name))
     const related = named.relatedProperties.map((name) => target.columns.get(name))
     if (isWhole(columns) && isWhole(related)) return keyOf(columns, related)
@@ -61,10 +62,10 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
       `is no column of ${modelName(model.model)}${didYouMean(field, [...model.columns.keys(), ...model.relations.keys()]) || `; name the foreign key to ${parent.tableName}`}`,
     )
   }
-  const relation = named ?? relationOfKey(model, column.property, (one) => one.model.tableName === parent.tableName)
+  const relation = named ?? relationOfKey(model, column.property, (one) => areOfOneTable(one.model, parent))
   const foreign = keyTo(target, model, column) ?? model.foreignKeys.get(column.property)
   const leadsElsewhere = relation
-    ? relation.model.tableName !== parent.tableName
+    ? !areOfOneTable(relation.model, parent)
     : foreign !== undefined && target.table !== undefined && foreign.table !== target.table
   if (leadsElsewhere) throw wrong(leadsAway(parent))
   const own = [...target.columns.values()].find((one) => !relation && one.column === foreign?.column)

@@ -1,11 +1,13 @@
 /** What a write answers: the objects as a reader of the same transaction sees them, and their version. */
+
 import { ROW_VERSION } from '../../caching/cache-response.js'
 import type { KeyValues } from '../../fields/object-key.js'
 import { waitingFor } from '../../kernel/begun-work.js'
 import { ConfigurationError, NotFound } from '../../kernel/errors.js'
 import { objectsIn } from '../../kernel/records.js'
 import { exactValues } from '../../models/exact-types.js'
-import { isRowOf, type ModelClass } from '../../models/objection.js'
+import type { ModelClass } from '../../models/objection.js'
+import { isRowOf } from '../../models/one-table.js'
 import { escaped, quoteIdentifier, toReference } from '../../models/table-reference.js'
 import { readingError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'

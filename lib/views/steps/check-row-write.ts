@@ -1,6 +1,6 @@
 /** Refuses to change or delete rows that a caller may only read, by the rules of the API. */
 
-import { isRowOf } from '../../models/objection.js'
+import { isRowOf } from '../../models/one-table.js'
 import { noteAnswer } from '../../queryset/row-answers.js'
 import { checkWrittenRows } from '../../serializers/check-written.js'
 import { type GenericView, knexOf } from '../generic-view.js'

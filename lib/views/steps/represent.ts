@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { PermissionDenied } from '../../kernel/errors.js'
-import { isRowOf } from '../../models/objection.js'
+import { isRowOf } from '../../models/one-table.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
