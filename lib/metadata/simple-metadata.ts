@@ -1,11 +1,12 @@
 /** The metadata that a view has unless it says otherwise (wire format, section 12). */
 
 import type { FieldOptions, FieldSchema } from '../fields/field.js'
-import { narrowedSchema } from '../fields/narrowed-schema.js'
 import type { Bounds } from '../fields/options.js'
 import { HiddenField } from '../fields/own-value-fields.js'
 import type { Context } from '../http/context.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
+import { takenSchema } from '../serializers/input-schema.js'
+import { ownSchema } from '../serializers/output-schema.js'
 import { BaseMetadata, type DescribedView } from './metadata.js'
 
 /** A field as OPTIONS describes it; what is not declared is left out. */
@@ -49,9 +50,10 @@ function describeFields({ fields }: SerializerPlan, partial = false): Record<str
   return Object.fromEntries(shown.map((bound) => [bound.name, describeField(bound, partial)]))
 }
 
-function describeField({ field, required, rivals, writable }: BoundField, partial: boolean): FieldMetadata {
-  const { label, helpText, validators, minValue, maxValue } = field.options as FieldOptions & Bounds
-  const schema: FieldSchema = { ...narrowedSchema(field.schema(), validators), ...field.options.schema }
+function describeField(bound: BoundField, partial: boolean): FieldMetadata {
+  const { field, required, rivals, writable } = bound
+  const { label, helpText, minValue, maxValue, schema: own } = field.options as FieldOptions & Bounds
+  const schema: FieldSchema = writable ? takenSchema(bound) : { ...ownSchema(bound), ...own }
   const [number = schema] = (schema['anyOf'] ?? []) as readonly FieldSchema[]
   const described = {
     label,

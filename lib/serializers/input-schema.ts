@@ -7,15 +7,16 @@ import type { BoundField } from './contract.js'
 
 /** The schema of a value that a client writes. */
 export function inputValue(bound: BoundField, side: string): FieldSchema {
-  const { field } = bound
-  const { options } = field
   const told = side.endsWith('Patch') ? undefined : toldDefault(bound)
-  const schema = {
-    ...narrowedSchema(keysOrShown(bound) ?? field.inputSchema(), options.validators),
-    ...options.schema,
-    ...(told !== undefined && { default: told }),
-  }
-  return field.allowNull ? orNull(schema) : schema
+  const schema = { ...takenSchema(bound), ...(told !== undefined && { default: told }) }
+  return bound.field.allowNull ? orNull(schema) : schema
+}
+
+/** The same of a value that is there. */
+export function takenSchema(bound: BoundField): FieldSchema {
+  const { field } = bound
+  const { schema, validators } = field.options
+  return { ...narrowedSchema(keysOrShown(bound) ?? field.inputSchema(), validators), ...schema }
 }
 
 /** A default that is a value, and of related objects a key by which clients know them: one that is only stored stays inside. */

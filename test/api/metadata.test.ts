@@ -31,6 +31,7 @@ import {
   PrimaryKeyRelatedField,
   ReadOnlyModelViewSet,
   Serializer,
+  SerializerField,
   SerializerMethodField,
   SlugRelatedField,
   StringField,
@@ -162,6 +163,22 @@ describe('the metadata of a path', () => {
       secret: 'string',
     })
     expect(json.actions.fields.mood.choices).toEqual(['calm', 'wild'])
+  })
+
+  it('has the types that values have in the document, where a field says nothing of its own', async () => {
+    class Plain extends BookSerializer {
+      static override fields = ['title', 'price']
+      static override declaredFields: DeclaredFields = {
+        ...BookSerializer.declaredFields,
+        available: new SerializerField({ source: 'in_stock', readOnly: true }),
+        writer: new PrimaryKeyRelatedField({ source: 'author', readOnly: true }),
+      }
+    }
+    class View extends BookViewSet {
+      static override serializerClass = Plain as never
+    }
+    const { fields } = (await options('/api/books', View)).json.actions
+    expect(fields).toMatchObject({ available: { type: 'boolean' }, writer: { type: 'integer' } })
   })
 
   it('shows labels, help and choices where they are declared, and write-only fields', async () => {
