@@ -3,12 +3,12 @@ import { hasContent, isSafeMethod } from '../http/context.js'
 import { needsKey } from '../idempotency/rule.js'
 import { isRange } from '../pagination/counted-page.js'
 import { sendsEvents } from '../renderers/event-stream-renderer.js'
-import { actionNamed, isRead, showsObject, showsWritten, takesPart } from '../views/actions.js'
+import { actionNamed, isRead, showsObject, takesPart } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
-import { hasModel } from '../views/generic-view-class.js'
 import { isCacheable } from '../views/mixins/cacheable-mixin.js'
 import { hasObjectPaths } from '../views/mixins/create-mixin.js'
+import { heedsPreferences } from '../views/request/heeded-preferences.js'
 import { resourceOf } from '../views/resource.js'
 import { pageDescription } from './aggregate-schema.js'
 import { enclosedAnswer } from './envelope-schema.js'
@@ -40,7 +40,7 @@ export function describeOperation(options: OperationOptions): Operation {
     ...readParameters(subject).filter(({ name }) => !places.some((place) => place.name === name)),
     ...conditionParameters(subject),
     ...keyParameters(subject),
-    ...preferParameters(subject, standard),
+    ...preferParameters(subject),
   ]
   const { description } = operation.view
   const isOwn = description !== '' && (!named || description !== endpoint.view.description)
@@ -122,25 +122,18 @@ function keyParameters({ view, operation }: DescribedOperation): readonly Parame
 }
 
 /** What a client may prefer. */
-function preferParameters(subject: DescribedOperation, standard: Standard | undefined): readonly Parameter[] {
-  const { view } = subject
-  if (!standard || !(view instanceof GenericAPIView) || !hasModel(view.viewClass)) return []
-  return [PREFER]
+function preferParameters({ operation, view }: DescribedOperation): readonly Parameter[] {
+  if (!heedsPreferences(view.plan)) return []
+  return [actionNamed(operation.action) ? PREFER : { ...PREFER, description: STRICT }]
 }
 
+const STRICT = '`handling=strict` refuses parameters and names that nothing reads.'
 /** Said here alone: a second answer of each operation would be a second type for its clients. */
 const PREFER: Parameter = {
   name: 'Prefer',
   in: 'header',
-  description:
-    '`handling=strict` refuses parameters and names that nothing reads. With `return=minimal` a write answers without a body: 204, or 201 where it created an object.',
+  description: `${STRICT} With \`return=minimal\` a write answers without a body: 204, or 201 where it created an object.`,
   schema: { type: 'string' },
-}
-
-/** True of an answer that a client may prefer to do without. */
-function showsWhatItWrote({ operation, view }: DescribedOperation): boolean {
-  if (!(view instanceof GenericAPIView && hasModel(view.viewClass))) return false
-  return showsWritten(operation.action, view.viewClass.statuses)
 }
 
 /** The answers that succeed. */
@@ -197,7 +190,7 @@ function successHeaders(subject: DescribedOperation): readonly HeaderName[] {
   if (isValidated(subject) || (isVersioned && showsObject(operation.action) && !isRead(operation.action))) {
     names.push('ETag')
   }
-  if (showsWhatItWrote(subject)) names.push('Preference-Applied')
+  if (heedsPreferences(view.plan)) names.push('Preference-Applied')
   if (view.policies.throttles.length > 0) names.push('RateLimit', 'RateLimit-Policy')
   if (view.policies.idempotency && !isSafeMethod(operation.method)) names.push('Idempotency-Replayed')
   return names

@@ -40,7 +40,7 @@ export function statusesOf(
   if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
   if (parameters.some(({ name }) => name === 'Prefer')) statuses.add(400)
   // what a trigger refuses by `RAISE EXCEPTION`
-  if (operation.method !== 'GET' && exposesTriggers(view)) statuses.add(400)
+  if (!isSafeMethod(operation.method) && exposesTriggers(view)) statuses.add(400)
   if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
   if (endpoint.detail || endpoint.parents.length > 0) statuses.add(404)
   // the path with a suffix that only its other methods write
@@ -144,7 +144,7 @@ function mayConflict({ taking, operation, view }: DescribedOperation): boolean {
  */
 export function isConditional({ endpoint, operation, view }: DescribedOperation): boolean {
   if (!isOwn(operation)) return endpoint.kind === 'resource' && changesObject(operation.action)
-  return endpoint.detail && operation.method !== 'GET' && view instanceof GenericAPIView
+  return endpoint.detail && !isSafeMethod(operation.method) && view instanceof GenericAPIView
 }
 
 /** True for an action of the application's own. */

@@ -436,6 +436,7 @@ describe('what a client may keep and must name', () => {
         headers: {
           'Cache-Control': { $ref: '#/components/headers/Cache-Control' },
           ETag: { $ref: '#/components/headers/ETag' },
+          'Preference-Applied': { $ref: '#/components/headers/Preference-Applied' },
         },
       })
       expect(responses['200']).toMatchObject({ headers: { ETag: {}, 'Cache-Control': {} } })

@@ -30,6 +30,11 @@ class Books extends BulkModelViewSet<Book> {
   async recount() {
     return { counted: 3 }
   }
+
+  @action({ methods: ['POST'], detail: false, inputSerializer: BookSerializer })
+  async rename() {
+    return {}
+  }
 }
 
 const MINIMAL = { Prefer: 'return=minimal' }
@@ -299,6 +304,15 @@ describe('Prefer', () => {
     expect(names('/books', 'post')).toContain('Prefer')
     expect(names('/books', 'get')).toContain('Prefer')
     expect(names('/books/recount', 'post')).not.toContain('Prefer')
+    expect(names('/books/rename', 'post')).toContain('Prefer')
+    const { get, send } = await serveViews({ books: Books })
+    for (const [method, path, answer] of [
+      ['get', '/books', await get('/books', STRICT)],
+      ['post', '/books/rename', await send('POST', '/books/rename', { title: 'a' }, STRICT)],
+    ] as const) {
+      expect(answer.headers['preference-applied']).toBe('handling=strict')
+      expect(operationOf(document, path, method).responses['200']).toHaveProperty('headers.Preference-Applied')
+    }
     // clients that are generated have one type of answer: the header alone tells of the other one
     for (const method of ['put', 'patch']) {
       const statuses = Object.keys(operationOf(document, '/books/{id}', method).responses)

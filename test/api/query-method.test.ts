@@ -465,6 +465,27 @@ describe('QUERY as HTTP has it', () => {
     expect([status, json.errors]).toEqual([400, { place: [expect.any(String)] }])
   })
 
+  it('is described without the condition of a write, since no action reads an object to write by it', async () => {
+    class Found extends Books {
+      static override queryMethod = false
+      async peek() {
+        return {}
+      }
+      async push() {
+        return {}
+      }
+    }
+    action({ methods: ['QUERY'], detail: true })(Found.prototype.peek as never)
+    action({ methods: ['POST'], detail: true })(Found.prototype.push as never)
+    const api = new APIRouter().register('books', Found)
+    await api.prepare()
+    const { paths } = api.getSchema({ openapi: '3.2' })
+    const statuses = (path: string, method: string) =>
+      Object.keys((paths[path] as Record<string, { responses: object }>)[method]?.responses ?? {})
+    expect(statuses('/books/{id}/push', 'post')).toContain('412')
+    expect(statuses('/books/{id}/peek', 'query')).not.toContain('412')
+  })
+
   it('does not make an endpoint of a method that is called query', async () => {
     class Helper extends APIView {
       get() {
