@@ -1,7 +1,7 @@
 /** The headers of a static file, and whether the client has it already (wire format, section 7). */
 import { extname } from 'node:path'
 import type { Context } from '../http/context.js'
-import { matchesWeakly } from '../http/entity-tags.js'
+import { isKnown } from '../http/entity-tags.js'
 import { keepCookiesPrivate } from '../http/private-cookies.js'
 import type { FoundFile } from './static-files.js'
 
@@ -23,7 +23,7 @@ export function describeFile(ctx: Context, name: string, file: FoundFile): boole
     'X-Content-Type-Options': 'nosniff',
   })
   if (file.varies) ctx.vary('Accept-Encoding')
-  if (isKnown(ctx, file)) {
+  if (isKnown(ctx, file.etag, file.modified)) {
     ctx.status = 304
     return false
   }
@@ -36,12 +36,4 @@ export function describeFile(ctx: Context, name: string, file: FoundFile): boole
 /** Removes the headers of a file that has gone since, so that others may answer. */
 export function undescribe(ctx: Context): void {
   for (const name of ['Cache-Control', 'ETag', 'Last-Modified', 'Content-Type', 'Content-Encoding']) ctx.remove(name)
-}
-
-/** RFC 9110 section 13.2.2: the date counts only where there are no tags. */
-function isKnown({ headers }: Context, { etag, modified }: FoundFile): boolean {
-  const tags = headers['if-none-match']
-  if (tags !== undefined) return matchesWeakly(tags, etag)
-  const since = headers['if-modified-since']
-  return since !== undefined && Math.floor(modified.getTime() / 1000) * 1000 <= Date.parse(since)
 }

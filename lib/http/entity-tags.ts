@@ -1,4 +1,5 @@
 /** Entity tags in the conditions of a request (RFC 9110 section 13). */
+import type { Context } from './context.js'
 
 /** A tag that a client sends back: its text, and whether it was marked as weak. */
 export interface EntityTag {
@@ -35,4 +36,11 @@ export function matchesWeakly(field: string, tag: string): boolean {
 export function namesTag(field: string, holds: (tag: EntityTag) => boolean): boolean {
   const condition = parseTags(field)
   return condition === '*' || condition?.some(holds) === true
+}
+
+/** True where the client has the representation already. The date counts only where it names no tags (RFC 9110 section 13.2.2). */
+export function isKnown({ headers }: Context, tag: string, modified: Date): boolean {
+  const { 'if-none-match': tags, 'if-modified-since': since } = headers
+  if (tags !== undefined) return matchesWeakly(tags, tag)
+  return since !== undefined && Math.floor(modified.getTime() / 1000) * 1000 <= Date.parse(since)
 }

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { ApiError } from '../kernel/errors.js'
 import type { Context } from './context.js'
+import { isKnown } from './entity-tags.js'
 
 /** A file that is kept somewhere. */
 export interface StoredFile {
@@ -40,7 +41,7 @@ export function sendFile(ctx: Context, file: StoredFile, { tag, mediaType, dispo
     ETag: tag,
     'Last-Modified': file.modified.toUTCString(),
   })
-  if (ctx.fresh) {
+  if (isKnown(ctx, tag, file.modified)) {
     ctx.status = 304
     return
   }

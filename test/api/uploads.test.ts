@@ -789,6 +789,9 @@ describe('files that only who is shown their URL may have', () => {
     expect((await get(url, user(7, { 'If-None-Match': `"${image}"` }))).status).toBe(304)
     expect((await get(url, user(7, { 'If-Modified-Since': date }))).status).toBe(304)
     expect((await get(url, user(7, { 'If-None-Match': '"other"' }))).status).toBe(200)
+    // asks to be told of what is new, as those of lists and static files do
+    const reload = { 'If-None-Match': `"${image}"`, 'Cache-Control': 'no-cache' }
+    expect((await get(url, user(7, reload))).status).toBe(304)
     for (const version of [`"${image}"`, date]) {
       expect((await get(url, user(7, { Range: 'bytes=0-1', 'If-Range': version }))).status).toBe(206)
     }
