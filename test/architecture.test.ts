@@ -55,7 +55,7 @@ const places: Record<string, string[]> = {
   knex: ['lib/cli/schema/open-database.ts'],
   'koa-body': ['parsers'],
   'koa-static': ['plugins'],
-  negotiator: ['renderers'],
+  negotiator: ['lib/http/accept.ts'],
   objection: ['models', 'queryset', 'api-keys', 'webhooks'],
   papaparse: ['renderers'],
   pg: ['pagination'],

@@ -3,8 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { ErrorMessages } from '../kernel/errors.js'
+import { UUID } from '../kernel/id-text.js'
 import { writeStep } from '../kernel/json-pointer.js'
 import { setting } from '../kernel/settings.js'
+import { preferredType } from './accept.js'
 import { type Context, isSafeMethod, RequestSlot } from './context.js'
 import type { ShownErrors } from './shown-errors.js'
 
@@ -39,8 +41,7 @@ interface ProblemMessage {
 export function prefersProblem(ctx: Context): boolean {
   if (setting('problemDetails') !== true) return false
   ctx.vary('Accept')
-  const chosen = ctx.accepts('application/json', PROBLEM_TYPE, `${PROBLEM_TYPE}; charset=utf-8`)
-  return typeof chosen === 'string' && chosen.startsWith(PROBLEM_TYPE)
+  return preferredType(ctx.headers.accept ?? '*/*', ['application/json', PROBLEM_TYPE]) === PROBLEM_TYPE
 }
 
 /** The body. `ctx.state.instance` names it for whoever hears of the error by the `error` event. */
@@ -58,8 +59,6 @@ export function problemOf(ctx: Context, { status, detail, code, shown, members }
   // a member of the error takes the place of none of these, which RFC 9457 has names for
   return { ...base, code, ...members, ...base }
 }
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 function uuidOf(ctx: Context): string {
   return requestIdOf(ctx) ?? randomUUID()

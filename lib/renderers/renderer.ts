@@ -1,6 +1,6 @@
 /** The contract of a renderer, how one is chosen (by suffix, then `Accept`, then the first), and how it writes the answer. */
 
-import Negotiator from 'negotiator'
+import { preferredType } from '../http/accept.js'
 import type { Context } from '../http/context.js'
 import { isStreamed, readByRequest } from '../http/response-body.js'
 import { described } from '../kernel/declarations.js'
@@ -77,9 +77,6 @@ function saysWhichJson({ res }: Context, { mediaType }: BaseRenderer): boolean {
   return mediaType === 'application/json' && typeof type === 'string' && /^[^;]+\+json\s*(;|$)/i.test(type)
 }
 
-/** Parameters other than the weight say nothing about the type: `application/json; version=2` is JSON. */
-const PARAMETERS = /;(?!\s*q\s*=)[^;,]*/gi
-
 export interface SelectOptions {
   /** The suffix of the path, if it had one. */
   readonly format?: string | undefined
@@ -101,8 +98,8 @@ export function selectRenderer(
   if (renderers.length === 1 && !strict) return first
   const accept = ctx.headers.accept
   if (accept === undefined) return first
-  const negotiator = new Negotiator({ headers: { accept: accept.replace(PARAMETERS, '') } })
-  const [chosen] = negotiator.mediaTypes(renderers.map((renderer) => renderer.mediaType))
+  const types = renderers.map((renderer) => renderer.mediaType)
+  const chosen = preferredType(accept, types)
   const renderer = renderers.find(({ mediaType }) => mediaType === chosen)
   if (renderer) return renderer
   if (strict) throw new ApiError(406, 'Not acceptable')

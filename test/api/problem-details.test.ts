@@ -215,6 +215,8 @@ describe('Accept', () => {
     [`application/json, ${PROBLEM}`, PLAIN],
     [`${PROBLEM};q=0.5, application/json`, PLAIN],
     [`${PROBLEM};q=0`, PLAIN],
+    [`application/json;indent=2, ${PROBLEM};q=0.5`, PLAIN],
+    [`${PROBLEM};profile=x, application/json;q=0.5`, PROBLEM],
     [`*/*, ${PROBLEM}`, PROBLEM],
     ['*/*', PLAIN],
     ['application/json', PLAIN],
