@@ -1,6 +1,7 @@
 /** Texts of a known form: e-mail addresses, URLs, UUIDs, IP addresses (promise B16). */
 import { isIPv4, isIPv6 } from 'node:net'
 import { ValidationError } from '../kernel/errors.js'
+import { UUID } from '../kernel/id-text.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import type { FieldOptions, FieldSchema } from './field.js'
 import { ClosedField } from './options.js'
@@ -62,8 +63,6 @@ export class URLField<const Options extends StringFieldOptions = {}> extends For
 }
 
 takesOptions(URLField, {})
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** A UUID in its 8-4-4-4-12 form, any case in the input, stored and shown in lower case. */
 export class UUIDField<const Options extends FieldOptions = {}> extends ClosedField<string, Options> {

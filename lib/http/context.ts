@@ -252,6 +252,12 @@ export function requestPath(originalUrl: string): string {
   return splitTarget(originalUrl).path
 }
 
+/** What stands before the paths of an application that is mounted in another, by koa-mount at any depth; undefined where the path is another. */
+export function mountOf({ originalUrl, path }: Context): string | undefined {
+  const whole = requestPath(originalUrl)
+  return whole.endsWith(path) ? whole.slice(0, whole.length - path.length) : undefined
+}
+
 /** Path and query of a request's URL, as links have them. */
 export function splitTarget(originalUrl: string): { path: string; search: string } {
   const hash = originalUrl.indexOf('#')

@@ -6,7 +6,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from '
 import { Readable, Writable } from 'node:stream'
 import { toApiError } from '../postgres/database-errors.js'
 import { answerError } from './answer-error.js'
-import { type Context, RequestSlot, requestPath } from './context.js'
+import { type Context, mountOf, RequestSlot } from './context.js'
 import { headerLines } from './header-lines.js'
 import { type BodyPieces, piecesOf } from './response-body.js'
 
@@ -56,7 +56,7 @@ export function askedContext(outer: Context, { method, url, headers = {}, body }
   const id = outer.response.get('X-Request-Id')
   if (id) res.setHeader('X-Request-Id', id)
   const { app } = outer
-  const originalUrl = mountOf(outer) + url
+  const originalUrl = (mountOf(outer) ?? '') + url
   const common = { app: own(app), req: own(req), res: own(res) }
   // what Koa remembers of the outer one, and what others have read of its body
   const unread = Object.fromEntries(REMEMBERED.map((name) => [name, own(undefined)]))
@@ -198,11 +198,4 @@ function rawHeadersOf(outer: IncomingMessage, headers: IncomingHttpHeaders): str
     const lines = value === outer.headers[name] ? headerLines(outer, name) : [value].flat()
     return lines.flatMap((line) => [name, String(line)])
   })
-}
-
-/** What stands before the paths of an application that is mounted in another. */
-function mountOf(ctx: Context): string {
-  const whole = requestPath(ctx.originalUrl)
-  const { path } = ctx
-  return whole.endsWith(path) ? whole.slice(0, whole.length - path.length) : ''
 }

@@ -1,6 +1,7 @@
 /** Codecs of ids: readable ones, and `signed`: a number that only we can have written, for one user and a time if so configured. */
 import { AuthenticationFailed } from '../kernel/errors.js'
 import { Hmac } from '../kernel/hmac.js'
+import { UUID } from '../kernel/id-text.js'
 import { derive, equalBytes } from '../kernel/signing.js'
 import {
   callerId,
@@ -68,7 +69,6 @@ export class RawCodec implements IDCodec {
 }
 
 const TEXT = /^[A-Za-z0-9_-]{1,64}$/
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Shows stored ids as they are, and reads what may be one. */
 export class StoredCodec implements IDCodec {

@@ -1,5 +1,5 @@
 /** The version in the Accept header, `application/json; version=2.0`, in a parameter of the query, `?version=2.0`, or in the path, `/v2/books`. */
-import { type Context, pathOf, queryOf } from '../http/context.js'
+import { type Context, mountOf, pathOf, queryOf } from '../http/context.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { BaseVersioning, type VersionParameter } from './versioning.js'
@@ -98,8 +98,6 @@ takesOptions(QueryParamVersioning, {})
 
 /** The first segment that looks like a version. */
 const SEGMENT = /(?:^|\/)v(\d+(?:\.\d+)*)(?=\/|$)/
-/** The host of an absolute-form target is the client's to choose. */
-const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i
 
 /**
  * Takes the path parameter `{version}`; where the route has none, the first segment of its pattern, and of the path it is
@@ -120,7 +118,9 @@ export class URLPathVersioning extends BaseVersioning {
     // a segment that stands in the pattern is the application's; one of the path could be an object's name
     const route: unknown = ctx['_matchedRoute']
     const path = typeof route === 'string' ? route : (pathOf(ctx) ?? '')
-    return SEGMENT.exec(mountOf(ctx) + path)?.[1]
+    const { mountPath } = ctx as { readonly mountPath?: string }
+    const mount = mountPath === undefined ? '' : (mountOf(ctx) ?? mountPath)
+    return SEGMENT.exec(mount + path)?.[1]
   }
 
   override settle(where: string): void {
@@ -133,10 +133,3 @@ export class URLPathVersioning extends BaseVersioning {
 }
 
 takesOptions(URLPathVersioning, {})
-
-/** The path that the route's app is mounted under, by koa-mount at any depth. */
-function mountOf(ctx: Context): string {
-  if (ctx['mountPath'] === undefined) return ''
-  const [whole = ''] = ctx.originalUrl.replace(AUTHORITY, '').split(/[?#]/, 1)
-  return whole.endsWith(ctx.path) ? whole.slice(0, whole.length - ctx.path.length) : String(ctx['mountPath'])
-}
