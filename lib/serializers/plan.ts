@@ -31,7 +31,7 @@ import { checkHooks, hookOf, methodOf } from './hooks.js'
 import { keepListsApart, nestedListOf } from './nested-lists.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { referencesOf } from './references.js'
-import { graphOf, merge, relatedKey } from './relation-graph.js'
+import { graphOf, mayLeadNowhere, merge, relatedKey } from './relation-graph.js'
 import { rivalsOf, withRivals } from './rivals.js'
 import { SerializerMethodField } from './serializer-method-field.js'
 import { showingFieldOf } from './showing-field.js'
@@ -308,22 +308,13 @@ function bind(
       writable && shownFieldOf(field)
         ? shownKeyOf(`${serializer.name}: field "${name}"`, field, { relation, planOf: serializerPlan })
         : undefined,
-    mayLeadNowhere: relation !== undefined && leadsNowhere(relation, model),
+    mayLeadNowhere: relation !== undefined && mayLeadNowhere(field, relation, model),
     writer,
     passesThrough: writer.toRepresentation === SerializerField.prototype.toRepresentation,
     exactForm: exact ? exactForm(exact) : undefined,
     method: isMethod ? methodOf(serializer, name, field) : undefined,
     hook: hookOf(serializer, name),
   }
-}
-
-/** True for a relation that some objects have and others do not: by its kind, its own query, or a key that may be null. */
-function leadsNowhere(
-  { kind, narrowed, ownerProperties }: RelationDescription,
-  owner: ModelDescription | undefined,
-): boolean {
-  if (narrowed || kind !== 'belongs-to-one') return true
-  return ownerProperties.some((property) => owner?.columns.get(property)?.holdsNull === true)
 }
 
 function inputOf(field: SerializerField): BoundField['input'] {

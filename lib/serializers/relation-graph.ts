@@ -1,8 +1,10 @@
 /** Which relations are loaded with objects, for what their serializer shows of them. */
 
+import type { SerializerField } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
-import type { RelationDescription } from '../models/model-description.js'
+import { isKeptKey } from '../models/kept-key.js'
+import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { COUNT, countKey, listKey, RELATED_LIST } from '../queryset/related-lists.js'
 import type { BoundField, RelatedKey, RelationGraph, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -50,6 +52,20 @@ function innerGraph(
 export function needsObject(field: RelatedField, relation: RelationDescription): boolean {
   if (relation.kind !== 'belongs-to-one' || field.compositeOf(relation.model)) return true
   return field.shownProperty(relation.model) !== relation.relatedProperties[0]
+}
+
+/** True for a relation that some objects have and others do not: by its kind, its own query, or a key that may be null or lead nowhere. */
+export function mayLeadNowhere(
+  field: SerializerField,
+  relation: RelationDescription,
+  owner: ModelDescription | undefined,
+): boolean {
+  const { kind, narrowed, ownerProperties: properties, relatedProperties: related } = relation
+  if (narrowed || kind !== 'belongs-to-one') return true
+  if (properties.some((property) => owner?.columns.get(property)?.holdsNull === true)) return true
+  // what shows the key alone shows it wherever it leads
+  if (field instanceof RelatedField && !needsObject(field, relation)) return false
+  return owner?.prepared === true && !isKeptKey(owner, { properties, target: describeModel(relation.model), related })
 }
 
 /** How a related field names the objects of a relation. @throws {ConfigurationError} from the field */

@@ -1,6 +1,6 @@
 /** The schemas of serializers in the OpenAPI document (wire format, section 13), and all of one resource. */
 import { Model } from 'objection'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   action,
@@ -230,6 +230,43 @@ describe('the schemas of a serializer', () => {
     })
     expect(schemas['DeepAuthorOutput']).toMatchObject({
       properties: { country: { $ref: '#/components/schemas/DeepAuthorCountryOutput' } },
+    })
+  })
+
+  it('show null for an object that a key leads to, where no foreign key of the database keeps it there', async () => {
+    await database.knex.raw('create table notes (id int primary key, writer_id bigint not null)')
+    onTestFinished(() => database.knex.schema.dropTable('notes'))
+    await database.knex('notes').insert({ id: 1, writer_id: 99 })
+    const join = { from: 'notes.writer_id', to: 'authors.id' }
+    class Note extends Model {
+      static override tableName = 'notes'
+      static override relationMappings = {
+        writer: { relation: Model.BelongsToOneRelation, modelClass: Author, join },
+      }
+    }
+    class NoteSerializer extends ModelSerializer<Note> {
+      static override model = Note
+      static override fields = ['id', 'writer_id']
+      static override declaredFields: DeclaredFields = {
+        writer: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+        writer_name: new SlugRelatedField({ source: 'writer', slugField: 'name', readOnly: true }),
+        writer_key: new PrimaryKeyRelatedField({ source: 'writer', readOnly: true }),
+      }
+    }
+    class NoteViewSet extends ModelViewSet<Note> {
+      static override model = Note
+      static override serializerClass = NoteSerializer
+    }
+    const api = await prepared({ notes: NoteViewSet })
+    const { json } = await (await serveApp(api.routes())).get('/api/notes/1')
+    expect(json).toEqual({ id: 1, writer_id: 99, writer: null, writer_name: null, writer_key: 99 })
+    expect(api.getSchema().components.schemas['NoteOutput']).toMatchObject({
+      properties: {
+        writer_id: { anyOf: INT8 },
+        writer: { anyOf: [{ $ref: '#/components/schemas/AuthorOutput' }, { type: 'null' }] },
+        writer_name: { type: ['string', 'null'] },
+        writer_key: { anyOf: INT8 },
+      },
     })
   })
 

@@ -4,12 +4,8 @@ import { ConfigurationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../../models/describe-model.js'
-import {
-  type Column,
-  type ForeignKeyReference,
-  type ModelDescription,
-  relationOfKey,
-} from '../../models/model-description.js'
+import { isKeptKey } from '../../models/kept-key.js'
+import { type Column, type ModelDescription, relationOfKey } from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 import { areOfOneTable } from '../../models/one-table.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -44,7 +40,7 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const keyOf = (columns: readonly Column[], related: readonly Column[]): ParentKey => ({
     columns,
     related,
-    isKept: !model.hasHeirs && model.references.some((one) => joins(one, { columns, related, target })),
+    isKept: !target.secured && isKeptKey(model, { properties: names(columns), target, related: names(related) }),
   })
   const wrong = (problem: string) => new ConfigurationError(`${name}: parentLookupField "${field}" ${problem}`)
   const named = model.relations.get(field)
@@ -91,17 +87,8 @@ function keyTo({ table: target }: ModelDescription, { references }: ModelDescrip
   return key && { table: key.table, column: key.columns[0] }
 }
 
-function joins(
-  reference: ForeignKeyReference,
-  { columns, related, target }: Omit<ParentKey, 'isKept'> & { target: ModelDescription },
-) {
-  const { properties, table, columns: to, validated } = reference
-  const places = columns.map(({ property }, index) => {
-    const place = properties.indexOf(property)
-    return place !== -1 && to[place] === related[index]?.column
-  })
-  const isWhole = properties.length === columns.length && places.every((isJoined) => isJoined)
-  return isWhole && validated && table === target.table && !target.secured
+function names(columns: readonly Column[]): string[] {
+  return columns.map(({ property }) => property)
 }
 
 function leadsAway({ tableName }: ModelClass): string {
