@@ -93,7 +93,7 @@ export async function validateNested(
     const deleted = isDeleted(child, candidate) ? deletedError(child, candidate, keys) : undefined
     // sent back as it was read, it stays as it is
     if (deleted === null) continue
-    const errors = deleted ?? (again ? namedAgain(keys, candidate) : (found ?? foreign.get(candidate)))
+    const errors = deleted ?? (again ? namedAgain(keys, candidate) : (foreign.get(candidate) ?? found))
     if (errors) {
       // lists in lists multiply: each object gets an error about one of the rest, as else it would pass
       const isFirst = item.errors?.[bound.name] === undefined

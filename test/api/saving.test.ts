@@ -448,11 +448,15 @@ describe('a writable nested object', () => {
     expect(
       await refused(
         ShelfSerializer,
-        { reviews: [{ id: 1 }, { id: 3, stars: 1 }, { text: 'x' }] },
+        { reviews: [{ id: 1 }, { id: 3, stars: 1 }, { text: 'x' }, { id: 9 }] },
         { obj: await book(), partial: true },
       ),
     ).toEqual({
-      reviews: { 1: { id: ['Invalid pk "3" - object does not exist.'] }, 2: { stars: ['This field is required.'] } },
+      reviews: {
+        1: { id: ['Invalid pk "3" - object does not exist.'] },
+        2: { stars: ['This field is required.'] },
+        3: { id: ['Invalid pk "9" - object does not exist.'] },
+      },
     })
   })
 
