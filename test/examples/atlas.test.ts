@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createAtlas } from '../../examples/atlas/atlas.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import {
+  compiledModules,
   findFreePort,
   type Program,
   readProjectFile,
@@ -36,7 +37,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     cache = await mkdtemp(join(tmpdir(), 'kv-test-'))
     await chmod(cache, 0o755)
     const port = await findFreePort()
-    program = npmStart(port)
+    program = npmStart(port, compiledModules())
     await untilAnswer(program, port, CITIES)
     client = connectTo(port)
   }, 120_000)
@@ -205,8 +206,8 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(existsSync(lockFile())).toBe(false)
   })
 
-  function npmStart(port: number): Program {
-    return startProgram({ command: 'npm', args: ['start'], env: { PORT: String(port), XDG_CACHE_HOME: cache } })
+  function npmStart(port: number, env: Record<string, string> = {}): Program {
+    return startProgram({ command: 'npm', args: ['start'], env: { ...env, PORT: String(port), XDG_CACHE_HOME: cache } })
   }
 
   function lockFile(): string {

@@ -115,6 +115,12 @@ describe('a data folder that is kept', () => {
     expect(await query(connection, 'select * from kept')).toEqual([{ number: 7 }])
   }
 
+  it('is what new data are a copy of, where POSTGRES_DATA names it', async () => {
+    vi.stubEnv('POSTGRES_DATA', dataDir)
+    cleanups.push(async () => vi.unstubAllEnvs())
+    await expectKept(await start())
+  })
+
   it('has the same rows and the same password at every start', async () => {
     const listen = { host: '127.0.0.1', port: freePort() }
     const first = await start({ dataDir, listen })

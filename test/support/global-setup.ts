@@ -2,6 +2,8 @@
  * Starts the PostgreSQL of a test run, or takes the one of DATABASE_URL. `PGBOUNCER=session` and
  * `PGBOUNCER=transaction` put a PgBouncer in front of it.
  */
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { ClientConfig } from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../../examples/support/postgres.js'
@@ -47,10 +49,18 @@ async function provideServer(stops: (() => Promise<void>)[]): Promise<ClientConf
   // programs of tests get that of their own database
   delete process.env['DATABASE_URL']
   if (url) return fromUrl(url)
+  await makeData()
   // Test files run side by side, each with a pool of ten.
   const postgres = await startPostgres({ settings: { max_connections: '200' } })
   stops.push(() => postgres.stop())
   return { ...postgres.connection }
+}
+
+/** Makes the data that all servers of the run begin with, whoever starts them. */
+async function makeData(): Promise<void> {
+  const dataDir = join(tmpdir(), 'data')
+  await (await startPostgres({ dataDir })).stop()
+  process.env['POSTGRES_DATA'] = dataDir
 }
 
 /** By its parts: tests put others in their places, such as another login. */

@@ -1,7 +1,7 @@
 /** A PostgreSQL and the app under test, each in a process of its own, and what is known of both from outside. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -102,10 +102,11 @@ const CANARY_SETTINGS = {
 /** Starts PostgreSQL on TCP, so that it can be killed and come back where it was, and creates the tables. */
 export async function startTrialDatabase(): Promise<TrialDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'koa-viewsets-trial-'))
-  const dataDir = join(folder, 'parent', 'data')
+  // for the server's own user, where it is not ours
+  chmodSync(folder, 0o755)
+  const dataDir = join(folder, 'data')
   const port = await findFreePort()
   const start = () => startPostgres({ dataDir, listen: { host: '127.0.0.1', port }, settings: CANARY_SETTINGS })
-  await createData(folder, dataDir)
   let postgres: Postgres = await start()
   const { user, password = '', database } = postgres.connection
   const url = `postgres://${user}:${password}@127.0.0.1:${port}/${database}`
@@ -153,29 +154,6 @@ export async function startTrialDatabase(): Promise<TrialDatabase> {
   await result.query(SCHEMA)
   await result.query(ROWS)
   return result
-}
-
-/**
- * New data, in a folder that the server's own user reaches, where it is not ours. It is a copy of what the first trial of a run
- * has made, in the run's temporary folder: `initdb` takes twenty times as long.
- */
-async function createData(folder: string, dataDir: string): Promise<void> {
-  chmodSync(folder, 0o755)
-  mkdirSync(join(folder, 'parent'), { mode: 0o777 })
-  chmodSync(join(folder, 'parent'), 0o777)
-  const pattern = join(tmpdir(), 'koa-viewsets-trial-data')
-  if (!existsSync(pattern)) {
-    // a server that has stopped leaves data that may be copied
-    await (await startPostgres({ dataDir })).stop()
-    const copy = `${pattern}.${process.pid}`
-    execFileSync('cp', ['-a', dataDir, copy])
-    try {
-      renameSync(copy, pattern)
-    } catch {
-      // another process has been faster
-      rmSync(copy, { recursive: true })
-    }
-  } else execFileSync('cp', ['-a', pattern, dataDir])
 }
 
 /** The same for who may only become the role that all statements run as. */

@@ -29,12 +29,16 @@ export async function startRecording(
   decoder: Decoder,
   prepare: (knex: Knex) => Promise<void>,
 ): Promise<RecordingPostgres> {
-  const given = process.env['POSTGRES_BINARIES']
-  if (decoder.binaries !== undefined) process.env['POSTGRES_BINARIES'] = decoder.binaries
+  const given = { ...process.env }
+  if (decoder.binaries !== undefined) {
+    process.env['POSTGRES_BINARIES'] = decoder.binaries
+    // those of the run may be another PostgreSQL's
+    delete process.env['POSTGRES_DATA']
+  }
   const started = startPostgres({ settings: { wal_level: 'logical', ...decoder.settings } })
   const { connection, stop } = await started.finally(() => {
-    if (given === undefined) delete process.env['POSTGRES_BINARIES']
-    else process.env['POSTGRES_BINARIES'] = given
+    delete process.env['POSTGRES_BINARIES']
+    Object.assign(process.env, given)
   })
   const knex = knexLibrary({ client: 'pg', connection: { ...connection } })
   await knex.raw(SCHEMA)
