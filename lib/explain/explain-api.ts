@@ -11,6 +11,7 @@ import { type ModelClass, modelName } from '../models/objection.js'
 import { areOfOneTable } from '../models/one-table.js'
 import { reflectionOf } from '../models/table.js'
 import { queryParameters } from '../openapi/parameters.js'
+import { describedSerializer } from '../openapi/subject.js'
 import { permissionName } from '../permissions/operators.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import type { FieldUse, RowCondition, RowWrite } from '../queryset/visible-rows.js'
@@ -162,8 +163,7 @@ function listOf({ viewClass }: GenericAPIView, action: string): Partial<Pick<Res
 }
 
 function parametersOf({ view }: ExplainedView<GenericAPIView>): readonly string[] {
-  const { serializerClass } = view.viewClass
-  return queryParameters(view, serializerClass ?? undefined).map(({ name }) => name)
+  return queryParameters(view, describedSerializer(view)).map(({ name }) => name)
 }
 
 function relationsOf({ viewClass }: GenericAPIView): readonly string[] {
@@ -207,8 +207,8 @@ function nameOf(policy: object): string {
 function explainRules({ view, isAsked }: ExplainedView<GenericAPIView>): readonly string[] {
   const { rules, viewClass, action } = view.plan
   const own = viewClass.modelClass()
-  const { serializerClass, related } = viewClass
-  const relations = serializerClass ? serializerPlan(serializerClass).relations : {}
+  const shown = describedSerializer(view)
+  const relations = shown ? serializerPlan(shown).relations : {}
   const told: string[] = []
   const tell = (verb: string, model: ModelClass, action: RuleAction) => {
     const condition = rules?.ruleOf(model)?.conditionOf(action)
@@ -228,7 +228,8 @@ function explainRules({ view, isAsked }: ExplainedView<GenericAPIView>): readonl
     tell(write.verb, own, write.write)
     if (write.write !== 'delete') told.push(...explainFields(view, own, { isAsked, use: 'write' }))
   }
-  for (const [relation, named] of Object.entries(related)) told.push(`${relation} from ${namedClass(named)?.name}`)
+  for (const [relation, named] of Object.entries(viewClass.related))
+    told.push(`${relation} from ${namedClass(named)?.name}`)
   return told
 }
 

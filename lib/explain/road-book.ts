@@ -1,6 +1,7 @@
 /** What the steps of a request do, noted one after the other. */
 
 import { ApiError, ConfigurationError, NotFound } from '../kernel/errors.js'
+import { describedSerializer } from '../openapi/subject.js'
 import type { Recording } from '../postgres/recording-knex.js'
 import type { RowAccess } from '../rows/row-access.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -86,8 +87,8 @@ export class RoadBook {
   }
 
   protected noteRelations(): void {
-    const { serializerClass } = this.view.viewClass
-    const relations = serializerClass ? Object.keys(serializerPlan(serializerClass).relations) : []
+    const shown = describedSerializer(this.view)
+    const relations = shown ? Object.keys(serializerPlan(shown).relations) : []
     if (relations.length > 0)
       this.subject.notes.push(`then one statement for each relation shown: ${relations.join(', ')}`)
   }

@@ -17,11 +17,12 @@ import { webhooksOf } from '../views/described-webhook.js'
 import type { Endpoint } from '../views/endpoint.js'
 import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
+import { selectionParameters } from '../views/steps/selection.js'
 import { Components, type Expansions, type ForcedProperties, type NarrowedRelations } from './components.js'
 import { documentedPath } from './documented-path.js'
 import { describeOperation, ROOT_TAG } from './operations.js'
 import { shareParameters } from './shared-parameters.js'
-import { takingOf } from './subject.js'
+import { describedSerializer, openView, takingOf } from './subject.js'
 import type { InfoObject, License, OpenAPIDocument, PathItem, Server, Tag } from './types.js'
 import { describeWebhooks } from './webhooks.js'
 import { nounOf, sentence } from './words.js'
@@ -78,7 +79,7 @@ export function* documentSteps(endpoints: readonly Endpoint[], options: SchemaOp
   const version = VERSIONS[options.openapi ?? '3.1'] as OpenAPIDocument['openapi'] | undefined
   if (!version) throw new ConfigurationError(`OpenAPI: there is no openapi "${options.openapi}"; take 3.1 or 3.2`)
   const components = new Components({
-    expansions: expansionsIn(endpoints),
+    expansions: expansionsIn(endpoints, options.apiVersion),
     forced: forcedIn(endpoints, options.apiVersion),
     narrowed: narrowedIn(endpoints),
     rules: rulesIn(endpoints),
@@ -146,14 +147,17 @@ function rulesIn(endpoints: readonly Endpoint[]): RuleSet | undefined {
   return undefined
 }
 
-/** Fields that `expandable` of the views adds to their serializers. */
-function expansionsIn(endpoints: readonly Endpoint[]): Expansions {
+/** Fields that `expandable` of the views adds to the serializers of their actions. */
+function expansionsIn(endpoints: readonly Endpoint[], apiVersion: string | undefined): Expansions {
   const found = new Map<SerializerClass, Map<string, Map<Expansion, string>>>()
-  for (const { view } of endpoints) {
-    if (!isGeneric(view)) continue
-    const { serializerClass, expandable, expandParam } = view
-    if (!serializerClass) continue
-    for (const { owner, name, expansion } of expansionsOf(serializerClass, expandable)) {
+  const operations = endpoints.flatMap((endpoint) => [...endpoint.operations.values()])
+  for (const operation of operations) {
+    if (!isGeneric(operation.view) || Object.keys(operation.view.expandable).length === 0) continue
+    const { expandable, expandParam } = operation.view
+    const view = openView(operation, apiVersion) as GenericAPIView
+    const shown = describedSerializer(view)
+    if (!shown || selectionParameters(view, shown).every(({ name }) => name !== expandParam)) continue
+    for (const { owner, name, expansion } of expansionsOf(shown, expandable)) {
       const names = getOrInsert(found, owner, () => new Map())
       getOrInsert(names, name, () => new Map()).set(expansion, expandParam)
     }

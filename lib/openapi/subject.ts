@@ -28,7 +28,7 @@ export interface DescribedOperation extends Omit<OperationOptions, 'apiVersion'>
 
 export function subjectOf({ endpoint, operation, components, apiVersion }: OperationOptions): DescribedOperation {
   const view = openView(operation, apiVersion)
-  return { endpoint, operation, components, view, serializer: serializerOf(view), taking: inputOf(view) }
+  return { endpoint, operation, components, view, serializer: describedSerializer(view), taking: inputOf(view) }
 }
 
 /** The serializer of the bodies that an operation takes, as far as the view decides it. */
@@ -38,16 +38,16 @@ export function takingOf(operation: Operation, apiVersion: string | undefined): 
 
 function inputOf(view: APIView): SerializerClass | undefined {
   const own = view instanceof GenericAPIView ? view.viewClass.inputSerializerClass : null
-  return own ?? serializerOf(view)
+  return own ?? describedSerializer(view)
 }
 
 /** A view that answers nothing, made to ask it what it would do. */
-function openView({ view, route, method }: Operation, version: string | undefined): APIView {
+export function openView({ view, route, method }: Operation, version: string | undefined): APIView {
   return view.open(describingContext({ method, version }), planOf(route))
 }
 
 /** The serializer of a view's action. A view that chooses it by what only a request knows has that of its class. */
-function serializerOf(view: APIView): SerializerClass | undefined {
+export function describedSerializer(view: APIView): SerializerClass | undefined {
   if (!(view instanceof GenericAPIView)) return undefined
   try {
     return serializerClassOf(view)

@@ -606,6 +606,21 @@ describe('fields and code of the application', () => {
     expect((await get('/api/books/1?fields=id&expand=author')).text).toBe('{"id":1,"author":{"id":1,"name":"Ada"}}')
   })
 
+  it('are told of the serializer that an action has, in the document and by explain()', async () => {
+    class Chosen extends BookViewSet {
+      static override serializerClass = null as never
+      override getSerializerClass() {
+        return BookSerializer
+      }
+    }
+    const router = new APIRouter().register('books', Chosen)
+    await router.prepare()
+    const { schemas } = router.getSchema().components
+    expect(schemas).toHaveProperty('BookOutput.properties.author.description', 'Shown with `expand=author`.')
+    const list = (await router.explain('book-list'))[0]
+    expect(list?.parameters).toEqual(expect.arrayContaining(['fields', 'expand']))
+  })
+
   it('load related objects that an own loadRelated() leaves out', async () => {
     const { get } = await serve(
       class extends BookViewSet {
