@@ -10,6 +10,7 @@ import { readDecimal, writeDecimal } from './decimal-field.js'
 import { isExactDouble, isExactSingle } from './exact-float.js'
 import { elementOf, hasFieldOfItsOwn } from './field-for-column.js'
 import { checkLength, countCharacters, counted } from './string-field.js'
+import { checkXml } from './xml-text.js'
 
 /** @throws ValidationError the column would store another value */
 type Check = (text: string) => void
@@ -107,11 +108,7 @@ const oneByte = unless((text) => /^[\u0001-\u007f]?$/.test(text), 'Ensure this f
 const whole = unless((text) => /^\s*(?:0|[1-9]\d*)\s*$/.test(text), 'A valid integer is required.')
 /** Amounts have two places at most. */
 const amount = unless((text) => !/\.\d{3}/.test(text), 'Ensure that there are no more than 2 decimal places.')
-/** Entities stand for texts of any length, which PostgreSQL writes out: by nobody who could stop it. */
-const xml = unless((text) => {
-  const type = text.indexOf('<!DOCTYPE')
-  return type === -1 || !text.includes('<!ENTITY', type)
-}, 'Entities are not allowed.')
+const xml: () => Check = () => checkXml
 /** The most characters of a query of full text: PostgreSQL goes into each of its words, for all that come behind it. */
 const LONGEST_QUERY = 16_384
 const query: () => Check = () => (text) => checkLength(text, undefined, LONGEST_QUERY)

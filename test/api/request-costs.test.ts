@@ -499,6 +499,10 @@ describe('texts that PostgreSQL writes out', () => {
     ['pair', '(1e9,a1e130000)', 201],
     ['note', '1e130000', 201],
     ['xml', `<!DOCTYPE a [<!ENTITY x "${'y'.repeat(99)}">]><a>${'&x;'.repeat(99)}</a>`, 400],
+    ['xml', '<?xmlx?>'.repeat(9_999), 400],
+    ['xml', '<a xml:space="no"/>'.repeat(9_999), 400],
+    ['xml', '&'.repeat(9_999), 400],
+    ['xml', '<a>&lt;</a>'.repeat(999), 201],
   ])('are refused where a short one would be long, or cost long: %s of %s is %i', async (name, value, expected) => {
     const { send } = await serveViews({ texts: viewOf(Text, serializerOf(Text, fields)) })
     const { status, json } = await send('POST', '/texts', { [name]: value })

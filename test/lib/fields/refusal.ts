@@ -18,7 +18,8 @@ export function shown(field: SerializerField, value: unknown): unknown {
   return field.toRepresentation(value, {})
 }
 
-async function messagesOf(check: () => unknown): Promise<string[] | ErrorMessages> {
+/** The messages that a check refuses with; fails when it does not. */
+export async function messagesOf(check: () => unknown): Promise<string[] | ErrorMessages> {
   let accepted: unknown
   try {
     accepted = await check()
