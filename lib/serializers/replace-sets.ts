@@ -1,6 +1,8 @@
 /** Makes the related rows of objects those whose keys were sent. */
 
 import type { Model } from 'objection'
+import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
+import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column } from '../models/model-description.js'
@@ -122,6 +124,10 @@ async function chosenKeys(
   serializer: AnySerializer,
   { field, relation, keys, column }: Omit<KeySet, 'name'> & { column: Column },
 ): Promise<readonly unknown[] | undefined> {
-  if (field.options.queryset === relation.model && relation.deletedBy === undefined) return undefined
-  return field.seen(keys, serializer.context, { column, leading: leadingOf(serializer, { relation }) })
+  // what clients do not write, the application chooses among all
+  const choosing = field.options.queryset === undefined ? keysTo(relation.model) : field
+  if (choosing.options.queryset === relation.model && relation.deletedBy === undefined) return undefined
+  return choosing.seen(keys, serializer.context, { column, leading: leadingOf(serializer, { relation }) })
 }
+
+const keysTo = oncePer((model: ModelClass) => new PrimaryKeyRelatedField({ queryset: model }))

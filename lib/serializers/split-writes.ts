@@ -5,6 +5,7 @@ import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { describeModel } from '../models/describe-model.js'
+import { exactAt } from '../models/exact-types.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import { isRowOf } from '../models/one-table.js'
@@ -83,6 +84,8 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
         throw unwritable(serializer, name, 'is nested without a relation of the model; override create() and update()')
       // null for a list is a list of none, which lets go of nothing
       if (changesNothing(value) || (value === null && bound.field.many)) continue
+      if (Array.isArray(value) && !value.every((item) => typeof item === 'object'))
+        throw unwritable(serializer, name, 'is given keys in the place of objects; let a field with shownBy take them')
       const write = { bound, field: bound.field, relation, value: value as NestedWrite['value'] }
       if (relation.kind === 'belongs-to-one') before.push(write)
       else after.push(write)
@@ -92,7 +95,8 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
     } else if (bound?.field instanceof RelatedField && bound.field.many) {
       if (relation?.kind !== 'many-to-many')
         throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
-      sets.push({ name, field: bound.field, relation, keys: (value ?? []) as unknown[] })
+      const keys = ((value ?? []) as unknown[]).map((item) => keyIn(serializer, name, { relation, item }))
+      sets.push({ name, field: bound.field, relation, keys })
     } else {
       columns[bound?.column?.property ?? propertyOf(serializer, name)] = value
     }
@@ -121,6 +125,19 @@ function keyOf(serializer: AnySerializer, relation: RelationDescription, object:
   const related = { columns: describeModel(relation.model).columns, properties: relation.relatedProperties }
   const own = { columns: serializer.plan.model?.columns, properties: relation.ownerProperties }
   return keyTo(object as object, related, own)
+}
+
+/** An item of a list of keys, in which an object may stand for its own. @throws {ConfigurationError} it has none */
+function keyIn(
+  serializer: AnySerializer,
+  name: string,
+  { relation, item }: { readonly relation: RelationDescription; readonly item: unknown },
+): unknown {
+  const [property = ''] = relation.relatedProperties
+  if (typeof item !== 'object' || item === null || !isRowOf(relation.model, item)) return item
+  const key = exactAt(item, property)
+  if (key === undefined) throw unwritable(serializer, name, `is given an object without its "${property}"`)
+  return key
 }
 
 /** Who reads objects with values of a query's own in the place of columns. */

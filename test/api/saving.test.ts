@@ -98,6 +98,38 @@ describe('save', () => {
     })
   })
 
+  it('takes objects in the place of their keys in a list of keys, which clients may only read, too', async () => {
+    class Shown extends TaggedSerializer {
+      static override readOnlyFields = ['tags']
+    }
+    const red = await Tag.query().insert({ slug: 'scarlet' })
+    const blue = await Tag.query().insert({ slug: 'azure' })
+    const given = async (serializer: unknown, tags: unknown, options: object) => {
+      const one = make(serializer, options)
+      await one.isValid({ raiseException: true })
+      await one.save({ tags })
+      return one.data
+    }
+    const change = async () => ({ obj: await book(), inputData: {}, partial: true })
+    for (const serializer of [TaggedSerializer, Shown]) {
+      expect(await given(serializer, [red, blue.id], await change())).toMatchObject({ tags: [red.id, blue.id] })
+      expect(await given(serializer, [blue], await change())).toMatchObject({ tags: [blue.id] })
+      expect(await given(serializer, [], await change())).toMatchObject({ tags: [] })
+      expect(await given(serializer, [red], { inputData: { title: 'x' } })).toMatchObject({ tags: [red.id] })
+    }
+    await expect(given(Shown, [Tag.fromJson({ slug: 'new' })], await change())).rejects.toThrow(
+      'Shown: cannot write "tags": it is given an object without its "id"',
+    )
+  })
+
+  it('refuses keys in the place of nested objects, of which it had made objects without a value', async () => {
+    const one = new ShelfSerializer({ obj: await book(), inputData: {}, partial: true })
+    await one.isValid({ raiseException: true })
+    await expect(one.save({ tags: [1, 2] })).rejects.toThrow(
+      'ShelfSerializer: cannot write "tags": it is given keys in the place of objects; let a field with shownBy take them',
+    )
+  })
+
   it('[A9] sends no UPDATE when nothing was sent', async () => {
     const obj = await book()
     const texts = await countQueries(database.knex, async () => {
