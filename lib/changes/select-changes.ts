@@ -21,17 +21,21 @@ const COLUMNS = `c.id::text, model, key, action, caller, request_id::text as "re
 
 const BESIDE = 'was::text, transaction::text'
 
-/** The most bytes of JSON that are read at once, as PostgreSQL keeps it; one change may have more. */
+/** The most bytes of JSON that are read at once; one change may have more. */
 const MOST_BYTES = 8_000_000
-const BYTES = ['before', 'after', 'was'].map((image) => `coalesce(pg_column_size(c.${image}), 0)`).join(' + ')
+const bytesOf = (measured: readonly string[]) => measured.map((bytes) => `coalesce(${bytes}, 0)`).join(' + ')
+/** As PostgreSQL keeps it, which it knows without reading it. */
+const KEPT_BYTES = bytesOf(['before', 'after', 'was'].map((image) => `pg_column_size(c.${image})`))
+const READ_BYTES = bytesOf(['before', 'after'].map((image) => `octet_length(c.${image}::text)`))
 
 /** The first ones of rows of the table, in an order, as far as one reading can hold them; and of how many. */
-const heldOf = (rows: string, order: string) => `(
-    select c.*, count(*) over () as total, sum(${BYTES}) over (order by ${order} rows unbounded preceding) - (${BYTES}) as ahead
+const heldOf = (rows: string, order: string, bytes: string) => `(
+    select c.*, count(*) over () as total, sum(${bytes}) over (order by ${order} rows unbounded preceding) - (${bytes}) as ahead
     from (${rows}) as c
   ) as c where ahead < ${MOST_BYTES}`
 
-const firstOf = (rows: string) => `select ${COLUMNS}, ${BESIDE}, c.id as place, total from ${heldOf(rows, 'c.id')}`
+const firstOf = (rows: string) =>
+  `select ${COLUMNS}, ${BESIDE}, c.id as place, total from ${heldOf(rows, 'c.id', KEPT_BYTES)}`
 
 /** Filter of changes. */
 export interface AskedChanges {
@@ -62,7 +66,7 @@ export async function selectChanges(
   const asked = `select * from ${table} as c where model = ? and ${same} and (?::bigint is null or c.id < ? and not exists (
       select from ${table} where model = ? and ${same} and id >= ? and action = any(?::text[])
     )) order by c.id desc limit ?`
-  const sql = `select ${COLUMNS} from ${heldOf(asked, 'c.id desc')} order by c.id desc`
+  const sql = `select ${COLUMNS} from ${heldOf(asked, 'c.id desc', READ_BYTES)} order by c.id desc`
   const name = await nameIn(knex, model)
   const ends = endsOf(isSoft)
   const from = before ?? null
