@@ -92,6 +92,13 @@ export class Components {
     return schemaReference(name)
   }
 
+  /** What a serializer shows, of which any field may be missing. */
+  partOf(serializer: SerializerClass): Schema {
+    const { $ref } = this.serializer(serializer, 'Output')
+    const { required: _, ...part } = this.#names.get($ref.split('/').at(-1) ?? '')?.schema ?? {}
+    return part
+  }
+
   #described(serializer: SerializerClass, side: SchemaSide, name: string): Schema {
     const foreign = standardSchemaOf(serializer)
     if (foreign) return this.#foreign(foreign, side, name)

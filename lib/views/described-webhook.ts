@@ -13,6 +13,8 @@ export interface DescribedWebhook {
   readonly shown: SerializerClass
   /** When it is shown: as it was, as it is, or both. */
   readonly images: readonly ('before' | 'after')[]
+  /** The application records it by itself, and as much of the object as it wants. */
+  readonly isOwn: boolean
 }
 
 interface DescribingClass {

@@ -37,18 +37,20 @@ export function describeTold(events: readonly string[], endpoints: readonly Endp
     const { shown } = recordingOf(view, route.rules).of(view.modelClass()) ?? {}
     const isSoft = resourceOf(view).deletion !== undefined
     return shown
-      ? eventsOf(events, basename, isSoft).map((event) => ({ event, basename, shown, images: imagesOf(event) }))
+      ? eventsOf(events, basename, isSoft).map((event) => ({ event, basename, shown, ...imagesOf(event) }))
       : []
   })
 }
 
 const IMAGES: Readonly<Record<string, DescribedWebhook['images']>> = {
   created: ['after'],
+  updated: ['before', 'after'],
   restored: ['after'],
   deleted: ['before'],
   purged: ['before'],
 }
 
-function imagesOf(event: string): DescribedWebhook['images'] {
-  return IMAGES[event.slice(event.lastIndexOf('.') + 1)] ?? ['before', 'after']
+function imagesOf(event: string): Pick<DescribedWebhook, 'images' | 'isOwn'> {
+  const images = IMAGES[event.slice(event.lastIndexOf('.') + 1)]
+  return { images: images ?? ['before', 'after'], isOwn: images === undefined }
 }

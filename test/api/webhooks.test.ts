@@ -633,6 +633,20 @@ describe('the document', () => {
     ])
   })
 
+  it('asks for no field of what the application records by itself', async () => {
+    class Hooks extends HookViewSet {
+      static override events = ['book.*', 'book.discount']
+    }
+    const own = new APIRouter({ rules: RULES }).register('books', BookViewSet, 'book').register('hooks', Hooks, 'hook')
+    await own.prepare()
+    const { webhooks = {}, components } = own.getSchema()
+    const { post } = webhooks['book.discount'] as { post: any }
+    const { after } = post.requestBody.content['application/json'].schema.properties.data.properties
+    const { required, ...rest } = components.schemas['BookRecordOutput'] as Record<string, unknown>
+    expect(required).toContain('title')
+    expect(after).toEqual({ anyOf: [rest, { type: 'null' }] })
+  })
+
   it('has nothing that a linter finds wrong', async () => {
     const problems = await lint(api.getSchema({ license: { name: 'MIT', identifier: 'MIT' } }))
     expect(problems.filter((problem) => problem.includes('webhooks'))).toEqual([])
