@@ -16,7 +16,8 @@ import {
   untilAnswer,
 } from '../support/program.js'
 
-const ALL_CITIES = 135_233
+/** Of those that the first start fills in: pages enough to ask both processes many times. */
+const CITIES = 20_000
 const EXPORT = '/api/v1/city-export'
 const hasNginx = spawnSync('nginx', ['-v']).status === 0
 if (!hasNginx) console.warn('nginx is not installed: the cluster example is not tried behind it')
@@ -37,6 +38,7 @@ describe.skipIf(!hasNginx)('two processes behind nginx', { timeout: 120_000 }, (
     database = await createDatabase()
     folder = await mkdtemp(join(tmpdir(), 'kv-nginx-'))
     for (const name of ['n1', 'n2']) nodes.set(name, await startNode(name))
+    await database.knex('cities').where('id', '>', CITIES).delete()
     port = await findFreePort()
     nginx = await startNginx()
     await untilAnswer(nginx, port, '/api/v1/')
@@ -104,10 +106,10 @@ describe.skipIf(!hasNginx)('two processes behind nginx', { timeout: 120_000 }, (
     }
   })
 
-  it(`walks ${ALL_CITIES} cities exactly once`, async () => {
+  it(`walks ${CITIES} cities exactly once`, async () => {
     const cities = await readExport<{ id: number }>(url(EXPORT))
-    expect(cities.length).toBe(ALL_CITIES)
-    expect(new Set(cities.map(({ id }) => id)).size).toBe(ALL_CITIES)
+    expect(cities.length).toBe(CITIES)
+    expect(new Set(cities.map(({ id }) => id)).size).toBe(CITIES)
   })
 
   it('[D15] answers 404 for the cursors of a process that has gone, and the client starts again', async () => {
@@ -117,7 +119,7 @@ describe.skipIf(!hasNginx)('two processes behind nginx', { timeout: 120_000 }, (
     await nodes.get('n1')?.program.stop('SIGKILL')
     const lost = await page(held)
     expect([lost.status, lost.body]).toEqual([404, { detail: 'Cursor not found', status: 404 }])
-    expect((await reading).length).toBe(ALL_CITIES)
+    expect((await reading).length).toBe(CITIES)
     const { status, body } = await page()
     expect([status, body.cursor_id?.slice(0, 3)]).toEqual([200, 'n2.'])
   })
