@@ -14,7 +14,13 @@ import type { ModelDescription, RelationDescription } from '../models/model-desc
 import { type ModelClass, modelName } from '../models/objection.js'
 import { areOfOneTable } from '../models/one-table.js'
 import type { RuleSet } from '../rules/rule-set.js'
-import { type BoundField, type FieldsDescription, SEEN, type SerializerClass } from '../serializers/contract.js'
+import {
+  type BoundField,
+  type FieldsDescription,
+  RECORDED,
+  SEEN,
+  type SerializerClass,
+} from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { schemaNameOf } from '../serializers/schema-name.js'
@@ -150,6 +156,7 @@ function valueOfKey({ model, single, through, ownerProperties, relatedProperties
 
 function makeClass(serializer: SerializerClass, fields: ReadonlyMap<string, SerializerField>): SerializerClass {
   const made = class extends (serializer as typeof Serializer) {
+    static readonly [RECORDED] = true as const
     static override describeFields(): FieldsDescription {
       return { fields: new Map(fields), model: super.describeFields().model }
     }

@@ -8,9 +8,11 @@ import { readReferenceStep } from '../kernel/json-pointer.js'
 import { pascalCase } from '../kernel/naming.js'
 import { jsonSchemaOf, type StandardSchema } from '../kernel/standard-schema.js'
 import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
+import type { ModelClass } from '../models/objection.js'
 import type { VisibleFields } from '../queryset/visible-fields.js'
 import type { RuleSet } from '../rules/rule-set.js'
-import type { BoundField, SerializerClass, SerializerPlan } from '../serializers/contract.js'
+import { type BoundField, RECORDED, type SerializerClass, type SerializerPlan } from '../serializers/contract.js'
 import { inputValue } from '../serializers/input-schema.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -198,6 +200,7 @@ export class Components {
     const names = new Set(readable.map(({ name }) => name))
     const required = readable
       .filter(({ access }) => !access || access.read === 'all' || access.mask)
+      .filter(({ relation }) => !(serializer[RECORDED] && relation && this.#hidesRelated(relation, model)))
       .map(({ name }) => name)
     const added = [...expansions].flatMap(([name, others]): [string, Schema][] => {
       if (names.has(name)) return []
@@ -239,8 +242,14 @@ export class Components {
     if (!relation?.single || source.length > 1) return false
     if (!(field instanceof NestedSerializer || (field instanceof RelatedField && needsObject(field, relation))))
       return false
-    const isNarrowed = this.#narrowed.get(owner?.model.tableName ?? '')?.has(relation.name) === true
-    return isNarrowed || describeModel(relation.model).secured || this.#rules?.hidesRows(relation.model) === true
+    return this.#hidesRelated(relation, owner)
+  }
+
+  /** True for a relation whose objects, or links to them, some callers do not see. */
+  #hidesRelated({ name, model, through }: RelationDescription, owner: SerializerPlan['model']): boolean {
+    const isNarrowed = this.#narrowed.get(owner?.model.tableName ?? '')?.has(name) === true
+    const hides = (one: ModelClass) => this.#rules?.hidesRows(one) === true
+    return isNarrowed || describeModel(model).secured || hides(model) || (through !== undefined && hides(through.model))
   }
 
   /** What a field shows of other objects, through their serializer. */

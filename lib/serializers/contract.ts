@@ -91,6 +91,9 @@ export interface FieldsDescription {
 /** Marks a class that shows and takes what a caller may read and write, with how it does so. */
 export const SEEN = Symbol('how a caller sees fields')
 
+/** Marks a class of what is recorded of objects: who does not see all that a relation leads to is told nothing of its keys. */
+export const RECORDED = Symbol('what is recorded of objects')
+
 /** Fields as a caller sees them. */
 export interface SeenFields {
   /** The field, with what the caller sees of the objects in it. */
@@ -101,6 +104,7 @@ export interface SeenFields {
 /** A serializer class. */
 export interface SerializerClass {
   readonly [SEEN]?: SeenFields
+  readonly [RECORDED]?: true
   // biome-ignore lint/suspicious/noExplicitAny: a serializer of any object type
   new (options?: SerializerOptions<any>): AnySerializer
   /** The name of the class. */

@@ -666,6 +666,31 @@ describe('the document', () => {
       expect([check(body), check.errors]).toEqual([true, null])
     }
   })
+
+  it('asks for no keys of objects that rules keep from some owners, as their images have none', async () => {
+    class KeyedSerializer extends BookSerializer {
+      static override schemaName = 'KeyedBook'
+      static override fields = ['id', 'title', 'author'] as never
+    }
+    class KeyedBookViewSet extends BookViewSet {
+      static override serializerClass = KeyedSerializer as never
+    }
+    const own = new APIRouter({ rules: [...RULES, rule(Author, { read: ({ user }) => ({ id: user?.id }) })] })
+    own.register('books', KeyedBookViewSet).register('authors', AuthorViewSet).register('hooks', HookViewSet, 'hook')
+    await own.prepare()
+    const { send } = await serveApp(asUser, own.routes())
+    const receiver = await receiveWebhooks()
+    await send('POST', '/hooks', { url: receiver.url, events: ['book.*'] }, as('1'))
+    await dispatch({ api: own })
+    await database.knex('books').insert({ title: 'a', author_id: 1 })
+    await send('PATCH', '/books/1', { title: 'b' }, as('1'))
+    const [told] = await receiver.receive(1)
+    expect(told?.body.data.after).toEqual({ id: 1, title: 'b' })
+    const { webhooks = {}, components } = own.getSchema()
+    const { schema } = (webhooks as any)['book.updated'].post.requestBody.content['application/json']
+    const check = new Ajv({ strict: false, validateFormats: false }).compile({ ...schema, components })
+    expect([check(told?.body), check.errors]).toEqual([true, null])
+  })
 })
 
 describe('explain()', () => {
