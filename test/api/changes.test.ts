@@ -207,7 +207,7 @@ describe('what is recorded', () => {
         return Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
       }
       let before = await shown(prefix)
-      for (let step = 0; step < size(120, 4_000); step++) {
+      for (let step = 0; step < size(60, 4_000); step++) {
         const ids = await idsOf('books')
         const id = random.chance(0.05) ? 999 : (random.pick(ids) ?? 1)
         const one = `/${prefix}/${id}`
