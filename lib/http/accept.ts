@@ -2,8 +2,8 @@
 
 import Negotiator from 'negotiator'
 
-/** Parameters other than the weight say nothing about the type: `application/json; version=2` is JSON. */
-const PARAMETERS = /;(?!\s*q\s*=)[^;,]*/gi
+/** Parameters other than the weight say nothing about the type: `application/json; version=2` is JSON. A comma in quotes separates nothing. */
+const PARAMETERS = /;(?!\s*q\s*=)(?:[^;,"]|"(?:[^"\\]|\\.)*"?)*/gi
 
 /** The media type that a client would rather have, of some without parameters; undefined where it takes none of them. */
 export function preferredType(accept: string, types: readonly string[]): string | undefined {

@@ -217,6 +217,8 @@ describe('Accept', () => {
     [`${PROBLEM};q=0`, PLAIN],
     [`application/json;indent=2, ${PROBLEM};q=0.5`, PLAIN],
     [`${PROBLEM};profile=x, application/json;q=0.5`, PROBLEM],
+    [`${PROBLEM};q=0.5, application/json;profile="a, b";q=0.1`, PROBLEM],
+    [`application/json;profile="${'\\"'.repeat(2_000)}`, PLAIN],
     [`*/*, ${PROBLEM}`, PROBLEM],
     ['*/*', PLAIN],
     ['application/json', PLAIN],
