@@ -1,4 +1,5 @@
 /** The header `X-App-Version` (promise G11). */
+import { beforeHead } from '../http/before-head.js'
 import type { Context } from '../http/context.js'
 
 const VERSION_HEADER = 'X-App-Version'
@@ -13,12 +14,9 @@ export function announceVersion(ctx: Context, version: string): void {
   const onerror = ctx.onerror.bind(ctx)
   // constants first: V8 puts a function that is written right into a property with what is to stay, and with it the request
   const announceAndFail: Context['onerror'] = (error) => {
-    const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-    const announce = (...values: unknown[]) => {
+    beforeHead(ctx, () => {
       if (!res.headersSent) res.setHeader(VERSION_HEADER, version)
-      return writeHead(...values)
-    }
-    res.writeHead = announce
+    })
     onerror(error)
   }
   ctx.onerror = announceAndFail

@@ -1,6 +1,7 @@
 /** The script that reports a new version to a page, and how it gets into the page (wire format, section 8). */
 
 import { reportError } from '../http/answer-error.js'
+import { beforeHead } from '../http/before-head.js'
 import type { Context } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
 import { ignoreRejection } from '../kernel/realms.js'
@@ -205,11 +206,6 @@ function closingBody(body: string | Buffer): number {
 }
 
 /** A HEAD has no length: its handler may have left out what the script goes into. Koa sets one just before the headers leave. */
-function dropLength({ res }: Context): void {
-  const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-  const writeWithoutLength = (...values: unknown[]) => {
-    res.removeHeader('Content-Length')
-    return writeHead(...values)
-  }
-  res.writeHead = writeWithoutLength
+function dropLength(ctx: Context): void {
+  beforeHead(ctx, () => ctx.res.removeHeader('Content-Length'))
 }

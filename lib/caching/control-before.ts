@@ -1,4 +1,5 @@
 /** The `Cache-Control` of the application, in whose place comes that of what answers. */
+import { beforeHead } from '../http/before-head.js'
 import { type Context, RequestSlot } from '../http/context.js'
 
 /** Puts back what was taken away before a view has answered. */
@@ -18,11 +19,6 @@ export function takeControlAway(ctx: Context): (() => void) | undefined {
     isAway = false
   }
   ctx.remove('Cache-Control')
-  const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-  const writeHeadWithControl = (...values: unknown[]) => {
-    putBack()
-    return writeHead(...values)
-  }
-  res.writeHead = writeHeadWithControl
+  beforeHead(ctx, putBack)
   return putBack
 }

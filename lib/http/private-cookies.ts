@@ -1,4 +1,5 @@
 /** Cookies of answers that shared caches may keep, and would give to everybody. */
+import { beforeHead } from './before-head.js'
 import type { Context } from './context.js'
 
 /**
@@ -6,14 +7,11 @@ import type { Context } from './context.js'
  * middleware does so when the handler has long returned.
  * @param control the `Cache-Control` that the answer has; another one stays
  */
-export function keepCookiesPrivate({ res }: Context, control: string): void {
+export function keepCookiesPrivate(ctx: Context, control: string): void {
   if (!control.includes('public')) return
-  const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-  const writePrivately = (...values: unknown[]) => {
-    if (res.hasHeader('Set-Cookie') && res.getHeader('Cache-Control') === control) {
+  const { res } = ctx
+  beforeHead(ctx, () => {
+    if (res.hasHeader('Set-Cookie') && res.getHeader('Cache-Control') === control)
       res.setHeader('Cache-Control', control.replace('public', 'private'))
-    }
-    return writeHead(...values)
-  }
-  res.writeHead = writePrivately
+  })
 }
