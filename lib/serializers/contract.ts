@@ -64,7 +64,8 @@ export interface AnySerializer {
   readonly validatedData: unknown
   /** Objects are shown field by field: the class has no `toRepresentation()` of its own. */
   readonly showsByPlan: boolean
-  validate(data: Record<string, unknown>): unknown
+  // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own type
+  validate(data: Record<string, unknown>, stored?: any): unknown
   // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own type
   toRepresentation(object: any): unknown
   create(data: Record<string, unknown>): Promise<object> | object

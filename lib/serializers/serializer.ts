@@ -49,11 +49,12 @@ export interface Validity {
  * Declared fields over plain objects. Subclass `ModelSerializer` for models.
  *
  * Hooks a subclass may add:
- * - `validate<Field>(value)`: after the field's own checks; returns the value to keep, or nothing to keep it as it is
- * - `validate(data)`: after all fields; returns the data to keep, or nothing
+ * - `validate<Field>(value, stored)`: after the field's own checks; returns the value to keep, or nothing to keep it as it is
+ * - `validate(data, stored)`: after all fields; returns the data to keep, or nothing
  * - `create(data)`, `update(instance, data)`: called by `save()`
  *
- * Hooks report what is wrong by throwing a `ValidationError`, and may be asynchronous.
+ * `stored` is the object that is changed: each by itself in bulk requests, where `obj` is all of them, and in nested lists; it is
+ * undefined for a new one. Hooks report what is wrong by throwing a `ValidationError`, and may be asynchronous.
  *
  * @example
  * class PublishInput extends Serializer {
@@ -146,8 +147,11 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     return [...this.plan.fieldNames]
   }
 
-  /** A check over all fields of an object. Returns the data to keep, or nothing to keep it as it is. */
-  validate(data: Record<string, unknown>): unknown {
+  /**
+   * A check over all fields of an object. Returns the data to keep, or nothing to keep it as it is.
+   * @param _stored the object that is changed, of a list or nested, too; undefined for a new one
+   */
+  validate(data: Record<string, unknown>, _stored?: T): unknown {
     return data
   }
 

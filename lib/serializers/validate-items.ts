@@ -212,7 +212,7 @@ function runHooks(serializer: AnySerializer, item: Item): Promise<void> | undefi
 }
 
 async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<void> {
-  const hooks = serializer as unknown as Record<string, (value: unknown) => unknown>
+  const hooks = serializer as unknown as Record<string, (value: unknown, stored: object | undefined) => unknown>
   for (const { name, field, hook, input, exactForm } of serializer.plan.writable) {
     if (!Object.hasOwn(item.value, name) || item.errors?.[name]) continue
     const given = isGiven(item, name) ? item.value[name] : undefined
@@ -223,7 +223,7 @@ async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<voi
         // copies of nested objects would not know the stored ones that they change
         if (input !== 'objects') item.value[name] = checked
       }
-      const kept = hook === undefined ? undefined : hooks[hook]?.(item.value[name])
+      const kept = hook === undefined ? undefined : hooks[hook]?.(item.value[name], item.current)
       const value = isPromise(kept) ? await kept : kept
       if (value !== undefined) item.value[name] = value
       if (exactForm && item.value[name] === given && !item.unchanged?.has(name)) item.value[name] = exactForm(given)
@@ -260,7 +260,7 @@ function runObjectMethod(serializer: AnySerializer, item: Item): Promise<void> |
     item.errors = error.errors
   }
   try {
-    const kept = serializer.validate(item.value)
+    const kept = serializer.validate(item.value, item.current)
     if (isPromise(kept)) return Promise.resolve(kept.then(keep)).catch(refuse)
     keep(kept)
   } catch (error) {

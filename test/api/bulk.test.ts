@@ -15,6 +15,7 @@ import {
   NestedSerializer,
   NestedViewSetMixin,
   SerializerMethodField,
+  ValidationError,
 } from '../../lib/index.js'
 import { api, BookViewSet, three, titles, WAYS, writing } from '../support/bulk-books.js'
 import { countQueries } from '../support/database.js'
@@ -24,6 +25,7 @@ import {
   Book,
   BookSerializer,
   database,
+  Review,
   removeBooks,
   Tag,
   TagSerializer,
@@ -197,6 +199,51 @@ describe('bulk routes', () => {
       const drawn = await portraits.send('PATCH', '/api/books/bulk', [{ [name]: 2, text: name }])
       expect(drawn.json).toEqual([{ author: { id: 2, name: 'Ben' }, text: name }])
     }
+  })
+})
+
+describe('hooks of a serializer', () => {
+  it('get what is stored of each object, of nested ones, too, as in changes of one', async () => {
+    const asked: string[] = []
+    const keyOf = (stored?: { id: number }) => stored?.id ?? 'new'
+    class WatchedSerializer extends ModelSerializer<Review> {
+      static override model = Review
+      static override fields = ['id', 'stars']
+      override validate(data: Record<string, unknown>, review?: Review) {
+        asked.push(`review ${keyOf(review)}`)
+        return data
+      }
+    }
+    class CheckedSerializer extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['id', 'title', 'reviews']
+      static override declaredFields = {
+        reviews: new NestedSerializer(WatchedSerializer, { many: true, required: false }),
+      }
+      validateTitle(title: string, book?: Book) {
+        if (book?.isbn === '2') throw new ValidationError('It is bound.')
+        return title
+      }
+      override validate(data: Record<string, unknown>, book?: Book) {
+        asked.push(`book ${keyOf(book)}`)
+        return data
+      }
+    }
+    class Books extends BookViewSet {
+      static override serializerClass: any = CheckedSerializer
+    }
+    await three()
+    const { send } = await api(Books)
+    const errors = { title: ['It is bound.'] }
+    const all = [1, 2, 3].map((id) => ({ id, title: 'x' }))
+    expect(await send('PATCH', '/api/books/bulk', all)).toMatchObject({ status: 400, json: { errors: { 1: errors } } })
+    expect(await send('PATCH', '/api/books/2', { title: 'x' })).toMatchObject({ status: 400, json: { errors } })
+    expect(asked.splice(0)).toEqual(['book 1', 'book 3'])
+    const review = await Review.query().insert({ book_id: 1, stars: 1 })
+    const reviews = [{ id: review.id, stars: 2 }, { stars: 3 }]
+    expect(await send('PATCH', '/api/books/bulk', [{ id: 1, reviews }])).toMatchObject({ status: 200 })
+    expect(await send('POST', '/api/books', { title: 'y' })).toMatchObject({ status: 201 })
+    expect(asked).toEqual([`review ${review.id}`, 'review new', 'book 1', 'book new'])
   })
 })
 
