@@ -194,7 +194,7 @@ function givenValue({ context }: AnySerializer, bound: KeyField, input: object):
   if (ids) return ids.decode(given, context)
   // numbers may come as strings, as in forms
   if (typeof given === 'string') return parseLookup(column, given)
-  return typeof given === 'number' ? parseValue(column, given) : undefined
+  return typeof given === 'object' ? undefined : parseValue(column, given)
 }
 
 /** Notes stored objects that another item of a list changes in another way: one of two changes would be lost. */

@@ -504,6 +504,43 @@ describe('relations to objects with a key of two columns', () => {
     expect(await database.knex('notices').count()).toEqual([{ count: '2' }])
   })
 
+  it('name objects of a nested list, and the one nested object, by a boolean', async () => {
+    const own = await createDatabase({
+      schema: `create table sides (is_left bool primary key, name text); insert into sides values (true, 'a'), (false, 'b');
+        create table pages (id int primary key, is_left bool references sides); insert into pages values (1, false);
+        create table notes (page_id int references pages, is_open bool, text text, primary key (page_id, is_open));
+        insert into notes values (1, true, 'a'), (1, false, 'b');`,
+    })
+    onTestFinished(() => own.drop())
+    const Side = tableOf('sides', { idColumn: 'is_left' })
+    const Note = tableOf('notes', { idColumn: ['page_id', 'is_open'] })
+    class Page extends Model {
+      static override tableName = 'pages'
+      static override relationMappings = () => ({
+        side: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Side,
+          join: { from: 'pages.is_left', to: 'sides.is_left' },
+        },
+        notes: { relation: Model.HasManyRelation, modelClass: Note, join: { from: 'pages.id', to: 'notes.page_id' } },
+      })
+    }
+    for (const model of [Side, Note, Page]) model.knex(own.knex)
+    const serializer = serializerOf(Page, ['side', 'notes'], {
+      side: new NestedSerializer(serializerOf(Side, ['is_left', 'name'])),
+      notes: new NestedSerializer(serializerOf(Note, ['is_open', 'text']), { many: true }),
+    })
+    const { send } = await serveViews({ pages: viewOf(Page, serializer) })
+    const side = { is_left: false, name: 'c' }
+    const notes = [
+      { is_open: false, text: 'c' },
+      { is_open: true, text: 'd' },
+    ]
+    expect(await send('PATCH', '/pages/1', { side, notes })).toMatchObject({ status: 200, json: { side, notes } })
+    const wrong = await send('PATCH', '/pages/1', { side: { ...side, is_left: true } })
+    expect(wrong.json.errors).toEqual({ side: { is_left: ['Invalid pk true - object does not exist.'] } })
+  })
+
   const Hobby = tableOf('hobbies')
   const HobbySerializer = serializerOf(Hobby, ['id', 'name'])
   const shownHobby = new PrimaryKeyRelatedField({ queryset: Hobby, shownBy: HobbySerializer })
