@@ -191,6 +191,12 @@ describe('statuses', () => {
     const { send, get } = await serveViews({ articles: ArticleViewSet, soft: Soft })
     const made = await send('POST', '/articles', { article: { name: 'New' } })
     expect([made.status, made.json.article.name]).toEqual([200, 'New'])
+    const minimal = await send('POST', '/articles', { article: { name: 'Quiet' } }, { prefer: 'return=minimal' })
+    expect([minimal.status, minimal.text, minimal.headers.location]).toEqual([
+      204,
+      '',
+      expect.stringMatching(/^\/articles\/\d+$/),
+    ])
     const gone = await send('DELETE', `/articles/${made.json.article.id}`)
     expect([gone.status, gone.json]).toEqual([200, made.json])
     expect((await get(`/articles/${made.json.article.id}`)).status).toBe(404)
