@@ -109,9 +109,9 @@ const whole = unless((text) => /^\s*(?:0|[1-9]\d*)\s*$/.test(text), 'A valid int
 /** Amounts have two places at most. */
 const amount = unless((text) => !/\.\d{3}/.test(text), 'Ensure that there are no more than 2 decimal places.')
 const xml: () => Check = () => checkXml
-/** The most characters of a query of full text: PostgreSQL goes into each of its words, for all that come behind it. */
-const LONGEST_QUERY = 16_384
-const query: () => Check = () => (text) => checkLength(text, undefined, LONGEST_QUERY)
+/** The most characters of a query of full text: PostgreSQL goes into each of its words, for all that come behind it. So of a composite type with such a part, or with XML. */
+const LONGEST_TEXT = 16_384
+const query: () => Check = () => (text) => checkLength(text, undefined, LONGEST_TEXT)
 const COORDINATE = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/gi
 const shape = unless(
   (text) =>
@@ -125,11 +125,18 @@ const POWER = /(?<![\w.])(?:[\d_]+(?:\.[\d_]*)?|\.[\d_]+)e([+-]?[\d_]+)/gi
 /** What a JSON value may have, too. */
 const MOST_ZEROS = 1_000
 /** Numbers within a text of another type, as of a `jsonpath` or a composite type, are written with all digits by PostgreSQL. */
-const other = unless((text) => {
+const powers = unless((text) => {
   let zeros = 0
   for (const [, exponent = ''] of text.matchAll(POWER)) zeros += Math.abs(Number(exponent.replaceAll('_', '')))
   return zeros <= MOST_ZEROS
-}, `Ensure that the exponents of its numbers add up to no more than ${MOST_ZEROS}.`)
+}, `Ensure that the exponents of its numbers add up to no more than ${MOST_ZEROS}.`)()
+
+function other({ isCostly }: Column): Check {
+  return (text) => {
+    if (isCostly) checkLength(text, undefined, LONGEST_TEXT)
+    powers(text)
+  }
+}
 
 const CHECKS: Readonly<Record<string, (column: Column) => Check | undefined>> = {
   float4: single,

@@ -53,6 +53,7 @@ export interface ColumnRow {
   ordered: boolean
   equated: boolean
   counted: boolean | null
+  costly: boolean
 }
 
 interface ConstraintRow {
@@ -163,6 +164,8 @@ const COLUMNS = `
         where label.enumtypid = coalesce(e.oid, t.oid) order by label.enumsortorder) as labels,
       array(select n.nspname || '.' || d.typname from reached join pg_type d on d.oid = reached.oid and d.typtype = 'd'
         join pg_namespace n on n.oid = d.typnamespace where reached.declared = used.oid) as domains,
+      exists (select from reached join pg_type part on part.oid = reached.oid
+        where reached.declared = used.oid and part.typname in ('xml', 'tsquery')) as costly,
       array(select pg_get_constraintdef(c.oid) from pg_constraint c where c.contypid = any(base.domains)
         and c.contype = 'c' and to_jsonb(c)->>'conenforced' is distinct from 'false' order by c.conname) as checks
     from used
@@ -217,7 +220,7 @@ const COLUMNS = `
       and (instead.events is null or pg_relation_is_updatable(r.oid, true) & 12 & ~instead.events <> 0)) as readonly,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k where k.cascades) as cascades,
-    t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, a.attndims as dimensions, t.labels, t.domain, t.domains, t.ordered, t.equated,
+    t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, a.attndims as dimensions, t.labels, t.domain, t.domains, t.costly, t.ordered, t.equated,
     -- heirs that have the default of a column count on together
     r.relkind <> 'p' and ${defaultOf('a', 'd')} like 'nextval(%' and not exists (
       with recursive heirs as (

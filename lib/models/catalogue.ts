@@ -64,6 +64,8 @@ export interface CatalogueColumn {
   readonly isDeterministic: boolean
   /** One sequence fills it in, in the table and in those that inherit from it. */
   readonly isCounted: boolean
+  /** A value, or a part of it, is of a type whose texts PostgreSQL reads slowly: `xml`, `tsquery`. */
+  readonly isCostly: boolean
   /** CHECK constraints of this column alone, and of its domain, as PostgreSQL prints them. */
   readonly checks: readonly string[]
 }
@@ -298,6 +300,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     isEquated: row.equated,
     isDeterministic: row.collation === null,
     isCounted: row.counted === true,
+    isCostly: row.costly,
     checks: row.checks,
     element: array ? (row.labels.length > 0 ? 'enum' : base) : undefined,
     dimensions: Math.max(row.dimensions, 1),

@@ -52,6 +52,7 @@ export function describeColumn(from: ColumnSources): Column {
     isEquated: stored?.isEquated ?? true,
     isDeterministic: stored?.isDeterministic ?? true,
     isCounted: stored?.isCounted ?? false,
+    isCostly: stored?.isCostly ?? false,
     checked: stored ? [...checkedIn(stored), ...openBounds(schema)] : [],
     schema,
   }

@@ -96,6 +96,7 @@ function columnOf(column: string, described: DescribedType, isKey: boolean): Cat
     isEquated: true,
     isDeterministic: true,
     isCounted: isKey,
+    isCostly: false,
     isComputed: false,
     checks: [],
   }
