@@ -305,7 +305,9 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
 
   #keyFromText(text: string): unknown {
     const model = this.relatedModel()
-    return model ? this.keyFieldOf(model).fromText(text) : text
+    if (!model) return text
+    const { column, field } = this.#keyOf(model)
+    return rareKey(column, text) ?? field.fromText(text)
   }
 
   #keyField(context: SerializerContext): SerializerField {

@@ -893,6 +893,10 @@ describe('a key as it is shown', () => {
         await database.knex.raw(`delete from joins${index}; update links${index} set k = null`)
         const links2 = await client.send('PATCH', `${links}/bulk`, [{ id: 1, k: spelling }])
         expect([told, links2.json]).toEqual([told, [{ id: 1, k, all: [] }]])
+        const values = new URLSearchParams({ k: String(spelling) }).toString()
+        const asForm = { 'Content-Type': 'application/x-www-form-urlencoded' }
+        const links3 = await client.send('PATCH', `${links}/1`, values, asForm)
+        expect([told, links3.json]).toEqual([told, { id: 1, k, all: [] }])
       }
       // no filter takes what is no number
       if (stored !== 'NaN') {
