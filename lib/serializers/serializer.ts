@@ -148,8 +148,8 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   }
 
   /**
-   * A check over all fields of an object. Returns the data to keep, or nothing to keep it as it is.
-   * @param _stored the object that is changed, of a list or nested, too; undefined for a new one
+   * A check over all fields of an object, which gets the stored one that is changed, too; undefined for a new one. Returns the
+   * data to keep, or nothing to keep it as it is.
    */
   validate(data: Record<string, unknown>, _stored?: T): unknown {
     return data
