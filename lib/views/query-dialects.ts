@@ -118,9 +118,9 @@ function addFilter(
   const isText = own === 'q' && !names.filters.has(own)
   if (value === null) asked[`${own}__isnull`] = 'true'
   else if (Array.isArray(value)) {
+    const several = takesSeveral(own, names) ? own : severalOf(own)
     // one value may have commas, which a list has between its values
-    const isOne = value.length === 1 && names.filters.has(own) && String(value[0]).includes(',')
-    const several = severalOf(own)
+    const isOne = several !== own && value.length === 1 && names.filters.has(own) && String(value[0]).includes(',')
     asked[isOne ? own : several] = textOf(isOne ? value : container, isOne ? '0' : name, several)
   } else asked[isText ? names.search : own] = textOf(container, name, own)
 }
@@ -128,6 +128,13 @@ function addFilter(
 /** The filter by several values in place of one. */
 function severalOf(name: string): string {
   return name.endsWith('__ne') ? name.replace(/ne$/, 'nin') : `${name}__in`
+}
+
+/** True for a filter that takes several values by itself: those of `contains` where the column holds a list, which has no `in`. */
+function takesSeveral(name: string, { filters }: OwnNames): boolean {
+  const [, path = '', lookup] = /^(.+)__(in|nin|range|contains|overlap|contained_by)$/.exec(name) ?? []
+  if (lookup === undefined || !filters.has(name)) return false
+  return /^(?:in|nin|range)$/.test(lookup) || !filters.has(`${path}__in`)
 }
 
 /** @throws ValidationError */

@@ -13,6 +13,10 @@ const names = {
     'author__name',
     'search',
     'my_like',
+    'id__range',
+    'title__in',
+    'title__contains',
+    'tags__contains',
   ]),
   search: 'search',
   paginator: { limitQueryParam: 'limit', offsetQueryParam: 'offset', maxLimit: 100 },
@@ -44,6 +48,13 @@ describe('simple-rest', () => {
     // a link to another page
     [{ range: '[0,9]', limit: '10', offset: '10' }, 'limit=10&offset=10'],
     [{ filter: '{"price__ne":[1,2]}' }, 'limit=100&price__nin=1,2'],
+    [
+      { filter: '{"id__in":[1,2],"price__nin":[3],"id__range":[4,5]}' },
+      'id__in=1,2&id__range=4,5&limit=100&price__nin=3',
+    ],
+    [{ filter: '{"tags__contains":["a","b"]}' }, 'limit=100&tags__contains=a,b'],
+    [{ filter: '{"tags__contains":[]}' }, 'limit=100&tags__contains='],
+    [{ filter: '{"title__contains":["a","b"]}' }, 'limit=100&title__contains__in=a,b'],
     [{ filter: '{"__proto__":1}' }, 'limit=100&__proto__=1'],
   ])('%j is %s', (query, expected) => {
     expect(read('simple-rest', query).split('&').sort()).toEqual(expected.split('&').sort())
