@@ -1,7 +1,6 @@
 /** The recorded changes of an object, as far as the caller may read its fields now. */
 
 import type { Model } from 'objection'
-import type { SerializerField } from '../fields/field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { copyNumerals } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
@@ -15,7 +14,7 @@ import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { selectsWholeRows } from '../queryset/shown-rows.js'
 import { seenRelated, visibleRowsIn } from '../queryset/visible-rows.js'
 import { whereRows } from '../queryset/where-keys.js'
-import type { BoundField, SerializerPlan } from '../serializers/contract.js'
+import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { findOwnReadable } from '../serializers/limited-fields.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -24,6 +23,7 @@ import { isBuiltIn } from '../views/built-in.js'
 import { type GenericView, serializerClassOf, serializerContextOf } from '../views/generic-view.js'
 import { querysetOf } from '../views/steps/visible-query.js'
 import { keyTexts } from './change-log.js'
+import { showsTheSame } from './recorded-names.js'
 import { type RecordingViewClass, recordingOf } from './recording.js'
 import { type RecordedChange, selectChanges } from './select-changes.js'
 
@@ -96,16 +96,16 @@ async function readableNames(view: GenericView, object: Model, knex: Queryable):
   const [row] = view.visibleFields
     ? ((await readExactly(whereRows(ownRows(model, knex), [object]))) as Model[])
     : [object]
-  const seen = row && seenPlan(view, model)
+  const seen = row && seenClass(view, model)
   if (!seen) return {}
-  await findOwnReadable(seen, [row], { context })
-  return shownNames(view, seen, { mayRead: (bound) => isReadableAt(bound, row, context), chosen: chosenPlan(view) })
+  await findOwnReadable(serializerPlan(seen), [row], { context })
+  return shownNames(view, seen, { mayRead: (bound) => isReadableAt(bound, row, context), chosen: chosenClass(view) })
 }
 
 /** What is recorded of objects, and the caller may read of all of them. */
 export function readableOfAll(view: GenericView): ShownNames {
-  const seen = seenPlan(view, view.plan.resource.model.model)
-  return seen ? shownNames(view, seen, { mayRead: isOpen, chosen: chosenPlan(view) }) : {}
+  const seen = seenClass(view, view.plan.resource.model.model)
+  return seen ? shownNames(view, seen, { mayRead: isOpen, chosen: chosenClass(view) }) : {}
 }
 
 /** True for a field that the caller may read of all objects. */
@@ -113,50 +113,44 @@ function isOpen({ access }: BoundField): boolean {
   return (access?.read ?? 'all') === 'all'
 }
 
-function seenPlan(view: GenericView, model: ModelClass): SerializerPlan | undefined {
+function seenClass(view: GenericView, model: ModelClass): SerializerClass | undefined {
   const { plan } = view
   const recorded = recordingOf(plan.viewClass as RecordingViewClass & typeof plan.viewClass, plan.rules).of(
     model,
     undefined,
   )
-  return recorded && serializerPlan(view.seenClass(recorded.shown))
+  return recorded && view.seenClass(recorded.shown)
 }
 
 /** Filter of the recorded fields that are shown. */
 interface Showing {
   readonly mayRead: (bound: BoundField) => boolean
   /** What the view shows this caller; undefined where it shows all callers the same. */
-  readonly chosen: SerializerPlan | undefined
+  readonly chosen: SerializerClass | undefined
 }
 
-function shownNames(
-  view: GenericView,
-  { readable, model: description }: SerializerPlan,
-  { mayRead, chosen }: Showing,
-): ShownNames {
+function shownNames(view: GenericView, recorded: SerializerClass, { mayRead, chosen }: Showing): ShownNames {
+  const { readable, model: description } = serializerPlan(recorded)
   const visible = visibleRowsIn(serializerContextOf(view))
   const { model } = description ?? view.plan.resource.model
   const shown = readable.flatMap((bound): [string, ShownNames[string]][] => {
     const { access, relation, name, field } = bound
     const isLimited = relation && seenRelated(visible, { owner: model, relation }) !== undefined
-    const own = chosen?.byName.get(name)
-    if (access?.mask !== undefined || isLimited || !mayRead(bound) || (chosen && !own?.readable)) return []
+    if (access?.mask !== undefined || isLimited || !mayRead(bound)) return []
+    const own = chosen && serializerPlan(chosen).byName.get(name)
+    if (chosen && !(own?.readable && showsTheSame({ bound, by: recorded }, { bound: own, by: chosen }))) return []
     if (!(field instanceof NestedSerializer)) return [[name, relation ? 'keys' : true]]
     if (own && !(own.field instanceof NestedSerializer)) return []
     // which rows were nested is not known any more
-    const inner = { mayRead: isOpen, chosen: own && nestedPlan(own.field) }
-    return [[name, shownNames(view, nestedPlan(field), inner)]]
+    const inner = { mayRead: isOpen, chosen: (own?.field as NestedSerializer | undefined)?.serializerClass }
+    return [[name, shownNames(view, field.serializerClass, inner)]]
   })
   return Object.fromEntries(shown)
 }
 
-function nestedPlan(field: SerializerField): SerializerPlan {
-  return serializerPlan((field as NestedSerializer).serializerClass)
-}
-
 /** What the view chooses to show this caller; undefined where it shows all callers the same. */
-function chosenPlan(view: GenericView): SerializerPlan | undefined {
-  return isBuiltIn(view, 'getSerializerClass') ? undefined : serializerPlan(serializerClassOf(view))
+function chosenClass(view: GenericView): SerializerClass | undefined {
+  return isBuiltIn(view, 'getSerializerClass') ? undefined : serializerClassOf(view)
 }
 
 /** An image of an object, of which only these fields are shown. */

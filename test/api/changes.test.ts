@@ -27,14 +27,18 @@ import {
   BulkModelViewSet,
   configure,
   type DeclaredFields,
+  type FieldOptions,
   FileUploadField,
   IDMixin,
+  IntegerField,
   ModelSerializer,
   NestedSerializer,
   PrimaryKeyRelatedField,
   ReadOnlyModelViewSet,
   type SerializerClass,
+  SerializerField,
   SerializerMethodField,
+  SlugRelatedField,
   type SoftDelete,
   type Statuses,
   StringField,
@@ -1593,6 +1597,62 @@ describe('a history', () => {
     const read = async (user: string) => (await send('GET', '/books/1/history', undefined, { user })).json[0].after
     expect(await read('1')).toEqual({ id: 1, title: 'Emma', price: null, total: 0, author: null, genres: [1] })
     expect(await read('2')).toEqual({ id: 1, title: 'Emma', price: null, total: 0 })
+  })
+
+  it('shows nothing by a name by which the serializer that is chosen for the caller shows something else', async () => {
+    class Initial extends SerializerField<string, FieldOptions & { letters: number }> {
+      override toRepresentation(value: unknown) {
+        return String(value).slice(0, this.options.letters)
+      }
+    }
+    class WholeSerializer extends FlatSerializer {
+      static override fields = ['id', 'title', 'price', 'total', 'secret']
+      static override declaredFields: DeclaredFields = {
+        price: new SerializerMethodField(),
+        title: new Initial({ letters: 4 }),
+        genres: new PrimaryKeyRelatedField({ many: true, queryset: Genre, required: false }),
+      }
+      getPrice(): unknown {
+        return 'for the staff'
+      }
+    }
+    class SameSerializer extends WholeSerializer {
+      static override declaredFields: DeclaredFields = {
+        ...WholeSerializer.declaredFields,
+        title: new Initial({ letters: 4, required: false }),
+        total: new StringField({ readOnly: true }),
+      }
+    }
+    class OtherSerializer extends WholeSerializer {
+      static override declaredFields: DeclaredFields = {
+        ...WholeSerializer.declaredFields,
+        title: new Initial({ letters: 1 }),
+        secret: new SerializerMethodField(),
+        total: new IntegerField({ source: 'id', readOnly: true }),
+        genres: new SlugRelatedField({ many: true, slugField: 'name', readOnly: true }),
+      }
+      getSecret(): unknown {
+        return 'hidden'
+      }
+      override getPrice(): unknown {
+        return 'for all'
+      }
+    }
+    const chosen: Record<string, SerializerClass> = { same: SameSerializer, other: OtherSerializer }
+    class Choosing extends Historic {
+      static override serializerClass: SerializerClass = WholeSerializer
+      static override changes: Changes = { fields: ['id', 'title', 'price', 'total', 'secret', 'genres'] }
+      override getSerializerClass() {
+        return chosen[this.ctx.get('shown')] ?? WholeSerializer
+      }
+    }
+    const { send } = await serveBooks(Choosing)
+    await send('POST', '/books', { title: 'Emma by Jane', secret: 'x', genres: [1] })
+    const read = async (shown: string) => (await send('GET', '/books/1/history', undefined, { shown })).json[0].after
+    const whole = { id: 1, title: 'Emma', price: 'for the staff', total: 0, secret: 'x', genres: [1] }
+    expect(await read('whole')).toEqual(whole)
+    expect(await read('same')).toEqual(whole)
+    expect(await read('other')).toEqual({ id: 1 })
   })
 
   it('shows only keys where its view set has keys, though another one has recorded objects', async () => {

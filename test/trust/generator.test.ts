@@ -159,7 +159,9 @@ async function findProblems({ seed: start, questions, isDescribed = false, hasSt
   const api = routerOf(served?.(application) ?? application)
   await api.prepare()
   const routes = api.routes()
-  const client = await serving(asCaller, isDescribed ? routes : undescribed(routes))
+  // the document knows the fields of one version
+  const isOne = application.resources.every(({ statics }) => !statics?.versions)
+  const client = await serving(asCaller, isDescribed && isOne ? routes : undescribed(routes))
   const problems: string[] = []
   const past: Recorded[] = []
   const tags = new Tags()

@@ -3,6 +3,7 @@ import {
   APIRouter,
   BaseFilter,
   type Context,
+  type DeclaredFields,
   FieldFilter,
   IntegerField,
   ModelSerializer,
@@ -20,7 +21,7 @@ import { Label, MODELS, type Models, ownModels, Person, rowRules, viewOf, type W
 import type { Random } from './random.js'
 import { LEAF_NAMES, nameOf, policyOf, type Rule } from './rules.js'
 import { caller, RULE, SHAPES, type Shape } from './shapes.js'
-import { baseModel, mixedIn, PAGES, randomStatics, type Statics, viewStatics } from './statics.js'
+import { baseModel, FORMER_NAMES, mixedIn, PAGES, randomStatics, type Statics, viewStatics } from './statics.js'
 import { ATOM_NAMES, all, any, atom, type Condition, describe, not, toSql } from './visibility.js'
 
 /** How the objects of a level are served. */
@@ -231,6 +232,7 @@ function viewOfResource(resource: Resource, models: Models) {
     methods,
     models,
     ...(statics && { mixedIn: (base) => mixedIn(base as never, statics) }),
+    ...(statics?.versions && { former: formerFields() }),
     statics: {
       permissionClasses: rules.map(policyOf),
       filterBackends: [FieldFilter, ...(filter ? [filterOf(level, filter)] : [])],
@@ -243,6 +245,13 @@ function viewOfResource(resource: Resource, models: Models) {
       ...(statics && viewStatics(statics, resource.isPaginated)),
     },
   })
+}
+
+function formerFields(): DeclaredFields {
+  return {
+    [FORMER_NAMES['title'] as string]: new StringField({ source: 'title' }),
+    [FORMER_NAMES['n'] as string]: new IntegerField({ source: 'n', required: false, allowNull: true }),
+  }
 }
 
 function choosable({ user }: SerializerContext) {

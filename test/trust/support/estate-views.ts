@@ -1,4 +1,5 @@
 /** View sets over the estate: any shape of queryset, on any level, with any permissions. */
+
 import type { Knex } from 'knex'
 import type Koa from 'koa'
 import {
@@ -14,6 +15,7 @@ import type { RuleCaller } from 'koa-viewsets/rules'
 import { Model, type TransactionOrKnex } from 'objection'
 import { LEVELS, type Level, parentOf } from './estate.js'
 import { caller, type Place, type Shape } from './shapes.js'
+import { FORMER_NAMES } from './statics.js'
 import { type Condition, toRule } from './visibility.js'
 
 export type ViewSetClass = typeof ModelViewSet<Model>
@@ -123,20 +125,29 @@ export interface ViewOptions extends Place {
   readonly models?: Models
   /** What the class extends besides. */
   readonly mixedIn?: (base: typeof Base) => typeof Base
+  /** Fields of version 1 that are called otherwise in later ones. */
+  readonly former?: DeclaredFields
 }
 
 /** A serializer of a level's rows. */
-function serializerOf(model: ModelClass, { level, declared, methods }: ViewOptions): typeof ModelSerializer<Model> {
+function serializerOf(
+  model: ModelClass,
+  { level, declared, methods }: ViewOptions,
+  former?: DeclaredFields,
+): typeof ModelSerializer<Model> {
   count++
   class Shown extends ModelSerializer {
     static override schemaName = `Estate${count}`
     static override model = model
-    static override fields = ['id', 'parent_id', 'owner_id', 'open', 'archived', 'n', 'title']
+    static override fields = ['id', 'parent_id', 'owner_id', 'open', 'archived', 'n', 'title'].filter(
+      (name) => !former || FORMER_NAMES[name] === undefined,
+    )
     static override declaredFields: DeclaredFields = {
       ...(level === 'papers' && {
         labels: new PrimaryKeyRelatedField({ queryset: Label, many: true, required: false }),
       }),
       ...declared,
+      ...former,
     }
   }
   Object.assign(Shown.prototype, methods)
@@ -190,6 +201,12 @@ export function viewOf(options: ViewOptions): ViewSetClass {
     }
   }
   action({ methods: ['POST'], detail: true })(View.prototype.bump)
+  if (options.former) {
+    const former = serializerOf(rowModel, options, options.former)
+    View.prototype.getSerializerClass = function getSerializerClass(this: View) {
+      return this.ctx.state['version'] === '1' ? former : serializer
+    }
+  }
   const { narrow } = shape
   if (narrow) {
     // a view that overrides nothing has ways of its own

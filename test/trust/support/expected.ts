@@ -29,6 +29,8 @@ export interface Question {
   readonly patch?: PatchFormat | undefined
   /** The answer is to show nothing of what was written. */
   readonly isMinimal?: boolean
+  /** The version that its view set answers in; 2 where it says none. */
+  readonly version?: '1' | '2' | undefined
 }
 
 /** Media types of patch documents. */

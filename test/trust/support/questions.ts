@@ -216,6 +216,7 @@ export function askedBeside(random: Random, question: Question, estate: Estate):
     ...(writes && statics.isIdempotent && random.chance(0.5) && { key: `key ${random.below(1e9)}` }),
     ...(SHOWING.has(asked.action) && { isMinimal: random.chance(0.2) }),
     ...(asked.action === 'partialUpdate' && statics.takesPatches && { patch: random.pick(PATCHES) }),
+    ...(statics.versions && { version: random.pick([undefined, '1', '2'] as const) }),
   }
 }
 
@@ -256,12 +257,20 @@ function endOf(action: Action): string {
 }
 
 /** The headers of a question. */
-export function headersOf({ user, match, key, patch, isMinimal }: Question): Record<string, string> {
+export function headersOf(question: Question): Record<string, string> {
+  const { user, match, key, patch, isMinimal } = question
   return {
+    ...acceptOf(question, 'application/json'),
     ...(user && { 'X-User': `${user.id}${user.isStaff ? ' staff' : ''}` }),
     ...(key !== undefined && { 'Idempotency-Key': `"${key}"` }),
     ...(patch && { 'Content-Type': patch }),
     ...(isMinimal && { Prefer: 'return=minimal' }),
     ...(match === 'wrong' && { 'If-Match': '"0000000000000000-0000000000000000"' }),
   }
+}
+
+/** The header that asks for a media type, in the version of the question where that is said there. */
+export function acceptOf({ route, version }: Question, type: string): Record<string, string> {
+  const isSaid = route.chain.at(-1)?.statics?.versions === 'accept' && version !== undefined
+  return { Accept: isSaid ? `${type}; version=${version}` : type }
 }

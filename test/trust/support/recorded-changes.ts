@@ -1,9 +1,11 @@
 /** What is to be recorded of a write: the differences that it leaves between the rows before and after it. */
+
 import type pg from 'pg'
 import type { Application, Resource } from './application.js'
 import { type Estate, type Level, parentOf, type Row } from './estate.js'
 import { MODELS, type Models } from './estate-views.js'
 import { keeps, type Question } from './expected.js'
+import { FORMER_NAMES } from './statics.js'
 
 /** A recorded change, or one that is to be recorded. */
 interface Change {
@@ -152,7 +154,8 @@ export function expectedHistory({ models = MODELS }: Application, { question, pa
   const own = question.route.chain.at(-1) as Resource
   const { level } = own
   const key = String(keyOf({ models, level, estates: [estate] }, question.ids.at(-1) as number))
-  const kept = [keeps(question, own), ...(question.ruled.has(parentOf(level)) ? ['parent_id'] : [])]
+  const former = question.version === '1' && own.statics?.versions ? Object.keys(FORMER_NAMES) : []
+  const kept = [keeps(question, own), ...(question.ruled.has(parentOf(level)) ? ['parent_id'] : []), ...former]
   const shown = (image: Image) =>
     image && Object.fromEntries(Object.entries(image).filter(([name]) => !kept.includes(name)))
   return past

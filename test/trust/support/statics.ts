@@ -5,6 +5,7 @@ import {
   type Context,
   CSVRenderer,
   CursorPagination,
+  HeaderVersioning,
   IDMixin,
   IsAdminUser,
   JSONParser,
@@ -13,6 +14,7 @@ import {
   NDJSONRenderer,
   PageNumberPagination,
   PublicIDMixin,
+  QueryParamVersioning,
   StreamMixin,
 } from 'koa-viewsets'
 import { ChangesMixin, HistoryMixin } from 'koa-viewsets/changes'
@@ -54,6 +56,8 @@ export interface Statics {
   readonly hasPartialPut: boolean
   /** PATCH takes patch documents. */
   readonly takesPatches: boolean
+  /** Where requests name the version in which two fields are called otherwise. */
+  readonly versions: keyof typeof VERSIONINGS | null
 }
 
 type ViewSetBase = typeof BulkModelViewSet<Model>
@@ -94,6 +98,12 @@ const IDS = {
   /** Nobody has any who is not known. */
   'of each caller': { mode: 'signed', alphabet: ALPHABET, hmacKeys: [KEY], includeUser: true },
 } as const
+
+const VERSIONS = { allowedVersions: ['1', '2'], defaultVersion: '2' }
+const VERSIONINGS = { accept: new HeaderVersioning(VERSIONS), query: new QueryParamVersioning(VERSIONS) }
+
+/** What fields are called in version 1, by their columns. */
+export const FORMER_NAMES: Readonly<Record<string, string>> = { title: 'heading', n: 'amount' }
 
 /** The class that models with such ids extend. */
 export function baseModel(ids: Statics['ids'] = 'plain'): ModelClass {
@@ -143,6 +153,7 @@ export function randomStatics(random: Random, { resource, isOfCallers }: Drawn):
     isStrict: random.chance(0.3),
     hasPartialPut: random.chance(0.3),
     takesPatches: random.chance(0.4),
+    versions: random.pick([null, null, 'accept', 'query'] as const),
   }
 }
 
@@ -151,7 +162,7 @@ const callerOf = ({ state }: Context): string => String((state['user'] as { id: 
 /** What the class of a view set says of them. */
 export function viewStatics(statics: Statics, isPaginated: boolean): object {
   const { lookup, deletes, envelope, creates, destroys, isIdempotent, answersQuery, hasFigures, streams } = statics
-  const { isStrict, hasPartialPut, takesPatches, pages, dialect } = statics
+  const { isStrict, hasPartialPut, takesPatches, pages, dialect, versions } = statics
   const told = { permissionClasses: [IsAdminUser], purgePermissionClasses: [IsAdminUser] }
   return {
     lookupField: lookup,
@@ -171,6 +182,7 @@ export function viewStatics(statics: Statics, isPaginated: boolean): object {
     strictParams: isStrict,
     strictBody: isStrict,
     partialPut: hasPartialPut,
+    versioningClass: versions && VERSIONINGS[versions],
     ...(takesPatches && { parserClasses: [JSONParser, MergePatchParser, JsonPatchParser] }),
   }
 }

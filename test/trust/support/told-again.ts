@@ -4,7 +4,7 @@ import type { TestResponse } from '../../support/server.js'
 import type { Resource } from './application.js'
 import type { Estate } from './estate.js'
 import { equals, keeps, listedObjects, type Question } from './expected.js'
-import { headersOf } from './questions.js'
+import { acceptOf, headersOf } from './questions.js'
 import type { Wire } from './wire.js'
 
 type Headers = Readonly<Record<string, string>>
@@ -45,8 +45,8 @@ async function pageAt(client: Client, url: string, { wire, headers }: Omit<Walk,
 }
 
 /** Asks for the same list as a table. @throws Error it has other objects, or says other things of them */
-async function expectSameTable(client: Client, wire: Wire, { headers, json }: Listed): Promise<void> {
-  const { status, text } = await client.get(wire.path, { ...headers, Accept: 'text/csv' })
+async function expectSameTable(client: Client, wire: Wire, { headers, json, question }: Figured): Promise<void> {
+  const { status, text } = await client.get(wire.path, { ...headers, ...acceptOf(question, 'text/csv') })
   if (status !== 200) throw new Error(`as a table it is ${status} ${text}`)
   const [names = [], ...rows] = cellsOf(text)
   const objects = wire.objectsOf(json)
@@ -124,7 +124,8 @@ export async function expectSameList(client: Client, wire: Wire, listed: Figured
 
 async function expectSameByQuery(client: Client, wire: Wire, { headers, json }: Figured): Promise<void> {
   const [path = ''] = wire.path.split('?')
-  const found = await client.send('QUERY', path, wire.queryBody, headers)
+  const query = new URLSearchParams(wire.versionQuery).toString()
+  const found = await client.send('QUERY', query ? `${path}?${query}` : path, wire.queryBody, headers)
   const [is, was] = [
     found.status === 200 ? JSON.stringify(wire.objectsOf(found.json)) : found.text,
     JSON.stringify(wire.objectsOf(json)),
@@ -133,8 +134,9 @@ async function expectSameByQuery(client: Client, wire: Wire, { headers, json }: 
 }
 
 async function expectSameStream(client: Client, wire: Wire, { headers, question, estate }: Figured): Promise<void> {
-  const path = wire.pathBeside('', question.query['fields'] === undefined ? {} : { fields: question.query['fields'] })
-  const { status, text } = await client.get(path, { ...headers, Accept: 'application/x-ndjson' })
+  const fields = new URLSearchParams(wire.path.split('?')[1] ?? '').get('fields')
+  const path = wire.pathBeside('', fields === null ? {} : { fields })
+  const { status, text } = await client.get(path, { ...headers, ...acceptOf(question, 'application/x-ndjson') })
   if (status !== 200) throw new Error(`as a stream it is ${status} ${text}`)
   const lines = text.split('\n').filter((line) => line !== '')
   const problem = equals(listedObjects(question, estate).objects)(lines.map((line) => wire.objectOf(JSON.parse(line))))
@@ -182,7 +184,8 @@ interface Tagged {
 
 /** Asks for the history of an object. @throws Error it is another one */
 export async function expectHistory(client: Client, wire: Wire, { headers, expected }: Remembered): Promise<void> {
-  const { status, json, text } = await client.get(`${wire.objectPath}/history`, headers)
+  const [path = '', query] = wire.objectPath.split('?')
+  const { status, json, text } = await client.get(`${path}/history${query ? `?${query}` : ''}`, headers)
   if (status !== 200) throw new Error(`its history is ${status} ${text}`)
   const told = (json as Record<string, unknown>[]).map(({ action, caller, before, after }) => ({
     action,

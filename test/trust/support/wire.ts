@@ -5,7 +5,7 @@ import { type Estate, type Level, parentOf } from './estate.js'
 import { MODELS, type Models } from './estate-views.js'
 import { type Action, keeps, type Question } from './expected.js'
 import { pathOf } from './questions.js'
-import { ENVELOPES, PAGE_SIZE } from './statics.js'
+import { ENVELOPES, FORMER_NAMES, PAGE_SIZE } from './statics.js'
 
 type Item = Readonly<Record<string, unknown>>
 
@@ -48,18 +48,54 @@ export class Wire {
     const offset = { offset: String((Number(page) - 1) * PAGE_SIZE) }
     const isOffset = pages === 'limits' || pages === 'headers'
     const asked = page === undefined || pages === 'cursors' ? {} : isOffset ? offset : { page }
-    return pathOf({ ...this.#question, query: { ...rest, ...asked } }, (resource, id) => this.#nameOf(resource, id))
+    const fields = rest['fields']?.split(',').map((name) => this.#toldName(name))
+    const query = { ...rest, ...asked, ...(fields && { fields: fields.join(',') }), ...this.versionQuery }
+    return pathOf({ ...this.#question, query }, (resource, id) => this.#nameOf(resource, id))
+  }
+
+  /** The version, where it is said in the query. */
+  get versionQuery(): Record<string, string> {
+    const { version } = this.#question
+    return this.#own.statics?.versions === 'query' && version !== undefined ? { version } : {}
+  }
+
+  get #isFormer(): boolean {
+    return this.#question.version === '1' && this.#own.statics?.versions != null
+  }
+
+  /** What the version calls a field. */
+  #toldName(name: string): string {
+    return (this.#isFormer && FORMER_NAMES[name]) || name
+  }
+
+  #toldNames(item: Item): Item {
+    return Object.fromEntries(Object.entries(item).map(([name, value]) => [this.#toldName(name), value]))
+  }
+
+  /** @throws Error it has names of another version */
+  #knownNames(item: Item): Item {
+    if (!this.#isFormer) return item
+    const known = new Map(Object.entries(FORMER_NAMES).map(([name, former]) => [former, name]))
+    const wrong = Object.keys(item).find((name) => FORMER_NAMES[name] !== undefined)
+    if (wrong !== undefined) throw new Error(`"${wrong}" is of another version, in ${JSON.stringify(item)}`)
+    return Object.fromEntries(Object.entries(item).map(([name, value]) => [known.get(name) ?? name, value]))
   }
 
   /** Where the object is read. */
   get objectPath(): string {
-    return pathOf({ ...this.#question, action: 'retrieve', query: {} }, (resource, id) => this.#nameOf(resource, id))
+    const question: Question = { ...this.#question, action: 'retrieve', query: this.versionQuery }
+    return pathOf(question, (resource, id) => this.#nameOf(resource, id))
   }
 
   /** What the list is at another end of its path, with its filters. */
   pathBeside(end: string, asked: Readonly<Record<string, string>> = {}): string {
     const { n__gte, deleted } = this.#question.query
-    const query = { ...(n__gte !== undefined && { n__gte }), ...(deleted !== undefined && { deleted }), ...asked }
+    const query = {
+      ...(n__gte !== undefined && { n__gte }),
+      ...(deleted !== undefined && { deleted }),
+      ...asked,
+      ...this.versionQuery,
+    }
     const [before = ''] = this.path.split('?')
     return `${before}${end}?${new URLSearchParams(query).toString()}`
   }
@@ -67,7 +103,7 @@ export class Wire {
   /** The list's parameters as the body of a QUERY. */
   get queryBody(): object {
     const asked = Object.fromEntries(new URLSearchParams(this.path.split('?')[1] ?? ''))
-    const { n__gte, page, offset, deleted, ...rest } = asked
+    const { n__gte, page, offset, deleted, version: _, ...rest } = asked
     const { statics } = this.#own
     return {
       ...rest,
@@ -91,6 +127,7 @@ export class Wire {
   read(status: number, json: unknown, headers: TestResponse['headers'] = {}): unknown {
     const { statics } = this.#own
     const { action } = this.#question
+    if (action === 'metadata' && status === 200) return this.#metadataOf(json)
     if (!statics || json === undefined || BARE.has(action)) return json
     if (status >= 400) return this.#problemOf(json)
     if (action === 'list') return this.#listOf(json, headers)
@@ -190,7 +227,7 @@ export class Wire {
     if (typeof item === 'number') {
       return statics?.lookup === 'code' ? this.#nameOf(this.#own, item) : this.#keyOf(level, item)
     }
-    const { id, ...rest } = item as Item
+    const { id, ...rest } = this.#toldNames(item as Item)
     return {
       ...(id !== undefined && { [statics?.lookup ?? 'id']: this.#itemOf(id) }),
       ...rest,
@@ -201,12 +238,18 @@ export class Wire {
   /** An object, as the model of the rules knows it. */
   objectOf(object: unknown): unknown {
     const { level } = this.#own
-    const { id, parent_id, ...rest } = object as Item
+    const { id, parent_id, ...rest } = this.#knownNames(object as Item)
     return {
       ...('id' in (object as Item) && { id: this.#decoded(level, id) }),
       ...('parent_id' in (object as Item) && { parent_id: this.#decoded(parentOf(level), parent_id) }),
       ...rest,
     }
+  }
+
+  #metadataOf(json: unknown): unknown {
+    const { actions, ...rest } = json as { actions?: { readonly fields?: Item } }
+    if (!actions?.fields) return json
+    return { ...rest, actions: { ...actions, fields: this.#knownNames(actions.fields) } }
   }
 
   /** Messages about objects that items name: by keys, in place of what clients call them. */
