@@ -32,6 +32,7 @@ import { report, seed, size } from './support/size.js'
 import type { Statics } from './support/statics.js'
 import {
   expectHistory,
+  expectKeptApart,
   expectSameAgain,
   expectSameList,
   expectUnchanged,
@@ -66,6 +67,12 @@ afterAll(async () => {
   await database?.drop()
 })
 
+/** Says, as the middleware of an application does that finds callers, by which header it does. */
+const varying: typeof asCaller = (ctx, next) => {
+  ctx.vary('X-User')
+  return asCaller(ctx, next)
+}
+
 interface Asked {
   readonly application: Application
   readonly question: Question
@@ -87,6 +94,7 @@ async function ask(client: Client, asked: Asked): Promise<{ response: TestRespon
   if (key !== undefined) await expectSameAgain(client, wire, { question, headers, first: response })
   const stored = await readEstate(observer)
   wire.answeredAt(stored)
+  if (method === 'GET') expectKeptApart(response)
   asked.tags.check(response, { user: question.user, path: wire.path, method })
   const json = method === 'HEAD' ? undefined : wire.read(response.status, response.json, response.headers)
   const { statics, isPaginated } = question.route.chain.at(-1) as Resource
@@ -161,7 +169,7 @@ async function findProblems({ seed: start, questions, isDescribed = false, hasSt
   const routes = api.routes()
   // the document knows the fields of one version
   const isOne = application.resources.every(({ statics }) => !statics?.versions)
-  const client = await serving(asCaller, isDescribed && isOne ? routes : undescribed(routes))
+  const client = await serving(varying, isDescribed && isOne ? routes : undescribed(routes))
   const problems: string[] = []
   const past: Recorded[] = []
   const tags = new Tags()

@@ -2,6 +2,7 @@
 import {
   type BasePagination,
   type BulkModelViewSet,
+  CacheableMixin,
   type Context,
   CSVRenderer,
   CursorPagination,
@@ -58,6 +59,8 @@ export interface Statics {
   readonly takesPatches: boolean
   /** Where requests name the version in which two fields are called otherwise. */
   readonly versions: keyof typeof VERSIONINGS | null
+  /** Answers have tags of their bytes, and shared caches may keep them. */
+  readonly isKept: boolean
 }
 
 type ViewSetBase = typeof BulkModelViewSet<Model>
@@ -154,6 +157,7 @@ export function randomStatics(random: Random, { resource, isOfCallers }: Drawn):
     hasPartialPut: random.chance(0.3),
     takesPatches: random.chance(0.4),
     versions: random.pick([null, null, 'accept', 'query'] as const),
+    isKept: random.chance(0.3),
   }
 }
 
@@ -162,7 +166,7 @@ const callerOf = ({ state }: Context): string => String((state['user'] as { id: 
 /** What the class of a view set says of them. */
 export function viewStatics(statics: Statics, isPaginated: boolean): object {
   const { lookup, deletes, envelope, creates, destroys, isIdempotent, answersQuery, hasFigures, streams } = statics
-  const { isStrict, hasPartialPut, takesPatches, pages, dialect, versions } = statics
+  const { isStrict, hasPartialPut, takesPatches, pages, dialect, versions, isKept } = statics
   const told = { permissionClasses: [IsAdminUser], purgePermissionClasses: [IsAdminUser] }
   return {
     lookupField: lookup,
@@ -182,14 +186,16 @@ export function viewStatics(statics: Statics, isPaginated: boolean): object {
     strictParams: isStrict,
     strictBody: isStrict,
     partialPut: hasPartialPut,
+    ...(isKept && { cachePrivate: false, cacheMaxAge: 60 }),
     versioningClass: versions && VERSIONINGS[versions],
     ...(takesPatches && { parserClasses: [JSONParser, MergePatchParser, JsonPatchParser] }),
   }
 }
 
 /** The class that a view set with them extends. */
-export function mixedIn<Base extends ViewSetBase>(base: Base, { records, remembers, streams }: Statics): Base {
-  const recording = records ? ChangesMixin(base) : base
+export function mixedIn<Base extends ViewSetBase>(base: Base, { records, remembers, streams, isKept }: Statics): Base {
+  const kept = isKept ? CacheableMixin(base) : base
+  const recording = records ? ChangesMixin(kept) : kept
   const remembering = remembers ? HistoryMixin(recording) : recording
   return streams ? StreamMixin(remembering) : remembering
 }

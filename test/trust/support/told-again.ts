@@ -171,6 +171,13 @@ async function expectSameFigures(client: Client, wire: Wire, { headers, question
   }
 }
 
+/** @throws Error a shared cache may hand it to somebody else (RFC 9111 section 3.5) */
+export function expectKeptApart({ status, headers }: TestResponse): void {
+  const control = headers['cache-control'] ?? ''
+  const isApart = /private|no-store/.test(control) || /x-user/i.test(headers.vary ?? '')
+  if (status < 500 && !isApart) throw new Error(`caches keep it by "${control}" and Vary "${headers.vary}"`)
+}
+
 /** Asks again what was read. @throws Error it has changed, by its tag */
 export async function expectUnchanged(client: Client, wire: Wire, { headers, tag }: Tagged): Promise<void> {
   const { status, text } = await client.get(wire.path, { ...headers, 'If-None-Match': tag })
