@@ -33,7 +33,7 @@ import {
 } from './check-registration.js'
 import { checkView, closeViews } from './check-view.js'
 import { endpointsOf } from './endpoints-of.js'
-import { type LayeredRouter, matchedEndpoint, mountOn } from './mount.js'
+import { type LayeredRouter, matchedEndpoint, matchedParams, mountOn } from './mount.js'
 import { prepareFor, prepareViews } from './prepare.js'
 import { nameBeside, type ParentRegistration, type Registration, type ViewSetClass } from './registration.js'
 import { rootEndpoint } from './root-endpoint.js'
@@ -329,7 +329,11 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     if (typeof asked !== 'object') return explainEndpoints(this.endpoints, { name: asked, tools: this.#tools })
     const { ctx } = asked
     const path = pathOf(ctx)
-    const found = path === undefined ? undefined : this.#routes().find(path, asked.ctx.method)
+    if (path === undefined) return []
+    const mounted = matchedEndpoint(ctx, this) as Endpoint | undefined
+    const found = mounted
+      ? { endpoint: mounted, params: matchedParams(ctx, this) }
+      : this.#routes().find(path, ctx.method)
     if (!found) return []
     const webhooks = webhooksOf(this.endpoints)
     return explainRequest(found.endpoint, { ctx, params: found.params, tools: this.#tools, webhooks })

@@ -44,6 +44,7 @@ interface Layer {
   [MOUNTED]?: MountOptions
   match: (this: Layer, path: string) => boolean
   captures: (this: Layer, path: string) => string[]
+  params: (this: Layer, path: string, captures: readonly string[], known: object) => Record<string, string>
   paramNames: readonly { readonly name: string | number }[]
 }
 
@@ -115,8 +116,18 @@ export function mountOn(router: LayeredRouter, options: MountOptions): void {
 
 /** The owner's endpoint that a @koa/router has found for the request's path, under whatever prefix and for any method. */
 export function matchedEndpoint(ctx: Context, owner: object): Mounted | undefined {
+  return matchedLayer(ctx, owner)?.[MOUNTED]?.current()
+}
+
+/** What the path names for that endpoint. */
+export function matchedParams(ctx: Context, owner: object): Readonly<Record<string, string>> {
+  const layer = matchedLayer(ctx, owner)
+  return layer ? layer.params(ctx.path, layer.captures(ctx.path), { ...(ctx['params'] as object) }) : {}
+}
+
+function matchedLayer(ctx: Context, owner: object): Layer | undefined {
   const layers = (ctx['matched'] ?? []) as readonly Layer[]
-  return layers.find((layer) => layer[MOUNTED]?.owner === owner)?.[MOUNTED]?.current()
+  return layers.find((layer) => layer[MOUNTED]?.owner === owner)
 }
 
 /**

@@ -1,4 +1,5 @@
 /** `explain()` tells what is done: the SQL that it shows is the SQL that requests send, and it calls nothing that needs one. */
+import Router from '@koa/router'
 import knex from 'knex'
 import type Koa from 'koa'
 import type { QueryBuilder } from 'objection'
@@ -377,6 +378,23 @@ describe('code of the application that needs a request', () => {
     await client.send('GET', path, undefined, { Authorization: 'nobody', 'X-Explain': '1' })
     expect(refused).toEqual([expect.any(AuthenticationFailed)])
   })
+})
+
+it('is of a request below the prefix of a router of the application, too', async () => {
+  const api = routerOf(Books)
+  await api.prepare()
+  const router = new Router({ prefix: '/shops/:shop' })
+  const told: Explanation[][] = []
+  router.use(async (ctx, next) => {
+    told.push([...(await api.explain({ ctx }))])
+    await next()
+  })
+  api.mount(router)
+  const client = await serveApp(router.routes() as Koa.Middleware)
+  const { json } = await client.get('/shops/7/api/books/1')
+  expect(json.id).toBe(1)
+  expect(told.flat().map(({ name }) => name)).toEqual(['book-retrieve'])
+  expect(told.flat()[0]?.statements.map(({ sql }) => sql)).toEqual([expect.stringContaining('"id" = $1')])
 })
 
 it('says of actions of the application whether they are one transaction', async () => {
