@@ -28,8 +28,8 @@ export function describeWebhooks(
   return Object.fromEntries(webhooks.map((webhook) => [webhook.event, { post: describe(webhook, components) }]))
 }
 
-function describe({ event, basename, shown, images, isOwn }: DescribedWebhook, components: Components): Operation {
-  const object = isOwn ? components.partOf(shown) : components.serializer(shown, 'Output')
+function describe({ event, basename, shown, images, isPart }: DescribedWebhook, components: Components): Operation {
+  const object = isPart ? components.partOf(shown) : components.serializer(shown, 'Output')
   const image = (name: 'before' | 'after'): Schema =>
     images.includes(name) ? { anyOf: [object as Schema, { type: 'null' }] } : { type: 'null' }
   const data: Schema = {

@@ -13,8 +13,8 @@ export interface DescribedWebhook {
   readonly shown: SerializerClass
   /** When it is shown: as it was, as it is, or both. */
   readonly images: readonly ('before' | 'after')[]
-  /** The application records it by itself, and as much of the object as it wants. */
-  readonly isOwn: boolean
+  /** Any field may be missing: where the application records the event by itself, or shows each owner what it chooses. */
+  readonly isPart: boolean
 }
 
 interface DescribingClass {

@@ -1,6 +1,7 @@
 /** Resources of an API that have events. */
 
 import { type RecordingViewClass, recordingOf } from '../changes/recording.js'
+import { isBuiltIn } from '../views/built-in.js'
 import type { DescribedWebhook } from '../views/described-webhook.js'
 import type { Endpoint, Operation } from '../views/endpoint.js'
 import { type GenericAPIView, isGeneric } from '../views/generic-api-view.js'
@@ -36,21 +37,20 @@ export function describeTold(events: readonly string[], endpoints: readonly Endp
     const view = route.view as typeof GenericAPIView & RecordingViewClass
     const { shown } = recordingOf(view, route.rules).of(view.modelClass()) ?? {}
     const isSoft = resourceOf(view).deletion !== undefined
-    return shown
-      ? eventsOf(events, basename, isSoft).map((event) => ({ event, basename, shown, ...imagesOf(event) }))
-      : []
+    if (!shown) return []
+    const isChosen = !isBuiltIn(view.prototype, 'getSerializerClass')
+    return eventsOf(events, basename, isSoft).map((event): DescribedWebhook => {
+      const images = IMAGES[event.slice(event.lastIndexOf('.') + 1)]
+      return { event, basename, shown, images: images ?? BOTH, isPart: isChosen || images === undefined }
+    })
   })
 }
 
+const BOTH: DescribedWebhook['images'] = ['before', 'after']
 const IMAGES: Readonly<Record<string, DescribedWebhook['images']>> = {
   created: ['after'],
-  updated: ['before', 'after'],
+  updated: BOTH,
   restored: ['after'],
   deleted: ['before'],
   purged: ['before'],
-}
-
-function imagesOf(event: string): Pick<DescribedWebhook, 'images' | 'isOwn'> {
-  const images = IMAGES[event.slice(event.lastIndexOf('.') + 1)]
-  return { images: images ?? ['before', 'after'], isOwn: images === undefined }
 }

@@ -647,6 +647,23 @@ describe('the document', () => {
     expect(after).toEqual({ anyOf: [rest, { type: 'null' }] })
   })
 
+  it('asks for no field where the view set chooses what each owner is shown', async () => {
+    class Choosing extends BookViewSet {
+      override getSerializerClass() {
+        return super.getSerializerClass()
+      }
+    }
+    const own = new APIRouter({ rules: RULES })
+      .register('books', Choosing, 'book')
+      .register('hooks', HookViewSet, 'hook')
+    await own.prepare()
+    const { webhooks = {} } = own.getSchema()
+    const { post } = webhooks['book.updated'] as { post: any }
+    const { after } = post.requestBody.content['application/json'].schema.properties.data.properties
+    expect(after.anyOf[0].properties).toHaveProperty('title')
+    expect(after.anyOf[0]).not.toHaveProperty('required')
+  })
+
   it('has nothing that a linter finds wrong', async () => {
     const problems = await lint(api.getSchema({ license: { name: 'MIT', identifier: 'MIT' } }))
     expect(problems.filter((problem) => problem.includes('webhooks'))).toEqual([])
