@@ -1606,7 +1606,6 @@ describe('a history', () => {
       }
     }
     class WholeSerializer extends FlatSerializer {
-      static override fields = ['id', 'title', 'price', 'total', 'secret']
       static override declaredFields: DeclaredFields = {
         price: new SerializerMethodField(),
         title: new Initial({ letters: 4 }),
@@ -1627,32 +1626,43 @@ describe('a history', () => {
       static override declaredFields: DeclaredFields = {
         ...WholeSerializer.declaredFields,
         title: new Initial({ letters: 1 }),
-        secret: new SerializerMethodField(),
-        total: new IntegerField({ source: 'id', readOnly: true }),
+        total: new SerializerMethodField(),
         genres: new SlugRelatedField({ many: true, slugField: 'name', readOnly: true }),
       }
-      getSecret(): unknown {
+      getTotal(): unknown {
         return 'hidden'
       }
       override getPrice(): unknown {
         return 'for all'
       }
     }
-    const chosen: Record<string, SerializerClass> = { same: SameSerializer, other: OtherSerializer }
+    class ElsewhereSerializer extends WholeSerializer {
+      static override declaredFields: DeclaredFields = {
+        ...WholeSerializer.declaredFields,
+        total: new IntegerField({ source: 'id', readOnly: true }),
+      }
+    }
+    const chosen: Record<string, SerializerClass> = {
+      same: SameSerializer,
+      other: OtherSerializer,
+      elsewhere: ElsewhereSerializer,
+    }
     class Choosing extends Historic {
       static override serializerClass: SerializerClass = WholeSerializer
-      static override changes: Changes = { fields: ['id', 'title', 'price', 'total', 'secret', 'genres'] }
+      static override changes: Changes = { fields: ['id', 'title', 'price', 'total', 'genres'] }
       override getSerializerClass() {
         return chosen[this.ctx.get('shown')] ?? WholeSerializer
       }
     }
     const { send } = await serveBooks(Choosing)
-    await send('POST', '/books', { title: 'Emma by Jane', secret: 'x', genres: [1] })
+    await send('POST', '/books', { title: 'Emma by Jane', genres: [1] })
     const read = async (shown: string) => (await send('GET', '/books/1/history', undefined, { shown })).json[0].after
-    const whole = { id: 1, title: 'Emma', price: 'for the staff', total: 0, secret: 'x', genres: [1] }
+    const whole = { id: 1, title: 'Emma', price: 'for the staff', total: 0, genres: [1] }
     expect(await read('whole')).toEqual(whole)
     expect(await read('same')).toEqual(whole)
     expect(await read('other')).toEqual({ id: 1 })
+    const { total: _, ...rest } = whole
+    expect(await read('elsewhere')).toEqual(rest)
   })
 
   it('shows only keys where its view set has keys, though another one has recorded objects', async () => {
