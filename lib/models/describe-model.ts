@@ -275,10 +275,10 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
           : [],
       ),
     ),
-    references: table.constraints.flatMap(({ columns: own, target, enforced, validated }) => {
+    references: table.constraints.flatMap(({ columns: own, target, enforced, validated, isOfPartition }) => {
       if (!target || !enforced) return []
       const { reference, ...leading } = target
-      return [{ ...leading, properties: own.map(property), target: reference, validated }]
+      return [{ ...leading, properties: own.map(property), target: reference, validated: validated && !isOfPartition }]
     }),
     prepared: catalogue !== undefined,
   }

@@ -89,7 +89,7 @@ export interface ForeignKeyReference extends Omit<CatalogueTarget, 'reference'> 
   readonly properties: readonly string[]
   /** The table as SQL names it within the search path. */
   readonly target: string
-  /** No row has a key that leads nowhere, however old it is. */
+  /** No row has a key that leads nowhere, however old it is, and in whatever partition. */
   readonly validated: boolean
 }
 

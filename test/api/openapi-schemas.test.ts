@@ -20,6 +20,7 @@ import {
   NestedSerializer,
   NestedViewSetMixin,
   PrimaryKeyRelatedField,
+  ReadOnlyModelViewSet,
   Serializer,
   SlugRelatedField,
   StringField,
@@ -45,6 +46,7 @@ import {
 import { operationOf } from '../support/operation-of.js'
 import { lint } from '../support/redocly.js'
 import { runsAsRole } from '../support/roles.js'
+import { tableOf } from '../support/views.js'
 
 useDescribedBooks()
 
@@ -267,6 +269,52 @@ describe('the schemas of a serializer', () => {
         writer_name: { type: ['string', 'null'] },
         writer_key: { anyOf: INT8 },
       },
+    })
+  })
+
+  it.each([
+    ['no null where a foreign key of more columns keeps it there', 'notes', 'tenant int not null', false],
+    ['null where one of more columns does that may be null', 'notes', 'tenant int', true],
+    ['null where that of one partition keeps it there', 'notes_1', 'tenant int not null', true],
+  ])('show %s', async (_what, table, tenant, isNull) => {
+    await database.knex.raw(`
+      create table writers (tenant int, id int unique, primary key (tenant, id));
+      create table notes (id int primary key, ${tenant}, writer_id int not null) partition by list (id);
+      create table notes_1 partition of notes for values in (1);
+      create table notes_2 partition of notes default;
+      alter table ${table} add foreign key (tenant, writer_id) references writers;
+    `)
+    onTestFinished(() => database.knex.schema.dropTable('notes').dropTable('writers'))
+    const Writer = tableOf('writers')
+    const Note = tableOf('notes', {
+      relationMappings: {
+        writer: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Writer,
+          join: { from: 'notes.writer_id', to: 'writers.id' },
+        },
+      },
+    })
+    for (const model of [Writer, Note]) model.knex(database.knex)
+    class WriterSerializer extends ModelSerializer<Model> {
+      static override model = Writer
+      static override fields = ['id']
+    }
+    class NoteSerializer extends ModelSerializer<Model> {
+      static override model = Note
+      static override fields = ['id']
+      static override declaredFields: DeclaredFields = {
+        writer: new NestedSerializer(WriterSerializer, { readOnly: true }),
+      }
+    }
+    class NoteViewSet extends ReadOnlyModelViewSet<Model> {
+      static override model = Note
+      static override serializerClass = NoteSerializer
+    }
+    const { schemas } = (await prepared({ notes: NoteViewSet })).getSchema().components
+    const writer = { $ref: '#/components/schemas/WriterOutput' }
+    expect(schemas['NoteOutput']).toMatchObject({
+      properties: { writer: isNull ? { anyOf: [writer, { type: 'null' }] } : writer },
     })
   })
 

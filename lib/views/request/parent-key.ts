@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../kernel/errors.js'
 import { didYouMean } from '../../kernel/near-miss.js'
 import { oncePer } from '../../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../../models/describe-model.js'
-import { isKeptKey } from '../../models/kept-key.js'
+import { isKeptAlone } from '../../models/kept-key.js'
 import { type Column, type ModelDescription, relationOfKey } from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 import { areOfOneTable } from '../../models/one-table.js'
@@ -40,7 +40,7 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const keyOf = (columns: readonly Column[], related: readonly Column[]): ParentKey => ({
     columns,
     related,
-    isKept: !target.secured && isKeptKey(model, { properties: names(columns), target, related: names(related) }),
+    isKept: !target.secured && isKeptAlone(model, { properties: names(columns), target, related: names(related) }),
   })
   const wrong = (problem: string) => new ConfigurationError(`${name}: parentLookupField "${field}" ${problem}`)
   const named = model.relations.get(field)
