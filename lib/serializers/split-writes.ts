@@ -84,7 +84,7 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
         throw unwritable(serializer, name, 'is nested without a relation of the model; override create() and update()')
       // null for a list is a list of none, which lets go of nothing
       if (changesNothing(value) || (value === null && bound.field.many)) continue
-      if (Array.isArray(value) && !value.every((item) => typeof item === 'object'))
+      if (Array.isArray(value) && !value.every((item) => typeof item === 'object' && item !== null))
         throw unwritable(serializer, name, 'is given keys in the place of objects; let a field with shownBy take them')
       const write = { bound, field: bound.field, relation, value: value as NestedWrite['value'] }
       if (relation.kind === 'belongs-to-one') before.push(write)
@@ -95,7 +95,9 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
     } else if (bound?.field instanceof RelatedField && bound.field.many) {
       if (relation?.kind !== 'many-to-many')
         throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
-      const keys = ((value ?? []) as unknown[]).map((item) => keyIn(serializer, name, { relation, item }))
+      const given: unknown = value ?? []
+      if (!Array.isArray(given)) throw unwritable(serializer, name, 'is a list of keys, and is given something else')
+      const keys = given.map((item) => keyIn(serializer, name, { relation, item }))
       sets.push({ name, field: bound.field, relation, keys })
     } else {
       columns[bound?.column?.property ?? propertyOf(serializer, name)] = value

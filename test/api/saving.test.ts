@@ -120,14 +120,19 @@ describe('save', () => {
     await expect(given(Shown, [Tag.fromJson({ slug: 'new' })], await change())).rejects.toThrow(
       'Shown: cannot write "tags": it is given an object without its "id"',
     )
+    for (const one of [red, new Set([red])])
+      await expect(given(TaggedSerializer, one, await change())).rejects.toThrow(
+        'TaggedSerializer: cannot write "tags": it is a list of keys, and is given something else',
+      )
   })
 
   it('refuses keys in the place of nested objects, of which it had made objects without a value', async () => {
     const one = new ShelfSerializer({ obj: await book(), inputData: {}, partial: true })
     await one.isValid({ raiseException: true })
-    await expect(one.save({ tags: [1, 2] })).rejects.toThrow(
-      'ShelfSerializer: cannot write "tags": it is given keys in the place of objects; let a field with shownBy take them',
-    )
+    for (const tags of [[1, 2], [null]])
+      await expect(one.save({ tags })).rejects.toThrow(
+        'ShelfSerializer: cannot write "tags": it is given keys in the place of objects; let a field with shownBy take them',
+      )
   })
 
   it('[A9] sends no UPDATE when nothing was sent', async () => {
