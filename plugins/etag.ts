@@ -25,6 +25,7 @@ export function etag(options: CacheOptions = {}): Middleware {
     if (ctx.status !== 200) putBack?.()
     cacheResponse(ctx, policy, { keep: isOwn })
     putBack?.()
-    keepPrivate(ctx)
+    // what nobody says anything of stays so, such as a 304 of the handler's own
+    if (ctx.res.hasHeader('Cache-Control')) keepPrivate(ctx)
   }
 }

@@ -161,6 +161,15 @@ describe('permissions()', () => {
     expect(await said({ Cookie: 'a=1' })).toEqual(ofKnown)
     expect(await said({})).toEqual(ofNobody)
   })
+
+  it.each([201, 206, 302, 304])('[G10] etag() says nothing of a %i, whoever asks', async (status) => {
+    const client = await serveApp(passport, cached, (ctx) => {
+      ctx.status = status
+      if (status < 300) ctx.body = 'made'
+    })
+    const { headers } = await client.get('/', { Cookie: 'a=1' })
+    expect([headers['cache-control'], headers['vary']]).toEqual([undefined, undefined])
+  })
 })
 
 describe('a policy of the application', () => {
