@@ -126,7 +126,8 @@ export class Project extends Model {
     ownPerDue: {
       relation: Model.HasManyRelation,
       modelClass: Task,
-      modify: (query: QueryBuilder<Task>) => query.distinctOn('project_id', 'due').orderBy(['project_id', 'due', 'id']),
+      modify: (query: QueryBuilder<Task>) =>
+        query.distinctOn('tasks.project_id', 'due').orderBy(['project_id', 'due', 'id']),
       join: { from: 'projects.id', to: 'tasks.project_id' },
     },
     members: {
