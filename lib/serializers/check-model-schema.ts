@@ -31,11 +31,16 @@ export function checkValidator(where: string, model: ModelClass): void {
   }
 }
 
-/** Warns of a field whose value the schema lets no object keep. @throws {ConfigurationError} each new object needs it */
+/**
+ * Warns of a field whose value the schema lets no object keep.
+ * @param isNested the fields of a key may name objects that are there
+ * @throws {ConfigurationError} each new object needs it
+ */
 export function checkKept(
   serializer: SerializerClass,
   { model }: ModelDescription,
   writable: readonly BoundField[],
+  isNested: boolean,
 ): void {
   const schema = fixedSchema(model)
   const rule = schema && leavesOut(model, schema)
@@ -45,7 +50,7 @@ export function checkKept(
   const tell = ({ name, column }: BoundField) =>
     `${serializer.name}: field "${name}" cannot be written: the jsonSchema of ${modelName(model)} has no property ` +
     `"${column?.property}", and ${rule}; add it there, or set readOnly: true`
-  const needed = lost.find(({ required }) => required)
+  const needed = lost.find(({ required, column }) => required && !(isNested && column?.primary))
   if (needed) throw new ConfigurationError(tell(needed))
   for (const field of lost) warnOnce('KOA_VIEWSETS_LOST_VALUE', tell(field))
 }

@@ -158,11 +158,11 @@ function checkRelated(serializer: SerializerClass, { name, field, relation }: Bo
 }
 
 /** Checks a class that writes in its own way elsewhere, as where `create()` is overridden and `update()` is not. @throws {ConfigurationError} */
-export function checkWrittenFields(serializer: SerializerClass): void {
+export function checkWrittenFields(serializer: SerializerClass, isNested = false): void {
   const { model, writable } = serializerPlan(serializer)
   if (!model) return
   for (const field of writable) checkWritable(serializer, field, model, true)
-  checkKept(serializer, model, writable)
+  checkKept(serializer, model, writable, isNested)
 }
 
 /** Types of which no text in quotation marks is a value: PostgreSQL takes them of dates and times. */

@@ -47,7 +47,7 @@ import {
   useLibrary,
 } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
-import { routerOf, serializerOf, serveResources, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveResources, tableOf, viewOf } from '../support/views.js'
 
 useLibrary()
 
@@ -308,6 +308,27 @@ describe('mistakes of the programmer', () => {
     }
     await expect(prepared()).rejects.toThrow(message)
     await prepared({ readOnly: true })
+  })
+
+  it('[I23] a jsonSchema may lack the key by which nested objects are named that are there', async () => {
+    await database.knex.raw('create table papers (id uuid primary key, text text)')
+    onTestFinished(() => database.knex.schema.dropTable('papers'))
+    const Paper = tableOf('papers', {
+      jsonSchema: { type: 'object', additionalProperties: false, properties: { text: { type: 'string' } } },
+    })
+    const Folder = tableOf('papers', {
+      relationMappings: {
+        papers: {
+          relation: Model.HasManyRelation,
+          modelClass: Paper,
+          join: { from: 'papers.text', to: 'papers.text' },
+        },
+      },
+    })
+    const shown = serializerOf(Paper, ['id', 'text'])
+    const papers = new NestedSerializer(shown, { many: true })
+    await routerOf({ folders: viewOf(Folder, serializerOf(Folder, ['id', 'papers'], { papers })) }).prepare()
+    await expect(routerOf({ papers: viewOf(Paper, shown) }).prepare()).rejects.toThrow('field "id" cannot be written')
   })
 
   const titles = (made: typeof Model, fields: readonly string[] = ['id', 'title']) => {

@@ -51,8 +51,8 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
 
 /** Checks what a serializer writes, and those that are nested in it. @throws {ConfigurationError} */
 function checkTaken(serializer: SerializerClass, seen = new Set<SerializerClass>()): void {
+  checkWrittenFields(serializer, seen.size > 0)
   seen.add(serializer)
-  checkWrittenFields(serializer)
   for (const { name, field } of serializerPlan(serializer).writable) {
     if (!(field instanceof NestedSerializer)) continue
     const nested = field.serializerClass
