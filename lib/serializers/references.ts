@@ -3,6 +3,7 @@
  * a row that the caller may not see, and tell by an error which rows there are not.
  */
 
+import type { RelatedField } from '../fields/related-field.js'
 import { areOfOneDatabase, describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { Column, ForeignKeyReference, ModelDescription, RelationDescription } from '../models/model-description.js'
@@ -53,8 +54,8 @@ interface Wanted {
   readonly key: readonly unknown[]
   /** What the object has; undefined where nothing is stored. */
   readonly kept: readonly unknown[]
-  /** The field that has read it has found the object. */
-  readonly isFound: boolean
+  /** The field that has read it, and found the object; undefined where none has. */
+  readonly finder: BoundField | undefined
 }
 
 /**
@@ -79,7 +80,7 @@ export function checkReferences(
     if (!(isElsewhere || reference.secured || isRole || seenThrough(serializer, reference))) return []
     const made = keysOfNew(serializer, items, reference)
     const all = items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
-    return all.filter(({ key, isFound }) => (isElsewhere || !isFound) && !(made.size > 0 && made.has(keyName(key))))
+    return all.filter(({ key, finder }) => (isElsewhere || !finder) && !(made.size > 0 && made.has(keyName(key))))
   })
   return wanted.length === 0
     ? undefined
@@ -165,7 +166,7 @@ function wantedOf(
   const values = forced as Partial<ReadonlyMap<string, unknown>> | undefined
   const stored = item.current as Readonly<Record<string, unknown>> | undefined
   let isGiven = false
-  let isFound = false
+  let finder: BoundField | undefined
   const kept = reference.parts.map(
     ({ column: { property } }) => values?.get?.(property) ?? (stored && exactAt(stored, property)),
   )
@@ -173,12 +174,13 @@ function wantedOf(
     const own = fields.filter((one) => !isForced(forced, one))
     const bound = own.findLast((one) => isWritten(item, one))
     if (!bound) return !stored && leavesNull(column, own) ? null : kept[index]
-    isFound ||= reference.found.includes(bound) && !(scope.trustKeys === true && serializer.plan.trusted.has(bound))
+    const isTrusted = scope.trustKeys === true && serializer.plan.trusted.has(bound)
+    if (reference.found.includes(bound) && !isTrusted) finder = bound
     isGiven ||= Object.hasOwn(item.input, bound.name) && bound.input !== 'nothing'
     return item.value[bound.name]
   })
   // a key with a null in it leads nowhere, and nothing is asked of it
-  return isGiven && !key.includes(null) ? { item, reference, key, kept, isFound } : undefined
+  return isGiven && !key.includes(null) ? { item, reference, key, kept, finder } : undefined
 }
 
 /** True of a column that is null where a client, who may write it, leaves it out of a new object. */
@@ -257,11 +259,14 @@ function relatedColumns({ properties }: WrittenReference, relation: RelationDesc
   return properties.map((name) => columns.get(relatedProperties[ownerProperties.indexOf(name)] ?? ''))
 }
 
-function refuseKey(serializer: AnySerializer, { item, reference }: Wanted): void {
+function refuseKey(serializer: AnySerializer, { item, reference, finder }: Wanted): void {
   const { plan } = serializer
   const names = reference.parts.map(({ column }) => column.nativeName)
   const subject = constraintSubject(plan, 'write', item.value)
-  const errors = missingReference(plan.model?.nativeName ?? '', names, subject)
+  // as the field says it of what is not there
+  const errors = finder
+    ? { [finder.name]: [(finder.field as RelatedField).notFoundMessage(subject.valueOf(finder.name))] }
+    : missingReference(plan.model?.nativeName ?? '', names, subject)
   for (const [name, messages] of Object.entries(errors)) {
     const known = item.errors?.[name]
     // a partition has the foreign keys of its table once more

@@ -117,7 +117,8 @@ export async function validateRelated(
   const found = new Map([...unknown].map((key, index) => [key, heldBy(bound, values[index])]))
   const kept = asked.flatMap((one) => settle(bound, field, one, found) ?? [])
   await noteUnchanged(bound, kept, knex)
-  if (ids) for (const { item, keys } of asked) keepGiven(item, bound.name, keys)
+  const isBySlug = bound.relation !== undefined && !field.many && needsObject(field, bound.relation)
+  if (ids || isBySlug) for (const { item, keys } of asked) keepGiven(item, bound.name, keys)
 }
 
 /** False where the caller is not shown which objects it leads to: trying would tell. */

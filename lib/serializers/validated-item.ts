@@ -35,8 +35,8 @@ export const DECIDED = Symbol('the values that the surrounding object decides')
 /** Marks validated data of a new nested object with the relation whose mapping adds to it. Spreading the data keeps it. */
 export const ADDED_BY = Symbol('the relation that a new object is inserted for')
 
-/** Marks validated data with the external ids that its keys were given as, by field name. Spreading the data keeps it. */
-export const GIVEN = Symbol('the external ids that keys were given as')
+/** Marks validated data with the external ids and slugs that its keys were given as, by field name. Spreading the data keeps it. */
+export const GIVEN = Symbol('the external ids and slugs that keys were given as')
 
 /** Marks validated data of a new object with the fields that its caller may set of some rows only. Spreading the data keeps it. */
 export const LIMITED = Symbol('the fields that rules may refuse of the row')

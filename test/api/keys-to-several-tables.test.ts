@@ -1,13 +1,13 @@
 /** Keys that lead to rows of several tables, by relations of the model and by the queryset of a field: the rules of all hold. */
 import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
-import { IDMixin, IntegerField, PrimaryKeyRelatedField } from '../../lib/index.js'
+import { IDMixin, IntegerField, PrimaryKeyRelatedField, SlugRelatedField } from '../../lib/index.js'
 import { rule } from '../../lib/rules/index.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { routerOf, serializerOf, serveRouter, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
-  create table writers (id int primary key, hidden bool not null);
+  create table writers (id int primary key, hidden bool not null, name text not null generated always as (chr(96 + id)) stored);
   create table profiles (id int primary key references writers, secret bool not null);
   create view listed_writers as select id, id = 3 as removed from writers;
   create view spelled_writers as select id::text, id = 3 as removed from writers;
@@ -117,6 +117,16 @@ it.each([
   expect(Object.keys(answers[2]?.json.errors)).toEqual([field])
   const bulk = await client.send('PATCH', '/scripts/1', { [field]: 3 })
   expect(bulk.status).toBe(400)
+})
+
+it('a slug of a row that the view of another relation hides is refused as one of none', async () => {
+  const model = draftOf({ writer: Writer, listed: ListedWriter }, 'scripts')
+  const writer = new SlugRelatedField({ queryset: Writer, slugField: 'name' })
+  const view = viewOf(model, serializerOf(model, ['writer'], { writer }))
+  const { send } = await serveRouter(routerOf({ scripts: view }, { rules: RULES }))
+  const refusals = []
+  for (const name of ['c', 'z']) refusals.push((await send('POST', '/scripts', { writer: name })).json.errors.writer)
+  expect(refusals).toEqual([['Object with slug "c" does not exist.'], ['Object with slug "z" does not exist.']])
 })
 
 it('a plain number leads to an object of which the table of another relation has no row', async () => {
