@@ -171,10 +171,10 @@ async function expectSameFigures(client: Client, wire: Wire, { headers, question
   }
 }
 
-/** @throws Error a shared cache may hand it to somebody else (RFC 9111 section 3.5) */
+/** @throws Error a shared cache may hand to somebody else what a caller was told (RFC 9111 section 3.5) */
 export function expectKeptApart({ status, headers }: TestResponse): void {
   const control = headers['cache-control'] ?? ''
-  const isApart = /private|no-store/.test(control) || /x-user/i.test(headers.vary ?? '')
+  const isApart = /private|no-store/.test(control) || /authorization, cookie/i.test(headers.vary ?? '')
   if (status < 500 && !isApart) throw new Error(`caches keep it by "${control}" and Vary "${headers.vary}"`)
 }
 
