@@ -850,6 +850,7 @@ describe('parameters of the query that an action declares', () => {
         explode: false,
       },
       { name: 'since', in: 'query', description: '', schema: { type: ['string', 'null'], format: 'date' } },
+      { $ref: '#/components/parameters/Prefer_of_book' },
     ])
     expect(paths['/api/books/{id}/copy']?.post?.parameters).toContainEqual(
       expect.objectContaining({ name: 'title', in: 'query', required: true }),
