@@ -4,16 +4,18 @@ import type { SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
+import { ignoreRejection, isPromise } from '../kernel/realms.js'
+import { isPlain, isRecord } from '../kernel/records.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
 import type { RelationDescription } from '../models/model-description.js'
-import type { ModelClass } from '../models/objection.js'
+import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
 import { isRowOf } from '../models/one-table.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { keyTo } from './own-columns.js'
 import { isKept, isMask } from './unchanged.js'
-import { ADDED_BY, changesNothing, DECIDED } from './validated-item.js'
+import { ADDED_BY, changesNothing, DECIDED, TARGET } from './validated-item.js'
 
 type Data = Record<string, unknown>
 
@@ -68,6 +70,7 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
   for (const [name, value] of Object.entries(data)) {
     const bound = plan.byName.get(name)
     const { relation } = bound ?? {}
+    refusePromise(serializer, name, value)
     if (isKept(data, name)) {
       const { column, input } = bound ?? {}
       if (bound?.field instanceof RelatedField && bound.field.many && relation?.kind === 'many-to-many')
@@ -86,6 +89,7 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
       if (changesNothing(value) || (value === null && bound.field.many)) continue
       if (Array.isArray(value) && !value.every((item) => typeof item === 'object' && item !== null))
         throw unwritable(serializer, name, 'is given keys in the place of objects; let a field with shownBy take them')
+      if (relation.kind !== 'belongs-to-one') refuseStored(serializer, name, { relation, items: [value].flat() })
       const write = { bound, field: bound.field, relation, value: value as NestedWrite['value'] }
       if (relation.kind === 'belongs-to-one') before.push(write)
       else after.push(write)
@@ -100,7 +104,10 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
       const keys = given.map((item) => keyIn(serializer, name, { relation, item }))
       sets.push({ name, field: bound.field, relation, keys })
     } else {
-      columns[bound?.column?.property ?? propertyOf(serializer, name)] = value
+      const property = bound?.column?.property ?? propertyOf(serializer, name)
+      if (isNoInteger(value) && INTEGERS.has(plan.model?.columns.get(property)?.type ?? ''))
+        throw unwritable(serializer, name, `is given ${String(value)}, and holds integers`)
+      columns[property] = value
     }
   }
   const { [DECIDED]: decided, [ADDED_BY]: addedBy } = data as { [DECIDED]?: Data; [ADDED_BY]?: RelationDescription }
@@ -129,14 +136,62 @@ function keyOf(serializer: AnySerializer, relation: RelationDescription, object:
   return keyTo(object as object, related, own)
 }
 
-/** An item of a list of keys, in which an object may stand for its own. @throws {ConfigurationError} it has none */
+const INTEGERS: ReadonlySet<string> = new Set(['int2', 'int4', 'int8'])
+
+/** True for numbers that no client can send: the application has made them. */
+function isNoInteger(value: unknown): value is number {
+  return typeof value === 'number' && !Number.isFinite(value)
+}
+
+/** @throws {ConfigurationError} of what a promise holds nothing would be written */
+function refusePromise(serializer: AnySerializer, name: string, value: unknown): void {
+  if (!isPromise(value)) return
+  ignoreRejection(value)
+  throw unwritable(serializer, name, 'is given a promise; await it')
+}
+
+/**
+ * Nested objects without a stored one to change are inserted, and a row whose key the database has counted is there already.
+ * @throws {ConfigurationError} one is such a row
+ */
+function refuseStored(
+  serializer: AnySerializer,
+  name: string,
+  { relation, items }: { readonly relation: RelationDescription; readonly items: readonly unknown[] },
+): void {
+  const { model } = relation
+  const { primaryKey, columns } = describeModel(model)
+  const key = columns.get(primaryKey.join())
+  if (!key?.auto || !INTEGERS.has(key.type)) return
+  const isStored = (item: unknown) =>
+    isRecord(item) && item[key.property] !== undefined && !(TARGET in item) && isRowOf(model, item)
+  if (items.some(isStored))
+    throw unwritable(
+      serializer,
+      name,
+      'is given rows that are stored, and would insert them again; let a field with shownBy take them',
+    )
+}
+
+/**
+ * An item of a list of keys, in which an object may stand for its own.
+ * @throws {ConfigurationError} it has none, or is no object of the model
+ */
 function keyIn(
   serializer: AnySerializer,
   name: string,
   { relation, item }: { readonly relation: RelationDescription; readonly item: unknown },
 ): unknown {
   const [property = ''] = relation.relatedProperties
-  if (typeof item !== 'object' || item === null || !isRowOf(relation.model, item)) return item
+  refusePromise(serializer, name, item)
+  if (item === undefined || item === null) throw unwritable(serializer, name, `is given ${String(item)} among its keys`)
+  if (typeof item !== 'object') return item
+  if (!isRowOf(relation.model, item)) {
+    const given = isModelClass(item.constructor) || isPlain(item)
+    if (!given) return item
+    const owner = modelName(relation.model)
+    throw unwritable(serializer, name, `is given an object that is no ${owner}; give keys, or objects of ${owner}`)
+  }
   const key = exactAt(item, property)
   if (key === undefined) throw unwritable(serializer, name, `is given an object without its "${property}"`)
   return key

@@ -135,6 +135,41 @@ describe('save', () => {
       )
   })
 
+  it('refuses what an application may give by mistake, of which clients were told, or which was written as something else', async () => {
+    const ann = await Author.query().findById(1)
+    const red = await Tag.query().insert({ slug: 'scarlet' })
+    const reviews = await Review.query().where({ book_id: 1 })
+    for (const [serializer, extra, message] of [
+      [TaggedSerializer, { tags: [{ id: red.id }] }, 'an object that is no Tag; give keys, or objects of Tag'],
+      [TaggedSerializer, { tags: [ann] }, 'an object that is no Tag; give keys, or objects of Tag'],
+      [TaggedSerializer, { tags: [red.id, undefined] }, 'undefined among its keys'],
+      [TaggedSerializer, { tags: [null] }, 'null among its keys'],
+      [TaggedSerializer, { tags: [Promise.resolve(red.id)] }, 'a promise; await it'],
+      [TaggedSerializer, { tags: Promise.resolve([red.id]) }, 'a promise; await it'],
+      [BookSerializer, { title: Promise.resolve('x') }, 'a promise; await it'],
+      [BookSerializer, { n: Number.NaN }, 'NaN, and holds integers'],
+      [BookSerializer, { owner_id: Number.POSITIVE_INFINITY }, 'Infinity, and holds integers'],
+      [ShelfSerializer, { tags: Promise.resolve([]) }, 'a promise; await it'],
+      [ShelfSerializer, { tags: [red] }, 'rows that are stored, and would insert them again'],
+      [ShelfSerializer, { reviews }, 'rows that are stored, and would insert them again'],
+    ] as const) {
+      const one = make(serializer, { obj: await book(), inputData: {}, partial: true })
+      await one.isValid({ raiseException: true })
+      const name = Object.keys(extra)[0] ?? ''
+      const refusal = one.save(extra)
+      await expect(refusal).rejects.toThrow(`${serializer.name}: cannot write "${name}": it is given ${message}`)
+      await expect(refusal).rejects.toBeInstanceOf(ConfigurationError)
+    }
+    // those that are not stored are made, and a query is a part of the statement
+    const one = make(ShelfSerializer, { obj: await book(), inputData: {}, partial: true })
+    await one.isValid({ raiseException: true })
+    await one.save({ tags: [Tag.fromJson({ slug: 'new' })], title: Author.query().select('name').findById(2) })
+    expect(one.data).toMatchObject({
+      title: 'Bob',
+      tags: expect.arrayContaining([{ id: expect.any(Number), slug: 'new' }]),
+    })
+  })
+
   it('[A9] sends no UPDATE when nothing was sent', async () => {
     const obj = await book()
     const texts = await countQueries(database.knex, async () => {
