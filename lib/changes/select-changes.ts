@@ -23,19 +23,34 @@ const BESIDE = 'was::text, transaction::text'
 
 /** The most bytes of JSON that are read at once; one change may have more. */
 const MOST_BYTES = 8_000_000
-const bytesOf = (measured: readonly string[]) => measured.map((bytes) => `coalesce(${bytes}, 0)`).join(' + ')
-/** As PostgreSQL keeps it, which it knows without reading it. */
-const KEPT_BYTES = bytesOf(['before', 'after', 'was'].map((image) => `pg_column_size(c.${image})`))
-const READ_BYTES = bytesOf(['before', 'after'].map((image) => `octet_length(c.${image}::text)`))
+/** As PostgreSQL keeps it, which it knows without reading it; and what is read of those that are left by that. */
+const MEASURES = [
+  (image: string) => `pg_column_size(c.${image})`,
+  (image: string) => `octet_length(c.${image}::text)`,
+] as const
+
+/** Filter of rows of the table. */
+interface HeldRows {
+  readonly rows: string
+  readonly order: string
+  /** What is read of them. */
+  readonly images: readonly string[]
+}
 
 /** The first ones of rows of the table, in an order, as far as one reading can hold them; and of how many. */
-const heldOf = (rows: string, order: string, bytes: string) => `(
-    select c.*, count(*) over () as total, sum(${bytes}) over (order by ${order} rows unbounded preceding) - (${bytes}) as ahead
-    from (${rows}) as c
-  ) as c where ahead < ${MOST_BYTES}`
+function heldOf({ rows, order, images }: HeldRows): string {
+  const all = `select c.*, count(*) over () as total from (${rows}) as c`
+  return MEASURES.reduce((held, measure, index) => {
+    const bytes = images.map((image) => `coalesce(${measure(image)}, 0)`).join(' + ')
+    const ahead = `sum(${bytes}) over (order by ${order} rows between unbounded preceding and 1 preceding) as ahead_${index}`
+    return `select * from (select c.*, ${ahead} from (${held}) as c) as c where coalesce(ahead_${index}, 0) < ${MOST_BYTES}`
+  }, all)
+}
 
-const firstOf = (rows: string) =>
-  `select ${COLUMNS}, ${BESIDE}, c.id as place, total from ${heldOf(rows, 'c.id', KEPT_BYTES)}`
+const firstOf = (rows: string) => {
+  const held = heldOf({ rows, order: 'c.id', images: ['before', 'after', 'was'] })
+  return `select ${COLUMNS}, ${BESIDE}, c.id as place, total from (${held}) as c`
+}
 
 /** Filter of changes. */
 export interface AskedChanges {
@@ -66,7 +81,7 @@ export async function selectChanges(
   const asked = `select * from ${table} as c where model = ? and ${same} and (?::bigint is null or c.id < ? and not exists (
       select from ${table} where model = ? and ${same} and id >= ? and action = any(?::text[])
     )) order by c.id desc limit ?`
-  const sql = `select ${COLUMNS} from ${heldOf(asked, 'c.id desc', READ_BYTES)} order by c.id desc`
+  const sql = `select ${COLUMNS} from (${heldOf({ rows: asked, order: 'c.id desc', images: ['before', 'after'] })}) as c order by c.id desc`
   const name = await nameIn(knex, model)
   const ends = endsOf(isSoft)
   const from = before ?? null

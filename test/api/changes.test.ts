@@ -1352,13 +1352,16 @@ describe('readChanges()', () => {
     expect([full, rest, none].map(({ changes }) => changes.map(({ key }) => key))).toEqual([['1', '2'], ['3'], []])
   })
 
-  it('reads no more at once than fits in memory', async () => {
+  it.each([
+    ['', (size: number) => randomBytes(size).toString('base64')],
+    [', however small they are kept', (size: number) => 'x'.repeat((size * 4) / 3)],
+  ])('reads no more at once than fits in memory%s', async (_how, make) => {
     const { knex } = database
     const { position: start } = await readChanges(knex, { position: 'now' })
     await knex.transaction(async (trx) => {
       for (let key = 0; key < 9; key++) {
         // one of them is too large by itself
-        const bytes = randomBytes(key === 4 ? 9_000_000 : 1_800_000).toString('base64')
+        const bytes = make(key === 4 ? 9_000_000 : 1_800_000)
         await recordChange(trx, { model: 'books', key, action: 'big', after: { bytes } })
       }
     })
