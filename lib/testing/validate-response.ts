@@ -211,8 +211,8 @@ function headerOf(headers: Exchange['headers'], name: string): string | undefine
 
 const compile = oncePer((document: TestedDocument): Compiled => {
   const root = JSON.parse(JSON.stringify(document)) as Node
-  // a schema serves few answers: to hold it to the meta-schema, and its code to be short, cost more than they save
-  const economy = { validateSchema: false, code: { optimize: false } } as const
+  // a schema serves few answers: the meta-schema, and code that is short, cost more than they save
+  const economy = { meta: false, validateSchema: false, code: { optimize: false } } as const
   const ajv = new Ajv2020({ allErrors: true, strict: false, logger: false, formats, ...economy })
   ajv.addSchema({ ...root, $id: ROOT }, ROOT, false, false)
   return { root, routes: routesOf(root), ajv, validators: new Map(), selecting: new Map() }

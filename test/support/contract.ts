@@ -49,7 +49,7 @@ export function expectDescribed(
   if (problems.length === 1 && problems[0]?.endsWith('the document has no such path')) return
   // the same views may have other tables by now
   if (problems.length > 0) problems = check(describe(router, key))
-  expect(problems).toEqual([])
+  if (problems.length > 0) expect(problems).toEqual([])
 }
 
 function keyOf({ endpoints }: APIRouter): string {
