@@ -59,14 +59,21 @@ it.each<[Condition, string]>([
   [{ not: { title__startswith: ['O'] } }, 'asks for "title__startswith" of a list, which no value is; use in, or nin'],
   [{ n__range: [1, 5, 9] }, 'asks for "n__range" without a list of two values'],
   [{ or: [{ n__range: 5 }] }, 'asks for "n__range" without a list of two values'],
-])('as many values as no lookup takes are refused at the start: %j', async (read, problem) => {
-  const both: readonly RuleCondition[] = [read, () => read]
-  for (const one of both) {
-    const router = new APIRouter({ rules: [rule(Notice, { read: one })] })
-    router.register('notices', viewOf(Notice, serializerOf(Notice, ['id'])))
-    await expect(router.prepare()).rejects.toThrow(`rule(Row).read ${problem}`)
-  }
-})
+  [{ not: null }, 'has "null" in the place of a condition; give an object, true or false'],
+  [{ not: 7 }, 'has "7" in the place of a condition; give an object, true or false'],
+  [{ not: 'shown' }, 'has "shown" in the place of a condition; give an object, true or false'],
+  [{ or: [[{ n: 5 }]] }, 'has "[object Object]" in the place of a condition; give an object, true or false'],
+])(
+  'as many values as no lookup takes, and what is no condition, are refused at the start: %j',
+  async (read, problem) => {
+    const both: readonly RuleCondition[] = [read, () => read]
+    for (const one of both) {
+      const router = new APIRouter({ rules: [rule(Notice, { read: one })] })
+      router.register('notices', viewOf(Notice, serializerOf(Notice, ['id'])))
+      await expect(router.prepare()).rejects.toThrow(`rule(Row).read ${problem}`)
+    }
+  },
+)
 
 it.each<[unknown, Condition]>([
   ['a list for one value', { n: [5, 55] }],

@@ -1412,6 +1412,15 @@ describe('mistakes in rules', () => {
     await expect(prepare({ models: [rule(Book, {})], default: 'deny' })).rejects.toThrow(
       /rules: .*Author.* have no rule, and the default is to deny/,
     )
+    const others = [Author, Genre, Review].map((model) => rule(model, { read: true }))
+    await expect(prepare({ models: others, default: 'deny' })).rejects.toThrow(
+      'rules: Book has no rule, and the default is to deny',
+    )
+  })
+
+  it('are no join tables of which there is no model', async () => {
+    const models = [Book, Author, Genre, Review].map((model) => rule(model, { read: true }))
+    await expect(prepare({ models, default: 'deny' })).resolves.toBeUndefined()
   })
 })
 
