@@ -1,13 +1,12 @@
 /** Calls a tool: as a request to the API, by the same way as any other, and its answer as a result. */
 
 import { answerError } from '../http/answer-error.js'
-import { type Context, guardSuffix } from '../http/context.js'
+import type { Context } from '../http/context.js'
 import { type AskedRequest, askedContext, askInProcess, type InProcessAnswer } from '../http/in-process.js'
 import { type ErrorMessages, NotFound, ValidationError } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
-import { buildPath } from '../kernel/path-pattern.js'
 import { UnknownNames } from '../kernel/unknown-names.js'
-import type { Endpoint } from '../views/endpoint.js'
+import { type Endpoint, pathTo } from '../views/endpoint.js'
 import { parameterText } from '../views/steps/parameter-text.js'
 import { namedVersion } from './named-version.js'
 import { ToolCaller } from './permitted-tools.js'
@@ -170,15 +169,12 @@ function pathOf(
   params: Readonly<Record<string, unknown>>,
   leadsTo: CallOptions['leadsTo'],
 ): string {
-  const { segments, formats } = endpoint
   let path: string
   try {
-    path = buildPath(segments, params)
+    path = pathTo(endpoint, params)
   } catch (cause) {
     throw new NotFound(undefined, { cause })
   }
-  // a key may end as a format does
-  if (segments.at(-1)?.kind === 'param') path = guardSuffix(path, formats)
   if (leadsTo(path) !== endpoint) throw new NotFound()
   return path
 }

@@ -5,12 +5,12 @@ import { explainEndpoints, explainRequest } from '../explain/explain-api.js'
 import type { Explanation } from '../explain/explanation.js'
 import type { Readiness } from '../health/readiness.js'
 import { answerError } from '../http/answer-error.js'
-import { type Context, guardSuffix, isUnanswered, type Middleware, pathOf } from '../http/context.js'
+import { type Context, isUnanswered, type Middleware, pathOf } from '../http/context.js'
 import { publicPath } from '../http/public-url.js'
 import { stopSweeping } from '../idempotency/table.js'
 import { ConfigurationError, MethodNotAllowed } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
-import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
+import { parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { atOnce, inTurns, type Steps } from '../kernel/turns.js'
 import type { PreparedDatabase } from '../models/describe-model.js'
 import { buildDocument, documentSteps, type SchemaOptions } from '../openapi/document.js'
@@ -19,7 +19,7 @@ import { pendingWorkEnded } from '../postgres/pending-work.js'
 import { type PrintedPolicies, printPolicies } from '../rules/policies.js'
 import { classesOf } from '../views/action-options.js'
 import { webhooksOf } from '../views/described-webhook.js'
-import type { Endpoint, Operation } from '../views/endpoint.js'
+import { type Endpoint, type Operation, pathTo } from '../views/endpoint.js'
 import { policiesOf } from '../views/policies.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
 import { checkDownloads } from './check-downloads.js'
@@ -297,8 +297,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     const routes = this.#routes()
     const endpoint = routes.named(name)
     if (!endpoint) throw new Error(`APIRouter: there is no route "${name}"${didYouMean(name, routes.names)}`)
-    const path = buildPath(endpoint.segments, params)
-    return publicPath(endpoint.segments.at(-1)?.kind === 'param' ? guardSuffix(path, endpoint.formats) : path)
+    return publicPath(pathTo(endpoint, params))
   }
 
   /**

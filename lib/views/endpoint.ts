@@ -1,6 +1,7 @@
 /** Endpoints: what a router knows of each of its paths, for routing, names, the OpenAPI document, explanations and tools. */
 
-import type { Segment } from '../kernel/path-pattern.js'
+import { guardSuffix } from '../http/context.js'
+import { buildPath, type Segment } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { ActionRoute } from './action-plan.js'
 import type { APIView } from './api-view.js'
@@ -72,4 +73,13 @@ export function operationOf<Described>(
   method: string,
 ): Described | undefined {
   return operations.get(method === 'HEAD' ? 'GET' : method)
+}
+
+/** The path of an endpoint; a key in it may end as a format does. @throws {Error} a parameter is missing or does not fit */
+export function pathTo(
+  { segments, formats }: Pick<Endpoint, 'segments' | 'formats'>,
+  params: Readonly<Record<string, unknown>>,
+): string {
+  const path = buildPath(segments, params)
+  return segments.at(-1)?.kind === 'param' ? guardSuffix(path, formats) : path
 }
