@@ -167,7 +167,7 @@ export function writeKey(prefix: string, bytes: Uint8Array): string {
 
 /** True for a string that can be a key. */
 export function isAPIKey(text: string): boolean {
-  return text.length <= 64 && KEY.test(text)
+  return KEY.test(text)
 }
 
 /** The knex that `APIKey` is bound to. @throws {ConfigurationError} none */

@@ -1,6 +1,7 @@
 import { Model, type RelationMapping, type RelationMappings } from 'objection'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
+  CurrentUserDefault,
   IntegerField,
   ModelSerializer,
   NestedSerializer,
@@ -11,6 +12,7 @@ import {
 import { prepareModels } from '../../../lib/models/describe-model.js'
 import { insertObstacle } from '../../../lib/rows/inserter.js'
 import { decideRows } from '../../../lib/rows/row-plan.js'
+import { updateObstacle } from '../../../lib/rows/row-update.js'
 import type { SerializerClass } from '../../../lib/serializers/contract.js'
 import { Author as LibraryAuthor, useLibrary } from '../../support/library.js'
 
@@ -228,5 +230,21 @@ describe('objects are inserted by one statement', () => {
   it('but not where hooks of the model run', async () => {
     await prepareModels([Hooked])
     expect(insertObstacle(showing({}, Hooked))).toBe('Hooked has hooks or formatting for its inserts')
+  })
+})
+
+describe('what is stored is written unseen', () => {
+  const withDefault = (made: unknown) => showing({ title: new StringField({ default: made as string }) })
+
+  it('where a default is a value, or the caller', () => {
+    for (const made of ['none', new CurrentUserDefault()]) expect(updateObstacle(withDefault(made))).toBeNull()
+  })
+
+  it('but not where code of the application computes it', () => {
+    for (const made of [() => 'now', { resolve: () => 'now' }]) {
+      expect(updateObstacle(withDefault(made))).toBe(
+        'BookSerializer.title: code of the application computes its default',
+      )
+    }
   })
 })
