@@ -13,6 +13,7 @@ import { ChangesMixin, ensureChangesTable, readChanges } from '../../lib/changes
 import { ensureIdempotencyTable } from '../../lib/idempotency/index.js'
 import {
   APIRouter,
+  ApiError,
   BasePermission,
   type Context,
   configure,
@@ -433,6 +434,22 @@ describe('who may call', () => {
       '{"detail":"Permission denied","status":403}',
       'The caller may not do this. Calling again does not help.',
     ])
+  })
+
+  it.each([
+    [404, 'There is no such object for this caller: look its key up, by a list, before calling again.'],
+    [409, 'The object is in another state than the call needs: read it before calling again.'],
+    [413, 'Send less.'],
+    [415, 'This tool cannot send what the API takes.'],
+    [418, undefined],
+  ])('says what to do about a %i of an action', async (status, hint) => {
+    class Refusing extends modelViewSet(Document, common) {
+      override list = () => Promise.reject(new ApiError(status, 'No'))
+    }
+    const server = await serveTools({ documents: Refusing })
+    const [answer, advice] = (await call(server, 'document_list')).texts
+    expect(JSON.parse(answer)).toEqual({ detail: 'No', status })
+    expect(advice).toBe(hint)
   })
 
   it('is not asked of a permission that fails: its tool is left out, and the error reported', async () => {
