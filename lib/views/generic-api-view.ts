@@ -15,15 +15,12 @@ import { describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import { areOfOneTable } from '../models/one-table.js'
 import type { AskedForm } from '../parsers/parser.js'
-import { toApiError } from '../postgres/database-errors.js'
-import { type ConstraintSubject, requestSubject } from '../postgres/failed-statement.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { VisibleFields } from '../queryset/visible-fields.js'
 import { leaveOutDeleted, leaveOutUnseen, seenBy, type VisibleRows } from '../queryset/visible-rows.js'
-import { constraintSubject } from '../serializers/constraint-subject.js'
 import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
 import { findReadable } from '../serializers/limited-fields.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -36,7 +33,7 @@ import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import { GenericViewStatics } from './generic-statics.js'
-import { type GenericView, serializerClassOf, serializerContextOf } from './generic-view.js'
+import { serializerClassOf, serializerContextOf } from './generic-view.js'
 import { hasModel } from './generic-view-class.js'
 import { askedInput, declaredInput, inputClassOf, knownInputClass } from './input-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
@@ -48,6 +45,7 @@ import { inputSerializerOf } from './steps/input-serializer.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
+import { refusedWrite } from './steps/refused-write.js'
 import { addConditions, filteredQuery, maskedProperties, querysetOf } from './steps/visible-query.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
 import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
@@ -343,7 +341,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericViewStatics 
   }
 
   override toError(error: unknown): unknown {
-    return (this.plan.database && roleRefusal(this.ctx, error)) ?? toApiError(error, subjectOfView(this)) ?? error
+    return (this.plan.database && roleRefusal(this.ctx, error)) ?? refusedWrite(this, error) ?? error
   }
 }
 
@@ -352,23 +350,6 @@ described(GenericAPIView)
 Object.assign(GenericAPIView.prototype, { deletedRows: 'live', holds: false })
 
 markBuiltIn(GenericAPIView.prototype)
-
-/** Names what fails outside the serializer's own statements (in a hook, at COMMIT) by the client's fields. */
-function subjectOfView(view: GenericView): ConstraintSubject {
-  const subject = requestSubject(view.ctx.method, view)
-  try {
-    const { data } = view.body
-    const own = constraintSubject(serializerPlan(view.seenClass(inputClassOf(view))), subject.operation, data, {
-      raw: true,
-      view,
-    })
-    // what is wrong with a list has no field: its errors are keyed by position
-    return Array.isArray(data) ? { ...subject, isMade: own.isMade } : own
-  } catch {
-    // a view without a serializer names no fields
-    return subject
-  }
-}
 
 /** True for the class of a generic view. */
 export function isGeneric(view: unknown): view is typeof GenericAPIView {

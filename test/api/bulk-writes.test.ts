@@ -68,7 +68,7 @@ describe('[I4] all or nothing', () => {
     ])
   })
 
-  it.each(['rows', 'instances'])('what is found at the end has a position or no field, as %s', async (way) => {
+  it.each(['rows', 'instances'])('what is found at the end has the position of who sent it, as %s', async (way) => {
     await database.knex.raw(`
       drop table if exists seats;
       create table seats (id int generated always as identity primary key, code int unique deferrable initially deferred);
@@ -93,14 +93,18 @@ describe('[I4] all or nothing', () => {
     const { send } = await api(BookViewSet, { seats: Seats })
     const taken = ['This field must be unique.']
     const created = await send('POST', '/api/seats/bulk', [{ code: 4 }, { code: 2 }])
-    // instances are written in the transaction of the request, and refused at its end
-    const errors = way === 'rows' ? { 1: { code: taken } } : { non_field_errors: taken }
-    expect(created).toMatchObject({ status: 400, json: { errors } })
+    expect(created).toMatchObject({ status: 400, json: { errors: { 1: { code: taken } } } })
     const updated = await send('PATCH', '/api/seats/bulk', [
       { id: 1, code: 2 },
       { id: 2, code: 3 },
     ])
-    expect(updated).toMatchObject({ status: 400, json: { errors: { non_field_errors: taken } } })
+    expect(updated).toMatchObject({ status: 400, json: { errors: { 1: { code: taken } } } })
+    const twice = await send(
+      'PATCH',
+      '/api/seats/bulk',
+      [3, 1, 2].map((id) => ({ id, code: id === 2 ? 7 : 9 })),
+    )
+    expect(twice.json.errors).toEqual({ 1: { code: taken } })
     expect((await send('POST', '/api/seats', { code: 2 })).json.errors).toEqual({ code: taken })
     const moved = [2, 3, 1].map((code, index) => ({ id: index + 1, code }))
     expect((await send('PATCH', '/api/seats/bulk', moved)).json).toMatchObject(moved)
