@@ -84,7 +84,7 @@ export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((mo
     return prepared ? undefined : `the catalogue of ${name} was not read`
   }
   const rowObstacle = findRowObstacle()
-  const plainQueries = keeps('query', 'QueryBuilder')
+  const plainQueries = keeps('query') && isUnchanged(own.QueryBuilder as Builder, base.QueryBuilder as Builder)
   const plainInserts =
     plainQueries &&
     keeps('beforeInsert', 'afterInsert') &&
@@ -164,15 +164,26 @@ function hasJsonTexts(model: ModelClass): boolean {
   return columns.some((column) => column.type !== 'json' && column.type !== 'jsonb' && isJsonAttribute(model, column))
 }
 
+interface Builder {
+  readonly prototype: object
+  readonly forClass: unknown
+}
+
+/** True for Objection's own builder, which its join tables have, and for the one above it that it exports, as long as no application has changed that. */
+function isUnchanged(builder: Builder, own: Builder): boolean {
+  if (builder === own) return true
+  const added = Object.getOwnPropertyNames(builder.prototype)
+  const changed = added.some((name) => name !== 'constructor' && name in own.prototype)
+  return parentOf(builder) === own && builder.forClass === own.forClass && !changed
+}
+
 const EXECUTING = ['execute', 'then', 'toKnexQuery'] as const
 
 /** True when running a query is sending its SQL: its builder executes in no way of its own. */
 export function hasPlainExecution(query: AnyQueryBuilder): boolean {
   const own = query as unknown as Record<string, unknown>
-  const { QueryBuilder } = baseModel(query.modelClass() as ModelClass) as {
-    QueryBuilder: { prototype: object }
-  }
-  const base = QueryBuilder.prototype as Record<string, unknown>
+  const { prototype } = baseModel(query.modelClass() as ModelClass).QueryBuilder as Builder
+  const base = prototype as Record<string, unknown>
   return EXECUTING.every((name) => own[name] === base[name])
 }
 
@@ -194,10 +205,10 @@ function ownHook(hook: unknown): unknown {
   return base ? ownHook(base.$beforeInsert) : hook
 }
 
-/** The Model class that the application's copy of Objection exports: one below the root, which has no builder class yet. */
+/** Objection's own Model: the one above it, which the application's copy exports, is the application's to change. */
 export function baseModel(model: ModelClass): Overridable {
   let base: object = model
-  for (let parent = parentOf(base); parentOf(parent) !== Function.prototype; parent = parentOf(base)) base = parent
+  for (let parent = parentOf(base); parent !== Function.prototype; parent = parentOf(base)) base = parent
   return base as Overridable
 }
 

@@ -16,16 +16,17 @@ import {
   OrderingFilter,
   ValidationError,
 } from 'koa-viewsets'
-import { compose, Model, type Plugin, type QueryContext } from 'objection'
+import { compose, Model, type Plugin, QueryBuilder, type QueryContext } from 'objection'
 import { DBErrors } from 'objection-db-errors'
 import guidModule from 'objection-guid'
 import passwordModule from 'objection-password'
 import softDelete from 'objection-soft-delete'
 import unique from 'objection-unique'
 import visibilityModule from 'objection-visibility'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serializerOf, serveViews, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   create table teams (id uuid primary key, name text not null);
@@ -404,6 +405,103 @@ describe('objection-soft-delete', () => {
       'PlainViewSet: destroy() asks objection-soft-delete, whose delete() calls mergeContext(), which Objection 3 has not; ' +
         'give the QueryBuilder that Plain extends a mergeContext(), or set static softDelete in place of the plugin',
     )
+  })
+})
+
+describe('What an application sets on the Model that Objection exports', () => {
+  /** As the builder that objection-softdelete registers. */
+  class KeepingBuilder<M extends Model, R = M[]> extends QueryBuilder<M, R> {
+    constructor(...args: never[]) {
+      super(...(args as []))
+      void this.onBuild((query) => {
+        if (query.isFind()) void query.where(`${query.tableRefFor(query.modelClass())}.deleted`, false)
+      })
+    }
+
+    override delete() {
+      return this.patch({ deleted: true } as object) as never
+    }
+  }
+
+  beforeEach(() =>
+    database.knex.raw(
+      `drop table if exists notes, folders;
+       create table folders (id int primary key, name text not null, deleted bool not null default false);
+       create table notes (id int primary key, folder_id int references folders, deleted bool not null default false);
+       insert into folders values (1, 'open', false), (2, 'gone', true);
+       insert into notes values (1, 1, false), (2, 2, false), (3, 1, true)`,
+    ),
+  )
+
+  /** Serves notes, each with its folder. */
+  function serveNotes() {
+    class Folder extends Model {
+      static override tableName = 'folders'
+    }
+    class Note extends Model {
+      static override tableName = 'notes'
+      static override relationMappings = () => ({
+        folder: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Folder,
+          join: { from: 'notes.folder_id', to: 'folders.id' },
+        },
+      })
+    }
+    const folder = new NestedSerializer(serializerOf(Folder, ['name']), { readOnly: true })
+    return serveViews({ notes: viewOf(Note, serializerOf(Note, ['id', 'folder'], { folder })) })
+  }
+
+  const shown = [
+    { id: 1, folder: { name: 'open' } },
+    { id: 2, folder: null },
+  ]
+
+  it('hides rows and keeps them, whichever way they are read and deleted', async () => {
+    const { QueryBuilder: exported } = Model
+    onTestFinished(() => {
+      Model.QueryBuilder = exported
+    })
+    Model.QueryBuilder = KeepingBuilder
+    const { get, send } = await serveNotes()
+    expect((await get('/notes')).json).toEqual(shown)
+    expect((await get('/notes/2')).json).toEqual(shown[1])
+    expect((await send('DELETE', '/notes/1')).status).toBe(204)
+    expect((await send('DELETE', '/notes/bulk', [2])).json).toEqual({ deleted: [2] })
+    expect((await get('/notes')).json).toEqual([])
+    expect(await database.knex('notes').where('deleted', true)).toHaveLength(3)
+  })
+
+  it.each([
+    ['a method of its builder', QueryBuilder, 'forClass'],
+    ['a static', Model, 'query'],
+  ])('is also %s', async (_what, owner: object, name) => {
+    onTestFinished(() => void Reflect.deleteProperty(owner, name))
+    const own = Reflect.get(owner, name) as (...args: unknown[]) => QueryBuilder<Model>
+    Reflect.set(owner, name, function (this: unknown, ...args: unknown[]) {
+      return own.apply(this, args).onBuild((query) => {
+        if (query.isFind()) void query.where(`${query.tableRefFor(query.modelClass())}.deleted`, false)
+      })
+    })
+    const { get } = await serveNotes()
+    expect((await get('/notes')).json).toEqual(shown)
+  })
+
+  it('is also a method of queries', async () => {
+    onTestFinished(() => void Reflect.deleteProperty(QueryBuilder.prototype, 'delete'))
+    QueryBuilder.prototype.delete = KeepingBuilder.prototype.delete as never
+    const { send } = await serveNotes()
+    expect((await send('DELETE', '/notes/1')).status).toBe(204)
+    expect(await database.knex('notes')).toHaveLength(3)
+  })
+
+  it('is also a hook of instances', async () => {
+    onTestFinished(() => void Reflect.deleteProperty(Model.prototype, '$afterFind'))
+    Model.prototype.$afterFind = function (this: { name?: string }) {
+      if (this.name) this.name = '…'
+    }
+    const { get } = await serveNotes()
+    expect((await get('/notes')).json[0]).toEqual({ id: 1, folder: { name: '…' } })
   })
 })
 
