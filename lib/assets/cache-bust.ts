@@ -1,5 +1,6 @@
 /** The token of `POST /cache/bust`: who may make the version be computed again (wire format, section 8). */
 import type { Context } from '../http/context.js'
+import { headerLines } from '../http/header-lines.js'
 import { ApiError } from '../kernel/errors.js'
 import { findSecretKey, setting } from '../kernel/settings.js'
 import { derive, equalBytes, mac } from '../kernel/signing.js'
@@ -24,10 +25,14 @@ export function cacheBustToken(): string | undefined {
  * @throws ApiError 401, with the challenge of RFC 6750
  */
 export function checkBustToken(ctx: Context, token: string): void {
-  const given = bearerToken(ctx.get('Authorization'))
+  const headers = headerLines(ctx.req, 'authorization')
+  const [given] = headers.flatMap((header) => bearerToken(header) ?? [])
   if (given === undefined) throw refusal('Bearer')
   // digests have one length, whatever was sent: the comparison tells nothing of the token's
-  const same = given.length <= LONGEST_TOKEN && equalBytes(mac(token, LABEL, [given]), mac(token, LABEL, [token]))
+  const same =
+    headers.length === 1 &&
+    given.length <= LONGEST_TOKEN &&
+    equalBytes(mac(token, LABEL, [given]), mac(token, LABEL, [token]))
   if (!same) throw refusal('Bearer error="invalid_token"')
 }
 

@@ -1,6 +1,7 @@
 /** Token authentication: tokens in the `Authorization` header (RFC 9110 section 11.4). */
 
 import { type Context, isAnonymous } from '../http/context.js'
+import { headerLines } from '../http/header-lines.js'
 import { described } from '../kernel/declarations.js'
 import { AuthenticationFailed, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
@@ -25,8 +26,8 @@ const MOST_CHARACTERS = 8192
  * Reads `Authorization: Token <token>`. The application knows whose it is: give `getUserForToken`, or override it. Store
  * tokens as `hashToken(token)` and look them up by that.
  *
- * The keyword is matched in any case. A header with another one is left to the next scheme; a token that is malformed or
- * nobody's is 401 `Invalid token`.
+ * The keyword is matched in any case. A header with another one is left to the next scheme; a token that is malformed,
+ * nobody's, or beside a second header is 401 `Invalid token`.
  * @example
  * class TokenAuth extends TokenAuthentication {
  *   override getUserForToken(token: string) { return User.query().findOne({ token_hash: hashToken(token) }) }
@@ -53,11 +54,12 @@ export class TokenAuthentication extends BaseAuthentication {
   }
 
   async authenticate(ctx: Context): Promise<Credentials | null> {
-    const header = ctx.headers.authorization
+    // another server before us may have looked at the last
+    const headers = headerLines(ctx.req, 'authorization')
+    const header = headers.find((line) => HEADER.exec(line)?.[1]?.toLowerCase() === this.keyword.toLowerCase())
     if (header === undefined) return null
-    const [, word = '', token = ''] = HEADER.exec(header) ?? []
-    if (word.toLowerCase() !== this.keyword.toLowerCase()) return null
-    if (header.length > MOST_CHARACTERS || !VISIBLE.test(token)) throw this.#failure()
+    const token = HEADER.exec(header)?.[2] ?? ''
+    if (headers.length > 1 || header.length > MOST_CHARACTERS || !VISIBLE.test(token)) throw this.#failure()
     const user = await this.getUserForToken(token, ctx)
     if (isAnonymous(user)) throw this.#failure()
     return { user, auth: { scheme: this.keyword } }

@@ -68,6 +68,22 @@ describe('cacheBust()', () => {
     expect((await bust(`bearer  ${TOKEN}`)).status).toBe(200)
   })
 
+  it('refuses a second Authorization header, whichever has the token', async () => {
+    await serving()
+    for (const other of ['Bearer x', 'Basic x', `Bearer ${TOKEN}`]) {
+      for (const lines of [
+        [other, `Bearer ${TOKEN}`],
+        [`Bearer ${TOKEN}`, other],
+      ]) {
+        const sent = lines.map((line) => `Authorization: ${line}\r\n`).join('')
+        const request = `POST /cache/bust HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n${sent}Connection: close\r\n\r\n`
+        const text = await exchange((server as TestServer).port, request, () => false)
+        expect(text).toMatch(/^HTTP\/1\.1 401 /)
+        expect(text).toContain('error="invalid_token"')
+      }
+    }
+  })
+
   it.each([
     [undefined, 'Bearer'],
     ['', 'Bearer'],
