@@ -16,7 +16,7 @@ export interface OwnChange {
   readonly model: string
   /** The object's key as clients see it; of several columns as paths have it. */
   readonly key: string | number | bigint
-  /** `create`, `update`, `delete`, or a word of its own. */
+  /** `create`, `update`, `delete`, or a word of its own, without `.` and `*`: webhooks call it `book.discount`. */
   readonly action: string
   /** What is shown of the object before. @default null: it was not there */
   readonly before?: object | null
@@ -49,6 +49,11 @@ function checkChange(change: OwnChange): void {
   const { model, action, key }: Partial<OwnChange> = change
   // what is left out is no name either
   checkKinds(where, { model: model ?? null, action: action ?? null }, { kinds: KINDS })
+  if (/[.*]/.test(String(action))) {
+    throw new ConfigurationError(
+      `${where}: action is ${quote(action)}; give a word without "." and "*", which names of webhooks have`,
+    )
+  }
   if (!KEYS.has(typeof key) || key === '') {
     throw new ConfigurationError(
       `${where}: key is ${quote(key)}; give the object's key as clients see it, a text or a number`,

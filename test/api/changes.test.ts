@@ -1049,6 +1049,8 @@ it.each([
   [{ model: Book }, 'recordChange(): model is Book; give'],
   [{ model: undefined }, 'recordChange(): model is null; give'],
   [{ action: '' }, 'recordChange(): action is ""; give'],
+  [{ action: 'price.raised' }, 'recordChange(): action is "price.raised"; give a word without "."'],
+  [{ action: '*' }, 'recordChange(): action is "*"; give a word without "."'],
   [{ key: undefined }, 'recordChange(): key is undefined; give'],
   [{ key: { id: 1 } }, 'recordChange(): key is {"id":1}; give'],
   [{ after: 'text' }, 'recordChange(): after is "text"; give an object, or null'],
