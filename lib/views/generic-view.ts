@@ -50,6 +50,13 @@ export function serializerClassOf(view: GenericView): SerializerClass {
   return chosen
 }
 
+/** The same; undefined for a view that declares and chooses none, which may take bodies all the same. */
+export function knownClassOf(view: GenericView): SerializerClass | undefined {
+  const { outputSerializer, resource, viewClass } = view.plan
+  const isKnown = outputSerializer ?? viewClass.serializerClass ?? resource.overrides.has('getSerializerClass')
+  return isKnown ? serializerClassOf(view) : undefined
+}
+
 /** A serializer that the view makes. @throws {ConfigurationError} an application's own method makes none */
 export function serializerOf(
   view: GenericView,

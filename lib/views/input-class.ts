@@ -6,7 +6,7 @@ import type { ForcedValues, SerializerClass, SerializerPlan } from '../serialize
 import { serializerPlan } from '../serializers/plan.js'
 import { keepsUploads } from '../serializers/store-uploads.js'
 import { isForced } from '../serializers/validated-item.js'
-import { type GenericView, serializerClassOf } from './generic-view.js'
+import { type GenericView, knownClassOf, serializerClassOf } from './generic-view.js'
 import type { GenericViewClass } from './generic-view-class.js'
 
 /** The serializer class of a request's body. */
@@ -17,8 +17,8 @@ export function inputClassOf(view: GenericView): SerializerClass {
 
 /** The serializer class of a request's body; undefined for a view without any, which can only delete. */
 export function knownInputClass(view: GenericView): SerializerClass | undefined {
-  const { resource, viewClass } = view.plan
-  return viewClass.serializerClass || resource.overrides.has('getSerializerClass') ? inputClassOf(view) : undefined
+  const { inputSerializer, viewClass } = view.plan
+  return inputSerializer ?? viewClass.inputSerializerClass ?? knownClassOf(view)
 }
 
 /** The serializer class of bodies by the statics of a class alone; null where only a request says it. */

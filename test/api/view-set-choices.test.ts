@@ -4,6 +4,7 @@ import {
   bulkModelViewSet,
   ConfigurationError,
   FieldFilter,
+  GenericAPIView,
   IntegerField,
   LimitOffsetPagination,
   listAction,
@@ -512,6 +513,24 @@ describe('a serializer for input and another for output', () => {
       ...one,
       title: 'g',
     })
+  })
+
+  it('need not both be there: a view on a route of its own may only take', async () => {
+    class Counted extends GenericAPIView<LibraryBook> {
+      static override model = Book
+      static override inputSerializerClass = BookInput
+      async post() {
+        const serializer = this.getInputSerializer()
+        await serializer.isValid({ raiseException: true })
+        await serializer.save()
+        return { count: await Book.query().resultSize() }
+      }
+    }
+    const client = await serveApp(Counted.asView())
+    expect((await client.send('POST', '/', { title: 'c' })).json).toEqual({ count: 3 })
+    expect((await client.send('POST', '/', {})).json.errors).toEqual({ title: ['This field is required.'] })
+    const { json } = await client.send('OPTIONS', '/')
+    expect(Object.keys(json.actions.fields)).toEqual(['title', 'pages', 'author_id'])
   })
 
   it('are both described', async () => {

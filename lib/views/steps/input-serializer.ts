@@ -1,7 +1,7 @@
 /** Serializers of bodies, with the values that the path decides. */
 import type { SerializerOptions } from '../../serializers/contract.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { type GenericView, serializerClassOf, serializerContextOf, serializerOf } from '../generic-view.js'
+import { type GenericView, knownClassOf, serializerContextOf, serializerOf } from '../generic-view.js'
 import { forcedValues } from '../request/parents.js'
 
 /** A serializer of the request's body, or of an object as bodies have it. */
@@ -10,6 +10,6 @@ export function inputSerializerOf(view: GenericView, options: SerializerOptions)
   const own = inputSerializer ?? viewClass.inputSerializerClass
   // an application's own getSerializer() may know nothing of parents
   const given = parents.length === 0 ? options : { forced: forcedValues(view), ...options }
-  if (!own || own === serializerClassOf(view)) return serializerOf(view, 'getSerializer', given)
+  if (!own || own === knownClassOf(view)) return serializerOf(view, 'getSerializer', given)
   return new own({ context: serializerContextOf(view), ...given }) as Serializer
 }
