@@ -523,7 +523,7 @@ describe('a serializer for input and another for output', () => {
         const serializer = this.getInputSerializer()
         await serializer.isValid({ raiseException: true })
         await serializer.save()
-        return { count: await Book.query().resultSize() }
+        return { count: await Book.query(this.trx).resultSize() }
       }
     }
     const client = await serveApp(Counted.asView())
