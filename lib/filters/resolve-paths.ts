@@ -4,8 +4,9 @@ import { type ExternalIds, externalKey } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { columnProblem } from '../models/build-model.js'
+import { checkEnds } from '../models/check-joins.js'
 import { describeModel } from '../models/describe-model.js'
-import { checkEnds, isJoinedByColumns, mappingOf } from '../models/describe-relations.js'
+import { isJoinedByColumns, mappingOf } from '../models/describe-relations.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import { checkWhole, type Narrowed, ordersRows } from '../queryset/reads-whole-rows.js'
@@ -71,9 +72,8 @@ function resolvePath(
     steps.push(stepThrough(where, description, relation))
     rest = rest.slice(relation.length + SEPARATOR.length)
     const step = description.relations.get(relation) as RelationDescription
-    const related = describeModel(step.model)
-    checkEnds(description, step, related)
-    description = related
+    checkEnds(description, step)
+    description = describeModel(step.model)
   }
 }
 

@@ -81,7 +81,8 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
       database,
       members.map((model) => model.tableName),
     )
-    const problems = members.flatMap((model) => tableProblem(model, found.has(model.tableName)) ?? [])
+    const joins = bareJoins(members)
+    const problems = members.flatMap((model) => tableProblem(model, found.has(model.tableName), joins.get(model)) ?? [])
     if (problems.length > 0) throw new ConfigurationError(problems.join('\n'))
     for (const model of members) describeBy(model, found.get(model.tableName) as CatalogueTable, configOf(database))
   }
@@ -91,10 +92,21 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
   }))
 }
 
-function tableProblem(model: ModelClass, exists: boolean): string | undefined {
+/** The classes that Objection makes for join tables of which the application has no model, and the mappings that name these. */
+export function bareJoins(models: readonly ModelClass[]): ReadonlyMap<ModelClass, string> {
+  const joins = new Map<ModelClass, string>()
+  for (const model of models) {
+    for (const { name, through } of describeModel(model).relations.values())
+      if (through?.isBare) joins.set(through.model, `${modelName(model)}.relationMappings.${name}`)
+  }
+  return joins
+}
+
+/** @param mapping the one that alone names the table */
+function tableProblem(model: ModelClass, exists: boolean, mapping: string | undefined): string | undefined {
   const { tableName } = model
-  const where = `${modelName(model)}: table "${tableName}"`
-  if (!exists) return `${where} does not exist; create it, or correct static tableName`
+  const where = `${mapping ?? modelName(model)}: table "${tableName}"`
+  if (!exists) return `${where} does not exist; create it, or correct ${mapping ? 'join.through' : 'static tableName'}`
   const [problem] = tableName.split('.').flatMap((part) => knexProblem(part) ?? [])
   return problem === undefined ? undefined : `${where} cannot be read: ${problem}; make a view of it with another name`
 }

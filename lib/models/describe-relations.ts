@@ -2,8 +2,7 @@
 
 import type { Relation } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
-import { didYouMean } from '../kernel/near-miss.js'
-import { comparedSql, type JoinTable, type ModelDescription, type RelationDescription } from './model-description.js'
+import type { JoinTable, RelationDescription } from './model-description.js'
 import { columnName, type ModelClass, modelName, relationKind } from './objection.js'
 import { deletionOf } from './soft-deletes.js'
 
@@ -81,10 +80,11 @@ function describeJoin(model: ModelClass, relation: Relation): JoinTable {
 interface Extra {
   readonly aliasProp: string
   readonly joinTableProp: string
+  readonly joinTableCol: string
 }
 
 /** Objection's declarations leave them out. */
-function extrasOf(relation: Relation): readonly Extra[] {
+export function extrasOf(relation: Relation): readonly Extra[] {
   return (relation as Relation & { readonly joinTableExtras: readonly Extra[] }).joinTableExtras
 }
 
@@ -108,31 +108,4 @@ export function mappingOf(model: ModelClass, name: string): Mapping {
 export function isJoinedByColumns(model: ModelClass, name: string): boolean {
   const { join } = mappingOf(model, name)
   return [join?.from, join?.to].flat().every((end) => typeof end === 'string' && !end.includes(':'))
-}
-
-/** Whether the tables have the columns that a relation is joined by. @throws {ConfigurationError} naming the one that is missing */
-export function checkEnds(owner: ModelDescription, relation: RelationDescription, related: ModelDescription): void {
-  const { ownerProp, relatedProp } = owner.model.getRelation(relation.name)
-  const ends = [
-    [owner, ownerProp],
-    [related, relatedProp],
-  ] as const
-  for (const [{ model, prepared, columns }, { props: properties, cols }] of ends) {
-    // a join in the words of properties would be found by rows, and not by Objection
-    const missing = prepared && cols.find((column, index) => columns.get(properties[index] ?? '')?.column !== column)
-    const mapping = `${modelName(owner.model)}.relationMappings.${relation.name}`
-    const unequal = properties
-      .map((property) => columns.get(property))
-      .find((column) => column && comparedSql(column) !== '??')
-    if (unequal) {
-      throw new ConfigurationError(
-        `${mapping}: "${unequal.property}" of "${model.tableName}" is of a domain over ${unequal.sqlType}, which PostgreSQL compares with nothing; give the column the type itself`,
-      )
-    }
-    if (typeof missing !== 'string') continue
-    const known = [...columns.values()].map(({ column }) => column)
-    throw new ConfigurationError(
-      `${mapping}: the table "${model.tableName}" has no column "${missing}"${didYouMean(missing, known) || '; correct the join'}`,
-    )
-  }
 }

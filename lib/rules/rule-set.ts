@@ -8,7 +8,7 @@ import { didYouMean } from '../kernel/near-miss.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { settled } from '../kernel/settled.js'
-import { describeModel, uniteDatabases } from '../models/describe-model.js'
+import { bareJoins, describeModel, uniteDatabases } from '../models/describe-model.js'
 import { isModelQuery, type ModelClass, modelName } from '../models/objection.js'
 import { isOneTwiceNamed } from '../models/one-table.js'
 import type { Extent, FieldAccess, Mask, VisibleFields } from '../queryset/visible-fields.js'
@@ -170,8 +170,9 @@ export class RuleSet {
    * @throws {ConfigurationError} a condition is none, or a model needs a rule
    */
   async check(models: Iterable<ModelClass>): Promise<void> {
-    const nameable = this.denies ? withoutBareJoins([...models]) : []
-    const without = nameable.filter((model) => !this.ruleOf(model))
+    // links are seen as their ends are
+    const joins = bareJoins([...models])
+    const without = this.denies ? [...models].filter((model) => !joins.has(model) && !this.ruleOf(model)) : []
     if (without.length > 0) {
       const names = [...new Set(without.map(modelName))].join(', ')
       throw new ConfigurationError(
@@ -250,13 +251,6 @@ const ACTIONS: readonly RuleAction[] = ['read', 'create', 'update', 'delete']
 const NO_REQUEST = { state: {} } as unknown as Context
 
 /** @throws {ConfigurationError} rules are of what the model does not have */
-/** Without those that stand for join tables of which the application has no model, and so no rule: links are seen as their ends are. */
-function withoutBareJoins(models: readonly ModelClass[]): readonly ModelClass[] {
-  const joins = models.flatMap((model) => [...describeModel(model).relations.values()].map(({ through }) => through))
-  const bare = new Set(joins.filter((through) => through?.isBare).map((through) => through?.model))
-  return models.filter((model) => !bare.has(model))
-}
-
 function checkField(model: ModelClass, field: string): void {
   const { columns, relations } = describeModel(model)
   if (columns.has(field) || relations.has(field)) return

@@ -2,8 +2,9 @@
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
+import { checkEnds } from '../models/check-joins.js'
 import { describeModel } from '../models/describe-model.js'
-import { checkEnds, isJoinedByColumns, mappingOf } from '../models/describe-relations.js'
+import { isJoinedByColumns, mappingOf } from '../models/describe-relations.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
 import { checkWhole } from '../queryset/reads-whole-rows.js'
@@ -54,11 +55,10 @@ export function checkSource(
         `${serializer.name}: field "${name}" shows what "${step}" of ${modelName(model.model)} leads to, which is not joined by columns; declare a SerializerMethodField for it`,
       )
     }
-    const related = describeModel(relation.model)
-    checkEnds(model, relation, related)
+    checkEnds(model, relation)
     if (relation.narrowed) checkWhole(model.model, step)
     if (next !== undefined) checkExtras(`${serializer.name}: field "${name}"`, relation, [next])
-    model = related
+    model = describeModel(relation.model)
   }
 }
 

@@ -573,6 +573,28 @@ describe('relations whose join cannot be', () => {
       { from: 'books.authorId', to: 'authors.id' },
       /table "books" has no column "authorId"/,
     ],
+    [
+      'through a table that is not there',
+      ManyToManyRelation,
+      {
+        from: 'books.id',
+        through: { from: 'books_writers.book_id', to: 'books_writers.author_id' },
+        to: 'authors.id',
+      },
+      'Odd.relationMappings.writer: table "books_writers" does not exist; create it, or correct join.through',
+    ],
+    ...[{ from: 'books_genres.books_id' }, { to: 'books_genres.genre' }, { extra: ['genre'] }].map(
+      (wrong): [string, typeof ManyToManyRelation, object, RegExp] => [
+        `through a column that is not there: ${JSON.stringify(wrong)}`,
+        ManyToManyRelation,
+        {
+          from: 'books.id',
+          through: { from: 'books_genres.book_id', to: 'books_genres.genre_id', ...wrong },
+          to: 'authors.id',
+        },
+        /Odd\.relationMappings\.writer: the table "books_genres" has no column "(books_id|genre)"/,
+      ],
+    ),
   ])('%s', async (_, relation, join, message) => {
     for (const shown of ['by a field', 'by a filter']) {
       class Odd extends Model {
