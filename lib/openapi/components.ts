@@ -96,8 +96,11 @@ export class Components {
 
   /** What a serializer shows, of which any field may be missing. */
   partOf(serializer: SerializerClass): Schema {
-    const { $ref } = this.serializer(serializer, 'Output')
-    const { required: _, ...part } = this.#names.get($ref.split('/').at(-1) ?? '')?.schema ?? {}
+    const { required: _, ...part } = this.#described(
+      seenClass(serializer, this.#fields),
+      'Output',
+      schemaNameOf(serializer),
+    )
     return part
   }
 
