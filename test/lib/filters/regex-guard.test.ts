@@ -12,6 +12,7 @@ const SAFE = [
   '(foo|bar)+',
   '(?:foo|bar)*baz',
   '[a-z]+[0-9]{2,4}',
+  '[b-b]',
   '[^abc]',
   '[]a]',
   '[^]a]',
