@@ -46,9 +46,12 @@ function next(pattern: RegExp, text: string, from: number): RegExpExecArray | nu
   return pattern.exec(text)
 }
 
-const FIRST_WORD = /^[\s(]*(?:--[^\n]*\n\s*|\/\*(?:[^*]|\*(?!\/))*\*\/\s*)*([a-z]+)/i
+const BLANKS = /(?:[\s(]|--[^\n]*)*/y
+const WORD = /[a-z]*/iy
 
 /** The first word of a text, in capitals. */
 export function firstWord(text: string): string {
-  return FIRST_WORD.exec(text)?.[1]?.toUpperCase() ?? ''
+  const start = next(BLANKS, text, 0)?.[0].length ?? 0
+  if (text.startsWith('/*', start)) return firstWord(text.slice(endOf(BLOCK_EDGE, text, start)))
+  return next(WORD, text, start)?.[0].toUpperCase() ?? ''
 }
