@@ -38,7 +38,9 @@ const TABLE = 'koa_viewsets_api_keys'
 const PREFIX = /^[a-z][a-z0-9]{0,15}$/
 /** What a key looks like: prefix and 32 bytes. */
 const KEY = /^[a-z][a-z0-9]{0,15}_[A-Za-z0-9_-]{43}$/
+/** The first characters that are shown, and how many behind the prefix, however long it is. */
 const SHOWN_CHARACTERS = 12
+const SHOWN_OF_BYTES = 4
 
 /**
  * The table of API keys, for lists and for administration. It never holds a key, only its hash, which is no declared property:
@@ -133,7 +135,7 @@ export async function generateApiKey(options: GenerateApiKeyOptions, knex: Knex 
   if (expiresAt && !(expiresAt instanceof Date && !Number.isNaN(expiresAt.getTime())))
     throw new TypeError('generateApiKey(): expiresAt is no date')
   const key = writeKey(prefix, randomBytes(32))
-  const keyPrefix = key.slice(0, SHOWN_CHARACTERS)
+  const keyPrefix = key.slice(0, Math.max(SHOWN_CHARACTERS, `${prefix}_`.length + SHOWN_OF_BYTES))
   const { rows } = await knex.raw<{ rows: { id: string }[] }>(
     `insert into ${TABLE} (key_hash, key_prefix, name, user_id, scopes, expires_at)
      values (?, ?, ?, ?, ?::text[], ?::timestamptz) returning id::text as id`,

@@ -55,6 +55,17 @@ describe('a key', () => {
     expect(key.slice(0, 12)).toBe('api_AAECAwQF')
   })
 
+  it('is told from others of its prefix, however long that is', async () => {
+    for (const [prefix, shown] of [
+      ['k', 12],
+      ['shopping', 13],
+      ['livewarehouse123', 21],
+    ] as const) {
+      const { key, keyPrefix } = await generateApiKey({ userId: 7, prefix })
+      expect(keyPrefix).toBe(key.slice(0, shown))
+    }
+  })
+
   it('[E4] is shown once; its row has the hash and no more than its first characters', async () => {
     const issued = await generateApiKey({ userId: 7, name: 'Import', scopes: ['read:books'], prefix: 'shop1' })
     expect(issued).toEqual({
