@@ -143,9 +143,12 @@ export function isExpression(value: unknown): boolean {
 export function databaseValues(model: ModelClass, instance: Model): Map<string, unknown> {
   const { columns } = describeModel(model)
   const values = new Map<string, unknown>()
+  const { jsonSchema, pickJsonSchemaProperties } = model as Partial<ModelClass>
+  const kept = pickJsonSchemaProperties ? jsonSchema?.properties : undefined
   for (const [property, value] of Object.entries(instance)) {
     const column = columns.get(property)
-    if (column && value !== undefined) values.set(column.column, sentValue(model, column, value, instance))
+    const isKept = kept === undefined || property in kept
+    if (column && isKept && value !== undefined) values.set(column.column, sentValue(model, column, value, instance))
   }
   return values
 }

@@ -23,13 +23,14 @@ import { askedOfChange } from './check-written.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
 import { prefixed } from './prefix-errors.js'
-import { namesOfRows } from './row-keys.js'
+import { namesOfRows, rowsAsStored } from './row-keys.js'
 import type { Writes } from './split-writes.js'
 import {
   changeOf,
   insertInstances,
   leftRows,
   type RowChange,
+  sendsNothing,
   serializerKnex,
   updateRows,
   updatesRows,
@@ -224,7 +225,11 @@ async function patchRow(model: ModelClass, instance: Model, patch: Model, knex: 
   })
   // a hook that cancels the statement may say how many rows it has changed in its place
   const row = [rows].flat().find(isRecord)
-  return row ? (row as unknown as Model) : leftRow(model, instance, knex)
+  if (row) return row as unknown as Model
+  // where hooks have left nothing to send, Objection has asked for no row
+  const isUnasked = sendsNothing(patch, ownRow(instance, knex))
+  const [stored] = isUnasked ? await rowsAsStored(model, [instance], knex) : []
+  return stored ?? leftRow(model, instance, knex)
 }
 
 /** @throws NotFound, PermissionDenied the row is gone, or kept by a policy */

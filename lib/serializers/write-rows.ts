@@ -76,8 +76,12 @@ async function rowsInPlace(model: ModelClass, rows: readonly Model[], knex: Quer
 
 /** True for a row that its hooks, too, have left without a value. */
 function setsNothing(row: Model, builder: AnyQueryBuilder): boolean {
-  const isEmpty = Object.values(row).every((value) => value === undefined)
-  return isEmpty && Object.keys((row as unknown as RowMaker).$toDatabaseJson(builder)).length === 0
+  return Object.values(row).every((value) => value === undefined) && sendsNothing(row, builder)
+}
+
+/** True for a row of which Objection would send nothing, whatever it holds. */
+export function sendsNothing(row: Model, builder: AnyQueryBuilder): boolean {
+  return Object.keys((row as unknown as RowMaker).$toDatabaseJson(builder)).length === 0
 }
 
 /** The refusal of rows of which a trigger or a rule of the database, or a hook, has left out some; it must not be committed. */

@@ -47,7 +47,7 @@ import {
   useLibrary,
 } from '../support/library.js'
 import { runsAsRole } from '../support/roles.js'
-import { routerOf, serializerOf, serveResources, tableOf, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveResources, serveRouter, tableOf, viewOf } from '../support/views.js'
 
 useLibrary()
 
@@ -387,6 +387,27 @@ describe('mistakes of the programmer', () => {
       code: 'KOA_VIEWSETS_LOST_VALUE',
       message: expect.stringContaining('field "isbn" cannot be written: the jsonSchema of Titled has no property'),
     })
+  })
+
+  it.each([
+    ['by one statement', undefined],
+    ['with hooks', () => {}],
+  ])('a value that pickJsonSchemaProperties leaves out is not stored, %s', async (_how, $beforeUpdate) => {
+    class Titled extends Model {
+      static override tableName = 'books'
+      static override pickJsonSchemaProperties = true
+      static override jsonSchema = { type: 'object' as const, properties: { title: { type: 'string' as const } } }
+    }
+    if ($beforeUpdate) Object.assign(Titled.prototype, { $beforeInsert: $beforeUpdate, $beforeUpdate })
+    const { send } = await serveRouter(titles(Titled, ['id', 'title', 'isbn']))
+    const sent = { title: 'Momo', isbn: '978' }
+    const { status, json } = await send('POST', '/titles', sent)
+    const id = json.id as number
+    const kept = { id, title: 'Momo', isbn: null }
+    expect([status, json]).toEqual([201, kept])
+    expect((await send('PATCH', `/titles/${id}`, { isbn: '979' })).json).toEqual(kept)
+    expect((await send('PATCH', '/titles/bulk', [{ ...sent, id }])).json).toEqual([kept])
+    expect((await send('POST', '/titles/bulk', [sent])).json).toMatchObject([{ isbn: null }])
   })
 
   it.each<[string, string, object, string]>([

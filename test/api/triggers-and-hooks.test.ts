@@ -53,7 +53,7 @@ const SCHEMA = `
   create trigger count_books after insert on books for each row execute function count_books();
   create table plain (id int primary key, author_id int references authors);
   create table labels (id int primary key, label text not null);
-  create table tagged (book_id int, tag_id int);
+  create table tagged (book_id int primary key, tag_id int);
   insert into labels values (1, 'a'), (2, 'b');
   insert into tagged values (1, 1);
 
@@ -763,6 +763,63 @@ describe('[A8] A static hook that cancels a statement', () => {
       expect((await send('POST', '/marked/bulk', [{ id: 7 }, { id: 8 }])).status).toBe(400)
     }
     expect(await rowsOf('select id from marked')).toHaveLength(6)
+  })
+})
+
+describe('[P14] Hooks that leave nothing of a change', () => {
+  class Label extends Model {
+    static override tableName = 'labels'
+    declare label?: string
+  }
+  class Deleting extends Label {
+    override $beforeUpdate(): void {
+      delete this.label
+    }
+  }
+  class Omitting extends Label {
+    override $beforeUpdate(): void {
+      this.$omitFromDatabaseJson(['label'])
+    }
+  }
+  class Formatting extends Label {
+    override $formatDatabaseJson(json: Pojo): Pojo {
+      const row = super.$formatDatabaseJson(json)
+      delete row['label']
+      return row
+    }
+  }
+
+  it.each([
+    ['$beforeUpdate()', Deleting],
+    ['$omitFromDatabaseJson()', Omitting],
+    ['$formatDatabaseJson()', Formatting],
+  ])('leave the object as it is: %s', async (_what, own) => {
+    const labels = serializerOf(own, ['id', 'label'])
+    class Tagged extends Model {
+      static override tableName = 'tagged'
+      static override idColumn = 'book_id'
+      static override relationMappings = () => ({
+        tag: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: own,
+          join: { from: 'tagged.tag_id', to: 'labels.id' },
+        },
+      })
+    }
+    const nested = serializerOf(Tagged, ['book_id', 'tag'], { tag: new NestedSerializer(labels) })
+    await rowsOf('insert into tagged values (7, 1) on conflict (book_id) do update set tag_id = 1')
+    const { send } = await serveViews({
+      labels: viewOf(own, labels),
+      tagged: viewOf(Tagged, nested, { lookupField: 'book_id' }),
+    })
+    const change = { id: 1, label: 'z' }
+    const left = { id: 1, label: 'a' }
+    expect(await send('PATCH', '/labels/1', change)).toMatchObject({ status: 200, json: left })
+    expect(await send('PUT', '/labels/1', change)).toMatchObject({ status: 200, json: left })
+    expect(await send('PATCH', '/labels/bulk', [change])).toMatchObject({ status: 200, json: [left] })
+    const json = { book_id: 7, tag: left }
+    expect(await send('PATCH', '/tagged/7', { tag: change })).toMatchObject({ status: 200, json })
+    expect(await rowsOf('select * from labels where id = 1')).toEqual([left])
   })
 })
 
