@@ -1,6 +1,10 @@
 /** Tool results, made of the API's answers: the same bytes, and where something is wrong, what to change. */
 import { isSafeMethod } from '../http/context.js'
 import { type InProcessAnswer, Unread } from '../http/in-process.js'
+import { paginatorOf } from '../views/action-parameters.js'
+import { isGeneric } from '../views/generic-api-view.js'
+import { hasModel } from '../views/generic-view-class.js'
+import { resourceOf } from '../views/resource.js'
 import type { CalledOperation } from './tools-of.js'
 
 /** A result as members of JSON, without the braces: `"content":[…],"isError":true`. */
@@ -55,11 +59,22 @@ function envelope(status: number, detail: string): string {
   return JSON.stringify({ detail, status })
 }
 
+/** What says how many objects a page has. */
+interface SizedPages {
+  readonly pageSizeQueryParam?: string
+  readonly limitQueryParam?: string
+}
+
 /** Which arguments make an answer smaller. */
-const NARROWING = ['fields', 'page_size', 'limit']
+function narrowingOf({ places, operation: { view, action } }: CalledOperation): readonly string[] {
+  const isPaged = isGeneric(view) && hasModel(view)
+  const paginator = isPaged ? paginatorOf(resourceOf(view), action) : undefined
+  const { pageSizeQueryParam = 'page_size', limitQueryParam = 'limit' } = (paginator ?? {}) as SizedPages
+  return ['fields', pageSizeQueryParam, limitQueryParam].filter((name) => places.has(name))
+}
 
 function tooLarge(call: CalledOperation | undefined, limit: number): string {
-  const names = NARROWING.filter((name) => call?.places.has(name))
+  const names = call ? narrowingOf(call) : []
   const how = names.length > 0 ? `ask for less by ${names.join(' or ')}` : 'ask for less'
   const isDone = call !== undefined && !isSafeMethod(call.operation.method)
   return isDone

@@ -22,6 +22,7 @@ import {
   IsAuthenticated,
   IsAuthenticatedOrReadOnly,
   JSONRenderer,
+  LimitOffsetPagination,
   listAction,
   modelSerializer,
   modelViewSet,
@@ -633,6 +634,17 @@ describe('what is shown', () => {
       'Done, but what it shows has more than 50000 bytes; ask for less by fields',
     )
     expect(await Document.query().resultSize()).toBe(101)
+  })
+
+  it.each([
+    ['size', new PageNumberPagination({ pageSizeQueryParam: 'size' })],
+    ['most', new LimitOffsetPagination({ limitQueryParam: 'most' })],
+  ])('says how to get less by the name that pages have, %s', async (name, paginationClass) => {
+    class Documents extends modelViewSet(Document, { ...common, paginationClass }) {}
+    await Document.query().insert(Array.from({ length: 100 }, () => ({ title: long })))
+    const server = await serveTools({ documents: Documents }, { maxResultBytes: 50_000 })
+    const { texts } = await call(server, 'document_list', { [name]: 100 })
+    expect(texts[0]).toContain(`ask for less by fields or ${name}"`)
   })
 
   it('may be a stream, of which no more is read than there may be', async () => {
