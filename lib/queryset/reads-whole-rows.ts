@@ -1,8 +1,10 @@
 /** Tells queries that only choose rows of their table from those that also make something of them. */
-import type { Relation } from 'objection'
+import { Model, type Relation } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
+import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
+import { mappingOf } from '../models/describe-relations.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, columnName, type ModelClass, modelName } from '../models/objection.js'
 import { hasContextHooks } from './context-hooks.js'
@@ -28,9 +30,14 @@ export type Narrowed = Relation & { readonly modify: Modifier }
 /** What is wrong with the name of a modifier, for a message; undefined where the model has it. */
 export function modifierProblem(model: ModelClass, name: string): string | undefined {
   const known = Object.keys(model.modifiers ?? {})
-  if (known.includes(name)) return undefined
+  if (known.includes(name) || fallbackOf(model) !== fallbackOf(Model)) return undefined
   const fix = didYouMean(name, known) || `; ${known.length === 0 ? 'it has none' : `take one of ${known.join(', ')}`}`
   return `is no modifier of ${modelName(model)}${fix}`
+}
+
+/** What Objection asks for names that are no modifiers; its types leave it out. */
+function fallbackOf(model: ModelClass): unknown {
+  return (model as ModelClass & { readonly modifierNotFound: unknown }).modifierNotFound
 }
 
 /** True where a modifier adds conditions, joins and orders: the rows are still those of the table. */
@@ -75,13 +82,23 @@ export function ordersRows(model: ModelClass, modifier: Modifier): boolean {
   return modifiedBy(model, modifier)?.has(/^orderBy/) === true
 }
 
-/** @throws {ConfigurationError} the mapping of a relation cuts its rows off, so that each object would be shown others */
+/**
+ * @throws {ConfigurationError} the mapping of a relation names a modifier that there is not, or cuts its rows off, so that each
+ * object would be shown others
+ */
 export function checkWhole(owner: ModelClass, name: string): void {
   const relation = describeModel(owner).relations.get(name)
-  const cut = relation && cutOf(relation, (owner.getRelation(name) as Narrowed).modify)
+  if (!relation) return
+  const mapping = `${modelName(owner)}.relationMappings.${name}`
+  const { modify, filter } = mappingOf(owner, name)
+  for (const one of [modify ?? filter].flat()) {
+    const problem = typeof one === 'string' ? modifierProblem(relation.model, one) : undefined
+    if (problem !== undefined) throw new ConfigurationError(`${mapping}: modify names ${quote(one)}, which ${problem}`)
+  }
+  const cut = cutOf(relation, (owner.getRelation(name) as Narrowed).modify)
   if (cut === undefined) return
   throw new ConfigurationError(
-    `${modelName(owner)}.relationMappings.${name}: its modify has ${cut}, which counts for the rows of all objects together; ` +
+    `${mapping}: its modify has ${cut}, which counts for the rows of all objects together; ` +
       'leave it out: one object is the first of its order, and a list is cut by limit of NestedSerializer',
   )
 }

@@ -396,6 +396,11 @@ describe('a wrong declaration', () => {
       'Project.relationMappings.nextTasks: its modify has a limit, which counts for the rows of all objects together; leave it out: one object is the first of its order, and a list is cut by limit of NestedSerializer',
     ],
     [
+      'a modifier of the relation that is none',
+      { misnamed: list({}) },
+      'Project.relationMappings.misnamed: modify names "opn", which is no modifier of Task; did you mean "open"?',
+    ],
+    [
       'distinctOn() of a modifier',
       { tasks: list({ modify: 'perDue' }) },
       'ProjectSerializer: field "tasks" has modify "perDue": it has distinctOn() without project_id, which counts for',

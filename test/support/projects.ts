@@ -117,6 +117,12 @@ export class Project extends Model {
       modify: (query: QueryBuilder<Task>) => query.orderBy('due').limit(2),
       join: { from: 'projects.id', to: 'tasks.project_id' },
     },
+    misnamed: {
+      relation: Model.HasManyRelation,
+      modelClass: Task,
+      modify: 'opn',
+      join: { from: 'projects.id', to: 'tasks.project_id' },
+    },
     perDue: {
       relation: Model.HasManyRelation,
       modelClass: Task,

@@ -192,4 +192,21 @@ describe('a wrong declaration', () => {
     // @ts-expect-error no modifier of Task
     expect(() => new ModifierFilter(Task, ['opn'])).toThrow('no modifier')
   })
+
+  it('is none of a model that answers other names by itself', async () => {
+    class Answering extends Task {
+      static modifierNotFound(query: QueryBuilder<Task>, name: string): void {
+        void query.where('title', name)
+      }
+    }
+    Answering.knex(database.knex)
+    const filter = new ModifierFilter(Answering as any, ['a' as 'open'])
+    const { get } = await serveTasks(
+      modelViewSet(Answering, {
+        serializerClass: TaskSerializer as any,
+        filterBackends: [filter],
+      } as any) as any,
+    )
+    expect((await get('/tasks?a=true')).json).toMatchObject([{ title: 'a' }])
+  })
 })
