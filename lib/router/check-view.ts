@@ -73,8 +73,22 @@ export async function prepareNested(view: typeof APIView, parent: typeof APIView
   if (problem !== undefined)
     throw new ConfigurationError(`${view.name}: cannot be nested in ${parent.name}: ${problem}`)
   if (nested.parentLookupField === undefined) return
-  parentKeyOf(nested, above.modelClass())
+  checkParentKey(nested as typeof GenericAPIView & NestedViewClass, above)
   await checkModelDatabase(nested as typeof GenericAPIView, above.modelClass())
+}
+
+/** Objects that are created below another belong to it, unless the database alone says whose they are. @throws {ConfigurationError} */
+function checkParentKey(view: typeof GenericAPIView & NestedViewClass, parent: typeof GenericAPIView): void {
+  const { columns } = parentKeyOf(view, parent.modelClass())
+  const creates = ACTIONS.find(
+    ({ name, writes, hooks }) =>
+      writes === 'insert' && answers(view, name) && hooks.every((hook) => isBuiltIn(view.prototype, hook)),
+  )
+  if (!creates || !columns.every(({ isComputed }) => isComputed)) return
+  throw new ConfigurationError(
+    `${view.name}: parentLookupField "${view.parentLookupField}" is computed by the database, which may lead what ${creates.name} makes ` +
+      `to any of ${parent.modelClass().tableName}; name it in withoutActions, or override ${creates.hooks.at(-1)}()`,
+  )
 }
 
 /** Checks what the catalogue says: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */

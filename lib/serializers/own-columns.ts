@@ -3,7 +3,7 @@
 import { referenceTo } from '../fields/object-key.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactAt } from '../models/exact-types.js'
-import type { Column, ModelDescription } from '../models/model-description.js'
+import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import type { AnySerializer } from './contract.js'
 
@@ -34,14 +34,26 @@ interface KeyEnd {
   readonly properties: readonly string[]
 }
 
-/** What a foreign key of an object's holds to lead to it, by property; undefined where its column can hold no such key. */
+/**
+ * What a foreign key of an object's is given to lead to it, by property; undefined where its column can hold no such key. What
+ * the database computes is not given.
+ */
 export function keyTo(object: object, own: KeyEnd, key: KeyEnd): Record<string, unknown> {
   return Object.fromEntries(
-    key.properties.map((property, index) => {
+    key.properties.flatMap((property, index) => {
       const from = own.properties[index] as string
-      return [property, referenceTo(own.columns?.get(from), key.columns?.get(property), exactAt(object, from))]
+      const column = key.columns?.get(property)
+      if (column?.isComputed) return []
+      return [[property, referenceTo(own.columns?.get(from), column, exactAt(object, from))]]
     }),
   )
+}
+
+/** True for related objects whose foreign key the database computes as a whole: no object can be made for a row. */
+export function isKeyComputed({ kind, model, through, relatedProperties }: RelationDescription): boolean {
+  if (kind === 'belongs-to-one' || through) return false
+  const { columns } = describeModel(model)
+  return relatedProperties.every((property) => columns.get(property)?.isComputed)
 }
 
 /** Those of them that may hold null: what lets go of a related object clears these. */

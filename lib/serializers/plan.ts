@@ -30,6 +30,7 @@ import { countedRelation } from './count-field.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
 import { keepListsApart, nestedListOf } from './nested-lists.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { isKeyComputed } from './own-columns.js'
 import { referencesOf } from './references.js'
 import { graphOf, mayLeadNowhere, merge, relatedKey } from './relation-graph.js'
 import { rivalsOf, withRivals } from './rivals.js'
@@ -232,6 +233,11 @@ function checkWritable(
     if (!relation)
       fail(
         `is nested, and ${modelName(model.model)} has no relation of that name${didYouMean(source[0] as string, model.relations.keys())}; ${override}`,
+      )
+    if (relation && isKeyComputed(relation))
+      fail(
+        `is nested, and what leads from ${modelName(relation.model)} to ${modelName(model.model)} is computed by the database ` +
+          `("${relation.relatedProperties.join('", "')}"); ${override}`,
       )
   } else if (field instanceof RelatedField && field.many) {
     if (relation?.kind !== 'many-to-many') fail(`is a list of keys without a many-to-many relation; ${override}`)

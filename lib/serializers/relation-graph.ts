@@ -48,9 +48,10 @@ function innerGraph(
   return source.length > 1 ? pathGraph(relation, source.slice(1)) : undefined
 }
 
-/** A foreign key is in the object itself; anything else needs the related object. */
+/** A foreign key of one column is in the object itself; anything else needs the related object. */
 export function needsObject(field: RelatedField, relation: RelationDescription): boolean {
-  if (relation.kind !== 'belongs-to-one' || field.compositeOf(relation.model)) return true
+  const isOneColumn = relation.kind === 'belongs-to-one' && relation.ownerProperties.length === 1
+  if (!isOneColumn || field.compositeOf(relation.model)) return true
   return field.shownProperty(relation.model) !== relation.relatedProperties[0]
 }
 

@@ -67,9 +67,10 @@ async function insertLinks(
   const { model, ownerProperties, relatedProperties } = through
   const rows = linkRows(through, relation, links)
   if (rows) {
-    const { names, listed, table, bindings } = rows
+    const { properties, names, listed, table, bindings } = rows
+    const given = names.filter((_, index) => !isComputed(model, properties[index] as string))
     // two keys of several columns may share some, which are the owner's then
-    const once = [...new Set(names)]
+    const once = [...new Set(given)]
     const taken = once.map((name) => listed[names.indexOf(name)])
     const key = conflictKey(through)
     const unless = key ? ` on conflict (${marksOf(key)}) do nothing` : ''
@@ -83,7 +84,8 @@ async function insertLinks(
       return [property, exactAt(owner, from)] as const
     })
     const other = relatedProperties.map((property, index) => [property, key[index]] as const)
-    return model.fromJson(Object.fromEntries([...other, ...own]))
+    const given = [...other, ...own].filter(([property]) => !isComputed(model, property))
+    return model.fromJson(Object.fromEntries(given))
   })
   const key = traitsOf(model).quietInserts ? conflictKey(through) : undefined
   for (const part of parts(objects, MOST_COLUMNS)) {
@@ -115,7 +117,13 @@ function linkRows(through: JoinTable, relation: RelationDescription, links: read
   const values = linkValues(relation, links)
   const listed = names.map((_, index) => `c${index}`)
   const { sql: table, bindings } = keyRows({ columns, values, table: 'v', names: listed })
-  return { names, listed, table, bindings }
+  const properties = [...through.ownerProperties, ...through.relatedProperties]
+  return { properties, names, listed, table, bindings }
+}
+
+/** True for a column of a join table that the database fills in by itself, and nobody else may. */
+function isComputed(model: ModelClass, property: string): boolean {
+  return describeModel(model).columns.get(property)?.isComputed === true
 }
 
 /** The columns of a join table that lead to the two rows of a link. */

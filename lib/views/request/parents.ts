@@ -178,7 +178,7 @@ function first({ unique }: ObjectLookup['key'], query: AnyQueryBuilder): AnyQuer
   return unique ? query : orderByKey(query).limit(1)
 }
 
-/** The foreign key that the path decides, with its value; undefined for a view that is not nested. */
+/** The foreign key that the path decides, with its value, but for what the database computes; undefined for a view that is not nested. */
 export function forcedValues(
   view: GenericView,
   key: readonly unknown[] = view.parentKey ?? [],
@@ -186,7 +186,9 @@ export function forcedValues(
   const { parent } = view.plan
   const columns = keyOf(view)?.columns
   if (!parent || !columns) return undefined
-  const values = columns.map(({ property }, index) => [property, key[index]] as const)
+  const values = columns.flatMap(({ property, isComputed }, index) =>
+    isComputed ? [] : [[property, key[index]] as const],
+  )
   return Object.assign(new Map<string, unknown>(values), { parent: parent.viewClass.modelClass() })
 }
 
