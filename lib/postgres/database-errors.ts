@@ -288,7 +288,8 @@ function answerObjection(
   if (!('modelClass' in error)) return null
   if (error.name === 'NotFoundError') return new NotFound(undefined, { cause: error })
   if (error.name !== 'ValidationError' || error.type !== 'ModelValidation') return null
-  const failures = typeof error.data === 'object' && error.data !== null ? Object.entries(error.data) : []
+  const told = typeof error.data === 'object' && error.data !== null ? Object.entries(error.data) : []
+  const failures = told.filter(([, failure]) => !isOfBranch(failure))
   if (failures.length === 0) return new ValidationError(INVALID, { cause: error })
   const errors: ErrorMessages = {}
   for (const [path, failure] of failures) {
@@ -322,6 +323,11 @@ function fieldOfPath(path: string, subject: ConstraintSubject): string | undefin
 /** `failure` is a list of `{ keyword, message }`; the validator's own text names things a client does not know. */
 function modelMessage(failure: unknown): string {
   return MESSAGES.get(keywordOf(failure)) ?? INVALID
+}
+
+/** True for a failure that says only that `then` or `else` has failed, of which Ajv tells besides. */
+function isOfBranch(failure: unknown): boolean {
+  return [failure].flat().every((one) => keywordOf(one) === 'if')
 }
 
 function keywordOf(failure: unknown): string | undefined {

@@ -213,6 +213,24 @@ describe('what the jsonSchema of a model asks of the whole object', () => {
   })
 })
 
+describe('what the jsonSchema of a model asks on a condition', () => {
+  it.each([
+    ['then', { required: ['n'] }, { id: 105 }, { n: ['This field is required.'] }],
+    ['else', { required: ['n'] }, { id: 5 }, { n: ['This field is required.'] }],
+    ['then', { properties: { n: { const: 1 } } }, { id: 105, n: 2 }, { n: ['Invalid value.'] }],
+    ['then', { minProperties: 3 }, { id: 105, n: 2 }, { non_field_errors: ['Invalid value.'] }],
+    ['then', false, { id: 105, n: 2 }, { non_field_errors: ['Invalid value.'] }],
+  ])('is told once, %s %j', async (branch, schema, body, errors) => {
+    class Num extends tableOf('numbers') {
+      static override jsonSchema = { type: 'object', if: { properties: { id: { minimum: 100 } } }, [branch]: schema }
+    }
+    const n = new IntegerField({ required: false })
+    const client = await serveViews({ numbers: viewOf(Num, serializerOf(Num, ['id', 'n'], { n })) })
+    const answer = await client.send('POST', '/numbers', body)
+    expect([answer.status, answer.json.errors]).toEqual([400, errors])
+  })
+})
+
 describe('what SQL of the application cannot compute', () => {
   it('is 500 for an object that is there, and 404 only for one that is not', async () => {
     const Computed = tableOf('computed', ids)
