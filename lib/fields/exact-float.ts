@@ -6,6 +6,8 @@ const DOUBLE_DIGITS = 17
 /** The same of a single. */
 const SINGLE_DIGITS = 9
 
+export const INEXACT = 'Ensure that this number has no more digits than are stored.'
+
 /** True for the shortest text of a double, the one of seventeen digits that many programs write, and their other spellings. */
 export function isExactDouble(text: string): boolean {
   const number = Number(text)

@@ -2,13 +2,11 @@
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { isExactDouble, isExactSingle } from './exact-float.js'
+import { INEXACT, isExactDouble, isExactSingle } from './exact-float.js'
 import type { FieldOptions, FieldSchema } from './field.js'
 import { ClosedField, type ClosedOptions, checkRangeOptions, rangeSchema, tooGreat, tooLittle } from './options.js'
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-
-const INEXACT = 'Ensure that this number has no more digits than are stored.'
 
 /** What JSON has no numbers for, as it is shown. */
 const SPECIAL: ReadonlyMap<string, number> = new Map(

@@ -7,7 +7,7 @@
 import { type ErrorMessages, MOST_MESSAGES, ValidationError } from '../kernel/errors.js'
 import type { Column } from '../models/model-description.js'
 import { readDecimal, writeDecimal } from './decimal-field.js'
-import { isExactDouble, isExactSingle } from './exact-float.js'
+import { INEXACT, isExactDouble, isExactSingle } from './exact-float.js'
 import { elementOf, hasFieldOfItsOwn } from './field-for-column.js'
 import { checkLength, countCharacters, counted } from './string-field.js'
 import { checkXml } from './xml-text.js'
@@ -95,7 +95,6 @@ function bytes({ maxLength = Number.POSITIVE_INFINITY }: Column): Check {
   }
 }
 
-const INEXACT = 'Ensure that this number has no more digits than are stored.'
 const double = unless((text) => !NOT_ZERO.test(text) || isExactDouble(text), INEXACT)
 const single = unless((text) => !Number.isFinite(Number(text)) || isExactSingle(Number(text)), INEXACT)
 const day = unless(

@@ -24,7 +24,7 @@ export function callerOf(ctx: Context): Caller {
  * (`userKind`), as customer 1 is not employee 1. Undefined for anybody else.
  */
 export function userKey(ctx: Context, user: unknown = ctx.state['user']): string | undefined {
-  const text = idText(user)
+  const text = textOfUser(user)
   if (text === undefined) return undefined
   const kind = callersKind(ctx)
   return kind === '' && !text.startsWith('[') ? text : JSON.stringify([kind, text])
@@ -32,16 +32,16 @@ export function userKey(ctx: Context, user: unknown = ctx.state['user']): string
 
 /** The same for ids of each user: the bare `id`, and kind and id where the request may be of users of several kinds. */
 export function userText(ctx: Context, user: unknown = ctx.state['user']): string | undefined {
-  return isOneKindOfSeveral(ctx) ? userKey(ctx, user) : idText(user)
+  return isOneKindOfSeveral(ctx) ? userKey(ctx, user) : textOfUser(user)
 }
 
 /** Whose account is charged: the bare `id`, and kind and id where the scheme that knew the user says which kind it is (`userKind`). */
 export function accountOf(ctx: Context): string | undefined {
-  return finderOf(ctx)?.userKind !== undefined ? userKey(ctx) : idText(ctx.state['user'])
+  return finderOf(ctx)?.userKind !== undefined ? userKey(ctx) : textOfUser(ctx.state['user'])
 }
 
 /** The `id` of a user as a text; undefined for anybody else. @throws {ConfigurationError} others may have the same text */
-function idText(user: unknown): string | undefined {
+function textOfUser(user: unknown): string | undefined {
   return tellingText(userId(user), 'ctx.state.user: its id')
 }
 
