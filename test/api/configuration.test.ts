@@ -1050,6 +1050,16 @@ describe('[I23] prepare() refuses', () => {
       'PersonViewSet: its queryset is no query but undefined; return Model.query()',
     ],
     [
+      'no query of a static queryset',
+      () => viewWith({ queryset: () => null }),
+      'PersonViewSet: its queryset is no query but null; return Model.query()',
+    ],
+    [
+      'an asynchronous static queryset',
+      () => viewWith({ queryset: async () => Person.query() }),
+      'PersonViewSet: its queryset is no query but a promise',
+    ],
+    [
       'a list for a query',
       () => viewWith({}, { getQueryset: () => [] }),
       'PersonViewSet: its queryset is no query but a list; return Model.query()',

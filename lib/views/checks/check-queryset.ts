@@ -22,9 +22,10 @@ import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.j
  * @throws {ConfigurationError} it is no query, or one that pages and lookups cannot narrow
  */
 export function checkOwnQueryset(view: RelatedViewClass): void {
-  if (isBuiltIn(view.prototype, 'getQueryset') && view.queryset === null) return
-  const { name } = view
-  const query = askWithoutRequest(view, 'getQueryset')
+  const { name, queryset } = view
+  const isDeclared = isBuiltIn(view.prototype, 'getQueryset')
+  if (isDeclared && queryset === null) return
+  const query = isDeclared ? madeWithoutRequest(queryset) : askWithoutRequest(view, 'getQueryset')
   if (query === UNKNOWN) return
   if (!isModelQuery(query)) {
     // what an async function rejects with is nobody's
@@ -66,9 +67,15 @@ const UNKNOWN = Symbol('what only a request can tell')
 
 function askWithoutRequest(view: RelatedViewClass, method: 'getQueryset' | 'getSerializerClass'): unknown {
   const plan = planOf({ view, action: 'list', actions: LIST })
-  try {
+  return madeWithoutRequest(() => {
     const asked = new (view as new () => Record<typeof method, () => unknown>)()
     return Object.assign(asked, { plan })[method]()
+  })
+}
+
+function madeWithoutRequest(make: (() => unknown) | null): unknown {
+  try {
+    return make?.()
   } catch {
     return UNKNOWN
   }
