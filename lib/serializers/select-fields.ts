@@ -154,6 +154,7 @@ export function expansionsOf(
   return [...heads].flatMap((name) => {
     const field = serializerPlan(serializer).readable.find((bound) => bound.name === name)?.field
     const declared = ownMember(expandable, name)
+    if (declared && !canExpand(serializer, expandable, name)) return []
     const own = declared ? [{ owner: serializer, name, expansion: declared }] : []
     const nested = field instanceof NestedSerializer ? field.serializerClass : undefined
     const shown = declared ? expandedBy(declared) : nested

@@ -621,6 +621,34 @@ describe('fields and code of the application', () => {
     expect(list?.parameters).toEqual(expect.arrayContaining(['fields', 'expand']))
   })
 
+  it('are described of a serializer of another model as far as its model has them', async () => {
+    class Membership extends Model {
+      static override tableName = 'memberships'
+      static override idColumn = ['author_id', 'club']
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Author,
+          join: { from: 'memberships.author_id', to: 'authors.id' },
+        },
+      })
+    }
+    class MembershipSerializer extends ModelSerializer<Membership> {
+      static override model = Membership
+      static override fields = ['club']
+    }
+    class Chosen extends BookViewSet {
+      override getSerializerClass() {
+        return this.action === 'retrieve' ? (MembershipSerializer as never) : BookSerializer
+      }
+    }
+    const router = new APIRouter().register('books', Chosen)
+    await router.prepare()
+    const { schemas } = router.getSchema().components
+    expect(Object.keys(schemas['MembershipOutput']?.properties ?? {})).toEqual(['club', 'author'])
+    expect(Object.keys(schemas['BookOutput']?.properties ?? {})).toEqual(expect.arrayContaining(['author', 'reviews']))
+  })
+
   it('load related objects that an own loadRelated() leaves out', async () => {
     const { get } = await serve(
       class extends BookViewSet {
