@@ -109,13 +109,22 @@ async function readRows(
   if (!unseen) leaveOutUnrelated(query, visible, { owner: model, relation })
   narrow?.(query, keys)
   const read = placed(query, isSeen)
-  await readExactly(query)
+  const left = leftByHooks(await readExactly(query), read.rows)
   const found = values.map((): Model[] => [])
   for (const [index, row] of read.rows.entries()) {
+    if (!left(row)) continue
     found[read.places[index] as number]?.push(row)
     if (read.seen[index] === false) unseen?.add(row)
   }
   return found
+}
+
+/** Tells of a row whether hooks have left it among what was found; of rows in the place of those that were read nobody knows. */
+function leftByHooks(found: unknown, rows: readonly Model[]): (row: Model) => boolean {
+  if (!Array.isArray(found) || found.length >= rows.length) return () => true
+  const left = new Set<unknown>(found)
+  const read = new Set<unknown>(rows)
+  return found.every((row) => read.has(row)) ? (row) => left.has(row) : () => true
 }
 
 /** No row of the objects' table: their keys, and a place. */
@@ -146,11 +155,16 @@ interface Related {
 
 /** The rows of a query, and the place of the key that each belongs to. */
 interface Placed {
-  /** Objection makes instances of them in this very list, before any hook of the model runs. */
+  /** As they were read, whatever hooks have made of the list. */
   rows: readonly Model[]
   places: readonly number[]
   /** For each row whether the caller sees it, where that is asked. */
   seen: readonly boolean[]
+}
+
+/** What Objection runs of a query that has been read, before any hook of the application; it is not in its types. */
+interface Internals {
+  internalContext(): { readonly runAfter: ((result: unknown) => unknown)[] }
 }
 
 /** Has a query select the places, and whether rows are seen, which neither models nor their hooks see. */
@@ -162,7 +176,7 @@ function placed(query: AnyQueryBuilder, isSeen: SqlPart | undefined): Placed {
       // before the place, which is to be the last property: V8 then keeps the shape of the rows without it
       if (!built.hasSelects()) void built.select(`${built.tableRefFor(built.modelClass())}.*`)
     })
-    .onBuildKnex((built: Knex.QueryBuilder) => {
+    .onBuildKnex((built: Knex.QueryBuilder, builder: AnyQueryBuilder) => {
       const { client, _statements } = built as Building
       const isGrouped = _statements.some(({ grouping }) => grouping === 'group')
       void built.select(reference)
@@ -172,8 +186,12 @@ function placed(query: AnyQueryBuilder, isSeen: SqlPart | undefined): Placed {
         void built.select(client.raw(sql, [...isSeen.bindings, SEEN]))
       }
       void built.on('query-response', (rows: unknown) => {
-        if (!Array.isArray(rows)) return
-        read.rows = rows as Model[]
+        if (!Array.isArray(rows))
+          return // Objection makes instances in this very list, and then runs hooks, which may change it
+        ;(builder as unknown as Internals).internalContext().runAfter.unshift((result) => {
+          read.rows = [...(rows as Model[])]
+          return result
+        })
         read.places = (rows as Record<string, unknown>[]).map((row) => {
           const place = Number(row[PLACE])
           delete row[PLACE]

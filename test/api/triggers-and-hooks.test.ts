@@ -684,6 +684,63 @@ describe('[P14] Hooks that leave out rows', () => {
   })
 })
 
+describe('[P14] Hooks that change a list of related rows', () => {
+  const isShown = ({ id }: { id?: number }) => id !== 6
+  const remove = (rows: { id?: number }[]) => {
+    for (const [index, row] of [...rows.entries()].reverse()) if (!isShown(row)) rows.splice(index, 1)
+  }
+  const left = [
+    { id: 1, nodes: [{ id: 3 }, { id: 2 }] },
+    { id: 5, nodes: [] },
+  ]
+  const whole = [
+    { id: 1, nodes: [{ id: 3 }, { id: 2 }] },
+    { id: 5, nodes: [{ id: 6 }] },
+  ]
+
+  it.each<[string, (rows: { id?: number }[]) => unknown, object]>([
+    ['return fewer', (rows) => rows.filter(isShown), left],
+    ['take some out', remove, left],
+    ['turn it', (rows) => void rows.reverse(), whole],
+  ])('leave each with its owner where they %s', async (_what, change, shown) => {
+    class Node extends Model {
+      static override tableName = 'nodes'
+    }
+    class Child extends Node {
+      static override afterFind({ result }: StaticHookArguments<Model>): unknown {
+        return Array.isArray(result) ? change(result) : undefined
+      }
+    }
+    class Built extends Node {}
+    Built.QueryBuilder = class<M extends Model, R = M[]> extends QueryBuilder<M, R> {
+      constructor(...args: never[]) {
+        super(...(args as []))
+        void this.runAfter((result: unknown) => (Array.isArray(result) ? (change(result) ?? result) : result))
+      }
+    }
+    await rowsOf('truncate nodes; insert into nodes values (1), (5); insert into nodes values (2, 1), (3, 1), (6, 5)')
+    for (const modelClass of [Child, Built]) {
+      class Parent extends Node {
+        static override relationMappings = () => ({
+          nodes: { relation: Model.HasManyRelation, modelClass, join: { from: 'nodes.id', to: 'nodes.parent_id' } },
+        })
+      }
+      const nodes = new NestedSerializer(serializerOf(modelClass, ['id']), {
+        many: true,
+        readOnly: true,
+        orderBy: ['-id'],
+      })
+      class Parents extends viewOf(Parent, serializerOf(Parent, ['id', 'nodes'], { nodes })) {
+        override getQueryset() {
+          return super.getQueryset().whereNull('parent_id').orderBy('id')
+        }
+      }
+      const { get } = await serveViews({ parents: Parents })
+      expect((await get('/parents')).json).toEqual(shown)
+    }
+  })
+})
+
 describe('[A8] A static hook that cancels a statement', () => {
   const model = tableOf('marked')
   const RESULTS = [undefined, 0, 1]
