@@ -9,9 +9,11 @@ export function escapeLike(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&')
 }
 
-/** A reference to the column, as text. */
-export function textReference(column: Column): string {
-  return column.sqlType !== undefined && TEXT_TYPES.has(column.type) ? '??' : '??::text'
+/** A reference to the column, as the text that PostgreSQL writes of it: its cast gives an address a mask that is not shown. */
+export function textReference({ sqlType, type }: Column): string {
+  if (sqlType === undefined) return '??::text'
+  if (type === 'inet') return 'abbrev(??)'
+  return TEXT_TYPES.has(type) ? '??' : '??::text'
 }
 
 /** As `textOf()`, where a pattern is looked for: collations in which other characters are equal take none. */

@@ -9,6 +9,7 @@ import {
   MultipleChoiceField,
   OrderingFilter,
   ReadOnlyField,
+  SearchFilter,
   SerializerField,
   StringField,
   TimeField,
@@ -454,6 +455,25 @@ it('shows what code of the model has made of a value as it is, by fields that sa
     const answer = await fetch(`http://127.0.0.1:${client.port}/made/1`)
     expect(await answer.json()).toEqual({ price: 12.5, count: '3 pieces', day: 'infinity', ...texts })
   }
+})
+
+it('finds an address by its text as it is shown, which has a mask only where it is part of the value', async () => {
+  await database.knex.raw(`
+    create table hosts (id int primary key, address inet);
+    insert into hosts values (1, '10.0.0.1'), (2, '10.0.0.1/8'), (3, '::1'), (4, null)`)
+  const Host = tableOf('hosts')
+  const statics = {
+    filterBackends: [FieldFilter, SearchFilter],
+    filtersetFields: ['address'],
+    searchFields: ['=address'],
+  }
+  const { get } = await serveViews({ hosts: viewOf(Host, serializerOf(Host, ['id', 'address']), statics) })
+  const found = async (query: string) => ((await get(`/hosts?${query}`)).json as any[]).map(({ id }) => id)
+  expect(await found('address__iexact=10.0.0.1')).toEqual([1])
+  expect(await found('address__iexact=10.0.0.1/8')).toEqual([2])
+  expect(await found('address__endswith=.1')).toEqual([1])
+  expect(await found('address__endswith=1')).toEqual([1, 3])
+  expect(await found('search=::1')).toEqual([3])
 })
 
 describe('[B5] a field that the serializer declares', () => {
