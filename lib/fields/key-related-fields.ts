@@ -46,7 +46,7 @@ export class PrimaryKeyRelatedField<
   }
 
   override notFoundMessage(key: unknown): string {
-    return noObject(String(key))
+    return noObject(this.keyText(key))
   }
 }
 
@@ -74,7 +74,7 @@ export class SlugRelatedField<
   }
 
   override notFoundMessage(key: unknown): string {
-    return `Object with slug ${quote(String(key))} does not exist.`
+    return `Object with slug ${quote(this.keyText(key))} does not exist.`
   }
 }
 

@@ -99,6 +99,11 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
 
   /** The property of the related model by which a client names an object. */
   protected abstract keyProperty(model: ModelClass): string
+  /** @internal A key that was read, as it is shown. */
+  protected keyText(key: unknown): string {
+    return String(typeof key === 'object' && key !== null ? this.toRepresentation(key, {}) : key)
+  }
+
   /** The message for a key that leads nowhere. */
   abstract notFoundMessage(key: unknown): string
 

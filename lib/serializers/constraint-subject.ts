@@ -42,7 +42,9 @@ export function constraintSubject(
       if (!field || !Object.hasOwn(values, name)) return undefined
       const given = (data as { [GIVEN]?: Record<string, unknown> })[GIVEN]?.[name]
       // a validated key is the primary key, which the client does not know (promise E14)
-      return given ?? (field.ids && !raw ? undefined : values[name])
+      if (given !== undefined || (field.ids && !raw)) return given
+      const value = values[name]
+      return Buffer.isBuffer(value) ? field.writer.toRepresentation(value, {}) : value
     },
     fieldOfDomain: (domain) => {
       const given = plan.writable.filter(({ name, column }) => column?.domains.includes(domain) && values[name] != null)

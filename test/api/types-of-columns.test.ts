@@ -8,9 +8,11 @@ import {
   FloatField,
   MultipleChoiceField,
   OrderingFilter,
+  PrimaryKeyRelatedField,
   ReadOnlyField,
   SearchFilter,
   SerializerField,
+  SlugRelatedField,
   StringField,
   TimeField,
 } from 'koa-viewsets'
@@ -474,6 +476,36 @@ it('finds an address by its text as it is shown, which has a mask only where it 
   expect(await found('address__endswith=.1')).toEqual([1])
   expect(await found('address__endswith=1')).toEqual([1, 3])
   expect(await found('search=::1')).toEqual([3])
+})
+
+it('names a key of bytes in an error as it is shown', async () => {
+  await database.knex.raw(`
+    create table blocks (hash bytea primary key, label bytea not null unique);
+    create table votes (id int generated always as identity primary key, hash bytea references blocks)`)
+  const Block = tableOf('blocks', { idColumn: 'hash' })
+  const join = { from: 'votes.hash', to: 'blocks.hash' }
+  const relationMappings = { block: { relation: Model.BelongsToOneRelation, modelClass: Block, join } }
+  const Vote = tableOf('votes', { relationMappings })
+  const by = (block: PrimaryKeyRelatedField | SlugRelatedField) =>
+    viewOf(Vote, serializerOf(Vote, ['id', 'block'], { block }))
+  const { send } = await serveViews({
+    trusted: by(new PrimaryKeyRelatedField({ queryset: Block })),
+    asked: by(new PrimaryKeyRelatedField({ queryset: () => Block.query().whereNotNull('hash') })),
+    labels: by(new SlugRelatedField({ queryset: Block, slugField: 'label' })),
+    values: viewOf(tableOf('votes'), serializerOf(tableOf('votes'), ['id', 'hash'])),
+  })
+  const wrong = 'Invalid pk "\\\\xdead" - object does not exist.'
+  for (const [path, name, message] of [
+    ['trusted', 'block', wrong],
+    ['asked', 'block', wrong],
+    ['labels', 'block', 'Object with slug "\\\\xdead" does not exist.'],
+    ['values', 'hash', wrong],
+  ] as const) {
+    const item = { [name]: '\\xdead' }
+    const errors = { [name]: [message] }
+    expect((await send('POST', `/${path}`, item)).json.errors).toEqual(errors)
+    expect((await send('POST', `/${path}/bulk`, [item])).json.errors).toEqual({ 0: errors })
+  }
 })
 
 describe('[B5] a field that the serializer declares', () => {
