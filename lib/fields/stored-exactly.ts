@@ -104,7 +104,10 @@ const day = unless(
 /** One byte, of which those beyond ASCII are no characters. */
 const oneByte = unless((text) => /^[\u0001-\u007f]?$/.test(text), 'Ensure this field has no more than 1 byte.')
 /** PostgreSQL counts below zero from the greatest on, and takes other bases. */
-const whole = unless((text) => /^\s*(?:0|[1-9]\d*)\s*$/.test(text), 'A valid integer is required.')
+const WHOLE = /^\s*(?:0|[1-9]\d*)\s*$/
+const whole = unless((text) => WHOLE.test(text), 'A valid integer is required.')
+/** PostgreSQL 15 takes those beyond the greatest, and counts on from 0. */
+const counter = unless((text) => Number(text) < 2 ** 32 && WHOLE.test(text), 'A valid integer is required.')
 /** Amounts have two places at most. */
 const amount = unless((text) => !/\.\d{3}/.test(text), 'Ensure that there are no more than 2 decimal places.')
 const xml: () => Check = () => checkXml
@@ -152,9 +155,9 @@ const CHECKS: Readonly<Record<string, (column: Column) => Check | undefined>> = 
   interval,
   char: oneByte,
   oid: whole,
-  xid: whole,
+  xid: counter,
   xid8: whole,
-  cid: whole,
+  cid: counter,
   money: amount,
   tsquery: query,
   xml,

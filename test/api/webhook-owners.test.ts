@@ -438,7 +438,7 @@ describe('endpoints', () => {
     const { dispatcher } = await dispatch({ concurrency: 4 })
     for (let index = 0; index < 20; index++) await post()
     await quick.receive(20)
-    expect(hanging.received).toHaveLength(12)
+    expect(await hanging.receive(12)).toHaveLength(12)
     await dispatcher.stop({ seconds: 0.1 })
   })
 
