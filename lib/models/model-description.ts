@@ -152,6 +152,17 @@ export function tellsApart(model: ModelDescription, properties: readonly string[
   return isPartitioned && isPart && properties.every((property) => columns.get(property)?.hasDefault === true)
 }
 
+/**
+ * The same, of rows too that have no value in one of these columns: a unique key may have several. What a materialised view
+ * says of its rows is believed, of which no column is declared to have a value in all.
+ */
+export function tellsAllApart(model: ModelDescription, properties: readonly string[]): boolean {
+  const { uniqueKeys, isView, columns } = model
+  const keys = uniqueKeys.filter((key) => key.every((property) => properties.includes(property)))
+  const isWhole = keys.length === 0 || keys.some((key) => !key.some((property) => columns.get(property)?.holdsNull))
+  return tellsApart(model, properties) && (isView || isWhole)
+}
+
 /** The columns of the primary key, as far as the table has them. */
 export function keyColumns({ columns, primaryKey }: Pick<ModelDescription, 'columns' | 'primaryKey'>): Column[] {
   return primaryKey.flatMap((property) => columns.get(property) ?? [])

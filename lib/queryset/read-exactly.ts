@@ -6,6 +6,7 @@ import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { refusalOfUid } from '../postgres/connection-queue.js'
 import type { AnswerField } from '../postgres/pg-types.js'
 import { stopWith } from '../postgres/run-statement.js'
+import { beforeHooks } from './before-hooks.js'
 import { quietHooks } from './context-hooks.js'
 import { recipientOf } from './recipient.js'
 
@@ -46,9 +47,6 @@ function readTexts(knexQuery: Knex.QueryBuilder, builder: AnyQueryBuilder): void
     keepJsonTexts(model, rows, exactTypes(knex), response?.fields)
     if (!remember) return
     // Objection puts its objects in the places of the rows; of an insert it fills in those it was given
-    void builder.runAfter((result: unknown) => {
-      remember(builder.isInsert() ? [result].flat() : (rows as readonly unknown[]))
-      return result
-    })
+    beforeHooks(builder, (result) => remember(builder.isInsert() ? [result].flat() : (rows as readonly unknown[])))
   })
 }

@@ -10,6 +10,7 @@ import { describeModel } from '../models/describe-model.js'
 import type { Column, RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, columnName, type ModelClass } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { beforeHooks } from './before-hooks.js'
 import { encloseBeside } from './group-conditions.js'
 import { areComparable, keyRows, PLACE, spelling, valuesOf } from './key-rows.js'
 import { readExactly } from './read-exactly.js'
@@ -162,11 +163,6 @@ interface Placed {
   seen: readonly boolean[]
 }
 
-/** What Objection runs of a query that has been read, before any hook of the application; it is not in its types. */
-interface Internals {
-  internalContext(): { readonly runAfter: ((result: unknown) => unknown)[] }
-}
-
 /** Has a query select the places, and whether rows are seen, which neither models nor their hooks see. */
 function placed(query: AnyQueryBuilder, isSeen: SqlPart | undefined): Placed {
   const read: Placed = { rows: [], places: [], seen: [] }
@@ -186,11 +182,10 @@ function placed(query: AnyQueryBuilder, isSeen: SqlPart | undefined): Placed {
         void built.select(client.raw(sql, [...isSeen.bindings, SEEN]))
       }
       void built.on('query-response', (rows: unknown) => {
-        if (!Array.isArray(rows))
-          return // Objection makes instances in this very list, and then runs hooks, which may change it
-        ;(builder as unknown as Internals).internalContext().runAfter.unshift((result) => {
+        if (!Array.isArray(rows)) return
+        // Objection makes instances in this very list
+        beforeHooks(builder, () => {
           read.rows = [...(rows as Model[])]
-          return result
         })
         read.places = (rows as Record<string, unknown>[]).map((row) => {
           const place = Number(row[PLACE])

@@ -7,7 +7,7 @@ import type { RawBuilder } from 'objection'
 import { oncePer } from '../kernel/once-per.js'
 import { columnProblem } from '../models/build-model.js'
 import { describeModel } from '../models/describe-model.js'
-import { type Column, type ModelDescription, tellsApart } from '../models/model-description.js'
+import { type Column, type ModelDescription, tellsAllApart, tellsApart } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { escaped, quoteIdentifier } from '../models/table-reference.js'
 import { LOCKS } from './count-rows.js'
@@ -62,7 +62,7 @@ export function totalOrder(
   const used = new Set(terms.map((term) => term.property))
   const key = primaryKey.filter((property) => columns.has(property))
   const all = [...columns.values()].filter((column) => !positions || isPosition(column))
-  const others = tellsApart(model, [...used, ...key]) ? [] : all
+  const others = tellsAllApart(model, [...used, ...key]) ? [] : all
   const added = new Set([...key, ...others.map(({ property }) => property)])
   const behind = [...added].filter((property) => !used.has(property))
   return [...terms, ...behind.map((property) => termOf(model, property, descending))]
@@ -70,7 +70,7 @@ export function totalOrder(
 
 /** The order of the primary key, and of all columns where nothing says that it is unique. */
 export function keyOrder(model: ModelDescription): readonly OrderTerm[] {
-  if (hasKey(model) && !tellsApart(model, model.primaryKey)) return totalOrder(model, [])
+  if (hasKey(model) && !tellsAllApart(model, model.primaryKey)) return totalOrder(model, [])
   return model.primaryKey.map((property) => termOf(model, property, false))
 }
 

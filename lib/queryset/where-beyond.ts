@@ -27,8 +27,8 @@ export function whereBeyond(query: AnyQueryBuilder, options: BeyondOptions): voi
   } else if (ranges.length === 1) {
     void query.whereRaw(only.sql, only.bindings)
   } else if (!key) {
-    const any = joinSql(ranges, ') or (')
-    void query.whereRaw(`((${any.sql}))`, any.bindings)
+    const { sql, bindings } = anyOf(ranges)
+    void query.whereRaw(sql, bindings)
   } else {
     const table = query.tableRefFor(query.modelClass())
     const references = key.map((name) => `${table}.${model.columns.get(name)?.column ?? name}`)
@@ -52,10 +52,23 @@ export function whereBeyond(query: AnyQueryBuilder, options: BeyondOptions): voi
     const list = references.map(() => '??').join(', ')
     const found = pages.map(() => '?? as materialized ?').join(', ')
     const union = names.map(() => 'select * from ??').join(' union all ')
-    void query.whereRaw(`(${list}) in (with ${found} ${union})`, [
-      ...references,
-      ...pages.flatMap((page, index) => [names[index], page]),
-      ...names,
-    ] as never)
+    const unnamed = references.filter((_, index) => model.columns.get(key[index] ?? '')?.holdsNull)
+    // a list is looked up in an index, beside another condition, too
+    const named = unnamed.length > 0 && key.length === 1 ? ['?? = any(array(', '))'] : [`(${list}) in (`, ')']
+    const bindings = [...references, ...pages.flatMap((page, index) => [names[index], page]), ...names]
+    const isNamed = `${named[0]}with ${found} ${union}${named[1]}`
+    if (unnamed.length === 0) {
+      void query.whereRaw(isNamed, bindings)
+      return
+    }
+    // no key finds a row without one
+    const rest = anyOf(ranges)
+    const isUnnamed = `(${unnamed.map(() => '?? is null').join(' or ')}) and ${rest.sql}`
+    void query.whereRaw(`(${isNamed} or ${isUnnamed})`, [...bindings, ...unnamed, ...rest.bindings] as never)
   }
+}
+
+function anyOf(ranges: readonly SqlPart[]): SqlPart {
+  const { sql, bindings } = joinSql(ranges, ') or (')
+  return { sql: `((${sql}))`, bindings }
 }

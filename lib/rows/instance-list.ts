@@ -18,6 +18,7 @@ import type {
 } from '../pagination/list-source.js'
 import type { StatementLimits } from '../postgres/guarded.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
+import { beforeHooks } from '../queryset/before-hooks.js'
 import { countRows } from '../queryset/count-rows.js'
 import { keysetTerms, positionOf, rangesBeyond } from '../queryset/keyset.js'
 import { instancesOf } from '../queryset/one-row.js'
@@ -151,10 +152,12 @@ interface Found {
 
 async function findAll(query: AnyQueryBuilder): Promise<Found> {
   let rows: readonly Model[] = []
-  void query.onBuildKnex((knexQuery: Knex.QueryBuilder) => {
-    // Objection puts its objects in the places of the rows
+  void query.onBuildKnex((knexQuery: Knex.QueryBuilder, builder: AnyQueryBuilder) => {
+    // Objection makes instances in this very list
     void knexQuery.on('query-response', (found: readonly Model[]) => {
-      rows = found
+      beforeHooks(builder, () => {
+        rows = [...found]
+      })
     })
   })
   const shown = (await query) as readonly Model[]

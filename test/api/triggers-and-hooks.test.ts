@@ -636,12 +636,28 @@ describe('[P14] Hooks that leave out rows', () => {
       return only(result)
     }
   }
+  const takeOut = (rows: unknown) => {
+    if (!Array.isArray(rows)) return
+    for (const [index, row] of [...rows.entries()].reverse()) if (!isShown(row)) rows.splice(index, 1)
+  }
+  class LeftInPlace extends Book {
+    static override afterFind({ result }: StaticHookArguments<Model>): void {
+      takeOut(result)
+    }
+  }
   const after = (query: AnyQuery) => query.runAfter(only)
+  const inPlace = (query: AnyQuery) =>
+    query.runAfter((rows: unknown) => {
+      takeOut(rows)
+      return rows
+    })
   const byContext = (query: AnyQuery) => query.context({ runAfter: only })
 
   it.each([
     ['of the model', Left, (query: AnyQuery) => query],
+    ['of the model, in its place', LeftInPlace, (query: AnyQuery) => query],
     ['of the queryset', Book, after],
+    ['of the queryset, in its place', Book, inPlace],
     ['of its context', Book, byContext],
   ] as const)('do not end a list before its last page (%s)', async (_whose, model, narrowed) => {
     const pagesOf = (paginationClass: object) => {
@@ -681,6 +697,23 @@ describe('[P14] Hooks that leave out rows', () => {
       path = json.exhausted ? '' : `/exports?server_cursor=${json.cursor_id}`
     }
     expect(exported).toEqual(['a', 'c', 'f'])
+  })
+
+  it('leave each row what was read of it, where they turn a list', async () => {
+    await rowsOf(`
+      create table stamps (id int primary key, at timestamptz);
+      insert into stamps select id, timestamptz '2026-01-01T00:00:00Z' + id * interval '1.000001 seconds' from generate_series(1, 4) id`)
+    class Stamp extends Model {
+      static override tableName = 'stamps'
+      static override afterFind({ result }: StaticHookArguments<Model>): void {
+        ;(result as unknown[]).reverse()
+      }
+    }
+    Stamp.knex(database.knex)
+    const { get } = await serveViews({ stamps: viewOf(Stamp, serializerOf(Stamp, ['id', 'at']), { ordering: ['id'] }) })
+    expect((await get('/stamps')).json).toEqual(
+      [4, 3, 2, 1].map((id) => ({ id, at: `2026-01-01T00:00:0${id}.00000${id}Z` })),
+    )
   })
 })
 

@@ -16,7 +16,7 @@ import { checkSubQueries, SEVERAL, subQueriesOf } from '../../filters/sub-querie
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
 import { publicUrl } from '../../http/public-url.js'
 import { ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
-import { type ModelDescription, tellsApart } from '../../models/model-description.js'
+import { type ModelDescription, tellsAllApart } from '../../models/model-description.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
 import type { BasePagination, PageRequest } from '../../pagination/pagination.js'
@@ -231,7 +231,7 @@ function listSource(listing: Listing, asked: AskedList, tell?: Tell): ListSource
 /** True for a table whose rows are found by their keys, one each. */
 function isKeyed(model: ModelDescription): boolean {
   const { primaryKey, isView, hasHeirs } = model
-  return !isView && !hasHeirs && primaryKey.length > 0 && hasKey(model) && tellsApart(model, primaryKey)
+  return !isView && !hasHeirs && primaryKey.length > 0 && hasKey(model) && tellsAllApart(model, primaryKey)
 }
 
 /** What makes a list's SQL, besides the plan of its rows. */
