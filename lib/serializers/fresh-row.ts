@@ -12,14 +12,27 @@ import { serializerKnex } from './write-rows.js'
  * @throws Conflict one of them is gone
  */
 export async function freshRows(objects: readonly object[], serializer: AnySerializer): Promise<readonly object[]> {
-  const [first] = objects
-  const model: unknown = first && modelOf(first)
-  if (!isModelClass(model) || !describeModel(model).lockable) return objects
-  const rows = await lockRows(objects as readonly Model[], serializerKnex(serializer))
+  const rows = await readAnew(objects, serializer)
   return rows.map((row) => {
     if (!row) throw moved()
     return row
   })
+}
+
+/** The same of rows that were just written: who looks for one that is not found any more tells of it. */
+export async function freshWritten(rows: readonly Model[], serializer: AnySerializer): Promise<readonly object[]> {
+  const found = await readAnew(rows, serializer)
+  return rows.map((row, index) => found[index] ?? row)
+}
+
+async function readAnew(
+  objects: readonly object[],
+  serializer: AnySerializer,
+): Promise<readonly (object | undefined)[]> {
+  const [first] = objects
+  const model: unknown = first && modelOf(first)
+  if (!isModelClass(model) || !describeModel(model).lockable) return objects
+  return lockRows(objects as readonly Model[], serializerKnex(serializer))
 }
 
 /** The row of one object. @see freshRows */

@@ -15,7 +15,7 @@ import { loadRelations } from '../queryset/load-relations.js'
 import { visibleRowsIn } from '../queryset/visible-rows.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
-import { freshRows } from './fresh-row.js'
+import { freshWritten } from './fresh-row.js'
 import { checkDeclaredNames, type ExtraKwargs, type FieldNames, generateFields } from './generate-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
@@ -172,7 +172,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
       if (isOwn) return [...rows] as M[]
       // what is nested in one item may be another item
       const isStale = entries.length > 1 && nests(this.plan, this.#model)
-      return this.#loadShown([...(isStale ? await freshRows(rows, this) : rows)] as M[])
+      return this.#loadShown([...(isStale ? await freshWritten(rows, this) : rows)] as M[])
     })
   }
 

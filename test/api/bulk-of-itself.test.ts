@@ -97,3 +97,26 @@ it.each(CASES)('nested %s, with another title', async (where, fields, itemsOf) =
   if (where === 'with another field') expect(status).toBe(200)
   else expect([status, await database.knex('nodes').orderBy('id')]).toEqual([400, before])
 })
+
+it('a row that its model hides once it is written is refused as it is alone, and not as one that has changed', async () => {
+  class Shown extends Node {
+    static override query(...args: never[]) {
+      const query = super.query(...args)
+      return query.onBuild((builder) => {
+        if (builder.isFind()) void builder.whereNot('nodes.n', 7)
+      }) as never
+    }
+    static override relationMappings = () => ({
+      ...Node.relationMappings(),
+      parent: { ...Node.relationMappings().parent, modelClass: Shown },
+    })
+  }
+  const nested = new NestedSerializer(serializerOf(Shown, ['id', 'title', 'n']), { required: false, allowNull: true })
+  const client = await serveViews({
+    nodes: viewOf(Shown, serializerOf(Shown, ['id', 'title', 'n'], { parent: nested })),
+  })
+  const hidden = { id: 5, title: 'd', n: 7 }
+  expect((await client.send('POST', '/nodes', hidden)).status).toBe(403)
+  const list = [{ id: 4, title: 'e', n: 1, parent: { id: 6, title: 'f', n: 1 } }, hidden]
+  expect((await client.send('POST', '/nodes/bulk', list)).status).toBe(403)
+})
