@@ -1,6 +1,7 @@
 /**
  * P15: applications by chance, over three tables one below the other: who sees what, said in every shape of queryset and by
- * rules of rows and fields; who may do what, by permissions made of others; nested routes, method fields, filters, `?fields=`. Each is asked by several
+ * rules of rows and fields; who may do what, by permissions made of others; nested routes, method fields, filters, `?fields=`,
+ * objects inside of others that are shown, written, and asked for by `?expand=`. Each is asked by several
  * callers for every action, and answers and leaves stored what a model of the rules says, which asks no database. What view
  * sets say besides, of names, marks, pages and envelopes, is drawn apart; then lists are tables and pages in sum, too, writes
  * are sent twice by their keys, and what was recorded is what has changed.
@@ -25,6 +26,8 @@ import {
 import { CODES_AND_MARKS, type Estate, readEstate, SCHEMA } from './support/estate.js'
 import { asCaller, bindModels } from './support/estate-views.js'
 import { type Answer, expectedAnswers, type Question, textOf, welcome } from './support/expected.js'
+import { askedInside } from './support/nested-questions.js'
+import { withNests } from './support/nests.js'
 import { askedBeside, headersOf, plant, randomQuestion } from './support/questions.js'
 import { Random } from './support/random.js'
 import { expectedHistory, misrecorded, type Recorded, recordedAfter } from './support/recorded-changes.js'
@@ -45,7 +48,7 @@ import { Wire } from './support/wire.js'
 const APPLICATIONS = size(2, 600)
 const WITH_STATICS = size(3, 600)
 const QUESTIONS = size(30, 100)
-/** Between the two streams of chance. */
+/** Between the streams of chance. */
 const BESIDE = 2 ** 20
 /** More say nothing new. */
 const MOST_FAILURES = 30
@@ -128,7 +131,7 @@ function judge(question: Question, response: TestResponse, answers: readonly Ans
     return { problem: `answered ${status} ${text.slice(0, 300)}, expected ${statuses}`, after: before }
   if (status >= 400) expectRules(response, question.method)
   if (question.method === 'HEAD') return { problem: undefined, after: before }
-  const problems = told.map((answer) => answer.check?.(json))
+  const problems = told.map((answer) => answer.check?.(json, stored))
   const right = problems.indexOf(undefined)
   if (right < 0) return { problem: `the body of the ${status} ${problems.join(', or ')}`, after: before }
   return { problem: undefined, after: told[right]?.after?.(json, stored) ?? before }
@@ -152,8 +155,9 @@ const seen = new Map<number, number>()
 async function findProblems({ seed: start, questions, isDescribed = false, hasStatics = false, served }: Asking) {
   const random = new Random(start)
   const beside = new Random(start + BESIDE)
+  const inside = new Random(start + 2 * BESIDE)
   const plain = randomApplication(random)
-  const application = hasStatics ? withStatics(beside, plain) : plain
+  const application = withNests(inside, hasStatics ? withStatics(beside, plain) : plain)
   await observer.query(
     'alter sequence codes restart; alter sequence public_ids restart; truncate koa_viewsets_changes restart identity',
   )
@@ -173,7 +177,7 @@ async function findProblems({ seed: start, questions, isDescribed = false, hasSt
   let estate = await readEstate(observer)
   for (let asked = 0; asked < questions; asked++) {
     const now = estate
-    const draw = () => askedBeside(beside, randomQuestion(random, application, now), now)
+    const draw = () => askedInside(inside, askedBeside(beside, randomQuestion(random, application, now), now), now)
     const question = hasStatics && asked % 4 !== 0 ? welcome(draw, now) : draw()
     const { user, method, action } = question
     const wire = new Wire(application, question, estate)
@@ -235,6 +239,7 @@ it.each<[string, (application: Application) => Application, from?: number]>([
   ['keeps no field from anybody', each(() => ({ secret: 'none' }))],
   ['lets a written row leave', each(() => ({ mayLeave: true })), 25],
   ['computes a field of columns only', each(({ method }) => ({ method: method === 'none' ? 'none' : 'columns' })), 3],
+  ['shows inside of objects what their own view set hides', (application) => ({ ...application, isRelated: false }), 1],
 ])('P15 finds an application that %s', async (_fault, served, from = 1) => {
   let found: string | undefined
   for (let start = from; start <= from + 20 && found === undefined; start++) {

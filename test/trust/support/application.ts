@@ -16,8 +16,19 @@ import {
 } from 'koa-viewsets'
 import { type ModelRule, type RuleCaller, rule } from 'koa-viewsets/rules'
 import { type Model, raw } from 'objection'
-import { LEVELS, type Level } from './estate.js'
-import { Label, MODELS, type Models, ownModels, Person, rowRules, viewOf, type Writes } from './estate-views.js'
+import { belowOf, LEVELS, type Level, parentOf } from './estate.js'
+import {
+  Label,
+  MODELS,
+  type Models,
+  ownModels,
+  Person,
+  rowRules,
+  type ViewSetClass,
+  viewOf,
+  type Writes,
+} from './estate-views.js'
+import { type Nests, nestedParts } from './nests.js'
 import type { Random } from './random.js'
 import { LEAF_NAMES, nameOf, policyOf, type Rule } from './rules.js'
 import { caller, RULE, SHAPES, type Shape } from './shapes.js'
@@ -49,6 +60,8 @@ export interface Resource {
   readonly narrowsLabels: boolean
   /** What view sets say besides. */
   readonly statics?: Statics
+  /** What stands inside of its objects. */
+  readonly nests?: Nests
 }
 
 /** Where objects of a resource are found: their path's objects, one below the other. */
@@ -63,6 +76,8 @@ export interface Application {
   readonly routes: readonly Route[]
   /** @default those that all applications have in common */
   readonly models?: Models
+  /** Related objects are those that their own view set shows. */
+  readonly isRelated?: boolean
 }
 
 export function randomApplication(random: Random): Application {
@@ -96,7 +111,7 @@ export function withStatics(random: Random, application: Application): Applicati
   const resources = application.resources.map(changedOf)
   const routes = application.routes.map(({ chain, path }) => ({ chain: chain.map(changedOf), path }))
   const baseOf = (level: Level) => baseModel(resources.find((resource) => resource.level === level)?.statics?.ids)
-  return { resources, routes, models: ownModels(baseOf) }
+  return { ...application, resources, routes, models: ownModels(baseOf) }
 }
 
 function randomResource(random: Random, level: Level): Resource {
@@ -143,8 +158,8 @@ function randomRule(random: Random, depth: number): Rule {
 }
 
 /** The application in words, for messages. */
-export function describeApplication({ resources }: Application): string {
-  return resources
+export function describeApplication({ resources, isRelated = false }: Application): string {
+  const told = resources
     .map((resource) => {
       const { level, shape, condition, filter, rules, writes, ...rest } = resource
       const parts = [
@@ -157,6 +172,7 @@ export function describeApplication({ resources }: Application): string {
       return `  ${level}: ${parts.join('; ')}`
     })
     .join('\n')
+  return isRelated ? `${told}\n  related objects are those of their own view sets` : told
 }
 
 class PersonSerializer extends ModelSerializer<Person> {
@@ -172,9 +188,10 @@ export function byline({ title, owner }: Pick<Shown, 'title' | 'owner'>, by: num
 }
 
 /** The router of an application. */
-export function routerOf({ resources, routes, models = MODELS }: Application): APIRouter {
+export function routerOf({ resources, routes, models = MODELS, isRelated = false }: Application): APIRouter {
   const api = new APIRouter({ rules: resources.flatMap((resource) => rulesOf(resource, models)) })
   const views = new Map(resources.map((resource) => [resource.level, viewOfResource(resource, models)]))
+  if (isRelated) relateViews(views)
   const [folders, papers, remarks] = LEVELS.map((level) => views.get(level)) as [never, never, never]
   api.register('folders', folders, 'folders')
   api.register('papers', papers, 'papers')
@@ -184,6 +201,17 @@ export function routerOf({ resources, routes, models = MODELS }: Application): A
     new NestedRouter(below, 'papers', { lookup: 'paper_id' }).register('remarks', remarks, 'remarks')
   }
   return api
+}
+
+/** Says of each view set that its related objects are those of the others. */
+function relateViews(views: ReadonlyMap<Level, ViewSetClass>): void {
+  const whole = new Map([...views].map(([level, view]) => [level, class extends view {}]))
+  for (const view of whole.values()) Object.assign(view, { parentLookupField: '' })
+  for (const [level, view] of [...views, ...whole]) {
+    const below = belowOf(level)
+    const related = { parent: whole.get(parentOf(level)), ...(below && { children: whole.get(below) }) }
+    Object.assign(view, { related })
+  }
 }
 
 /** What is shown of a title that the caller may not read. */
@@ -200,7 +228,9 @@ function rulesOf(resource: Resource, models: Models): readonly ModelRule[] {
 
 function viewOfResource(resource: Resource, models: Models) {
   const { level, shape, condition, filter, rules, method, narrowsLabels, ordering, statics } = resource
+  const inside = nestedParts(resource, models)
   const declared = {
+    ...inside.declared,
     ...(statics && { code: new StringField({ required: false }) }),
     // unknown of a row that a write has taken out of the queryset
     ...(shape.column && { [shape.column]: new IntegerField({ readOnly: true, allowNull: true }) }),
@@ -239,6 +269,7 @@ function viewOfResource(resource: Resource, models: Models) {
       filtersetFields: ['n', 'title'],
       paginationClass: resource.isPaginated ? PAGES[statics?.pages ?? 'numbers'] : null,
       ordering,
+      expandable: inside.expandable,
       useNativeJson: resource.isNative,
       atomic: resource.isAtomic,
       concurrency: resource.hasConcurrency ? 'touched' : null,

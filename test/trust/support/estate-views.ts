@@ -13,7 +13,7 @@ import {
 } from 'koa-viewsets'
 import type { RuleCaller } from 'koa-viewsets/rules'
 import { Model, type TransactionOrKnex } from 'objection'
-import { LEVELS, type Level, parentOf } from './estate.js'
+import { belowOf, LEVELS, type Level, parentOf } from './estate.js'
 import { caller, type Place, type Shape } from './shapes.js'
 import { FORMER_NAMES } from './statics.js'
 import { type Condition, toRule } from './visibility.js'
@@ -40,7 +40,14 @@ const GRANTS = Object.fromEntries(
 /** The models of all levels. */
 export type Models = Readonly<Record<Level, ModelClass>>
 
-const relationsOf = (level: Level, models: Models) => ({
+const relationsOf = (level: Level, models: Models, below?: Level) => ({
+  ...(below && {
+    children: {
+      relation: Model.HasManyRelation,
+      modelClass: models[below],
+      join: { from: `${level}.id`, to: `${below}.parent_id` },
+    },
+  }),
   parent: {
     relation: Model.BelongsToOneRelation,
     modelClass: models[parentOf(level)],
@@ -69,14 +76,20 @@ const relationsOf = (level: Level, models: Models) => ({
   }),
 })
 
+interface Made {
+  readonly baseOf: (level: Level) => ModelClass
+  /** A relation leads to the objects below, too. */
+  readonly hasChildren: boolean
+}
+
 /** A model for each level, of a base that may give its objects other ids. */
-function makeModels(baseOf: (level: Level) => ModelClass): Models {
+function makeModels({ baseOf, hasChildren }: Made): Models {
   const models: Models = Object.fromEntries(
     LEVELS.map((level) => [
       level,
       class extends baseOf(level) {
         static override tableName = level
-        static override relationMappings = () => relationsOf(level, models)
+        static override relationMappings = () => relationsOf(level, models, hasChildren ? belowOf(level) : undefined)
       },
     ]),
   ) as unknown as Models
@@ -84,11 +97,11 @@ function makeModels(baseOf: (level: Level) => ModelClass): Models {
 }
 
 /** The plain model of a level. */
-export const MODELS = makeModels(() => Model)
+export const MODELS = makeModels({ baseOf: () => Model, hasChildren: false })
 
 /** Models of an application alone, of which its view sets may say what holds for all others of the process. */
 export function ownModels(baseOf: (level: Level) => ModelClass): Models {
-  const models = makeModels(baseOf)
+  const models = makeModels({ baseOf, hasChildren: true })
   for (const model of Object.values(models)) model.knex(MODELS.folders.knex())
   return models
 }

@@ -40,6 +40,9 @@ export interface Estate {
   readonly labels: ReadonlySet<string>
 }
 
+/** The table of the objects that belong to those of a level. */
+export const belowOf = (level: Level): Level | undefined => LEVELS[LEVELS.indexOf(level) + 1]
+
 /** The table of the objects that those of a level belong to. */
 export function parentOf(level: Level): Level {
   return level === 'remarks' ? 'papers' : 'folders'

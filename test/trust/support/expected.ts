@@ -1,10 +1,22 @@
 /** What an application answers, and what it leaves stored: a model of the rules, in memory, that asks no database. */
 
 import { byline, MASK, type Resource, type Route } from './application.js'
-import { type Estate, LEVELS, type Level, parentOf, type Row } from './estate.js'
+import { belowOf, type Estate, LEVELS, type Level, parentOf, type Row } from './estate.js'
 import type { Writes } from './estate-views.js'
 import { type Asked, admits, admitsObject, guardsObjects, type User } from './rules.js'
 import { PAGE_SIZE } from './statics.js'
+import {
+  blankRow,
+  isPartialWrite,
+  nextId,
+  PHASES,
+  settled,
+  settledId,
+  shownInside,
+  TreeWrite,
+  type Written,
+  withRow,
+} from './trees.js'
 import { type Condition, holds } from './visibility.js'
 
 /** A request, as far as the rules know it. */
@@ -17,8 +29,12 @@ export interface Question {
   readonly ids: readonly number[]
   readonly body: unknown
   readonly query: Readonly<Record<string, string>>
-  /** Of which rows rules say who sees them. */
+  /** Of which rows rules, or view sets of related objects, say who sees them wherever they are met. */
   readonly ruled: ReadonlyMap<Level, Condition>
+  /** All resources of the application. */
+  readonly resources: readonly Resource[]
+  /** Related objects are those that their own view set shows. */
+  readonly isRelated: boolean
   /** Whose rows have ids that stand in them. */
   readonly stored: ReadonlySet<Level>
   /** Where `If-Match` names the version that its sender has just read, or one that never was. */
@@ -55,7 +71,7 @@ export type Action =
 export interface Answer {
   readonly status: number
   /** What is wrong with the body, in words. */
-  readonly check?: (json: unknown) => string | undefined
+  readonly check?: (json: unknown, stored: Estate) => string | undefined
   /** What is to be stored afterwards, once it is: the same as before where it is left out. */
   readonly after?: (json: unknown, stored: Estate) => Estate
 }
@@ -145,7 +161,7 @@ function isSeen(question: Question, own: Resource, row: Row, estate: Estate): bo
   return holdsFor(question, level, shape.sees(condition), row, estate)
 }
 
-function holdsFor({ user }: Question, level: Level, condition: Condition, row: Row, estate: Estate): boolean {
+export function holdsFor({ user }: Question, level: Level, condition: Condition, row: Row, estate: Estate): boolean {
   return holds(condition, row, { level, caller: user?.id ?? null }, estate) === true
 }
 
@@ -195,8 +211,7 @@ function collectionAnswers(question: Question, own: Resource, estate: Estate): r
   const { action } = question
   if (action === 'list') return [listAnswer(question, own, estate)]
   if (action === 'create' || action === 'bulkCreate') {
-    const refusals = refusalsOf(question, own, estate)
-    return refusals.length > 0 ? refusals : [createAnswer(question, own, estate)]
+    return createAnswers(question, own, estate)
   }
   const answers = bulkAnswers(question, own, estate)
   return question.isMinimal ? answers.map(withoutBody) : answers
@@ -246,9 +261,8 @@ function isUnread(question: Question, own: Resource, row: Row, estate: Estate): 
 function problemOf(question: Question, item: Item, estate: Estate): boolean {
   const { route, user, action, ids, ruled } = question
   const own = route.chain.at(-1) as Resource
-  const { level, narrowsLabels, statics } = own
-  const isPartial =
-    action === 'partialUpdate' || action === 'bulkUpdate' || (action === 'update' && statics?.hasPartialPut === true)
+  const { level, narrowsLabels } = own
+  const isPartial = isPartialWrite(question)
   const id = action === 'bulkUpdate' ? item['id'] : DETAIL.has(action) ? ids.at(-1) : undefined
   // a PUT may leave out what it may not set
   const isKept = action === 'update' && keeps(question, own) === 'title'
@@ -361,16 +375,24 @@ function represent(question: Question, own: Resource, row: Row, estate: Estate):
   if (kept === 'title') shown['title'] = MASK
   if (kept === 'n') delete shown['n']
   const asked = action === 'metadata' ? undefined : query['fields']?.split(',')
-  return asked ? Object.fromEntries(Object.entries(shown).filter(([name]) => asked.includes(name))) : shown
+  const related = shownInside(question, own, row, estate)
+  // what is asked for is shown beside the fields that are named
+  const isAsked = (name: string) => asked?.includes(name) !== false || own.nests?.[name as 'parent'] === 'expandable'
+  return Object.fromEntries(Object.entries({ ...shown, ...related }).filter(([name]) => isAsked(name)))
 }
 
 /** Whether the id of the row's parent stands in a row that a rule keeps from the caller. */
 function hidesParent(question: Question, { level }: Resource, { parent_id }: Row, estate: Estate): boolean {
   const above = parentOf(level)
-  const condition = question.ruled.get(above)
   const parent = parent_id === null ? undefined : estate.rows[above].get(parent_id)
-  if (!condition || !parent || !question.stored.has(above)) return false
-  return !holdsFor(question, above, condition, parent, estate)
+  return parent !== undefined && question.stored.has(above) && !isMet(question, above, parent, estate)
+}
+
+/** Whether the caller sees the row where it is related to another. */
+export function isMet(question: Question, level: Level, row: Row, estate: Estate): boolean {
+  const condition = question.ruled.get(level)
+  if (question.isRelated && row.isDeleted) return false
+  return !condition || holdsFor(question, level, condition, row, estate)
 }
 
 const labelsOf = (id: number, { labels }: Estate) => [1, 2, 3].filter((label) => labels.has(`${id} ${label}`))
@@ -405,14 +427,21 @@ function objectAnswers(question: Question, own: Resource, row: Row, estate: Esta
     const after = withRow(estate, level, { ...row, n: (row.n ?? 0) + 1 })
     return [{ status: 200, check: equals({ n: (row.n ?? 0) + 1 }), after: () => after }]
   }
-  const refusals = [...refusalsOf(question, own, estate), ...failed]
+  const inside = new Set<number>()
+  const meant = changed({ question, own, start: estate, refusals: inside }, row, body as Item, estate)
+  const refusals = [...refusalsOf(question, own, estate), ...failed, ...[...inside].map((status) => ({ status }))]
   if (refusals.length > 0) return refusals
-  const after = changed(question, own, row, body as Item, estate)
-  const stored = after.rows[level].get(row.id) as Row
-  if (!mayResult(question, own, 'update', stored, after)) return [denied]
-  if (isUnread(question, own, stored, after)) return [{ status: 204, after: () => after }]
-  return [{ status: 200, check: equals(representWritten(question, own, stored, after)), after: () => after }]
+  const written = meant.rows[level].get(row.id) as Row
+  const after = (_: unknown, stored: Estate) => settled(meant, stored)
+  if (!mayResult(question, own, 'update', written, meant)) return [denied]
+  if (isUnread(question, own, written, meant)) return [{ status: 204, after }]
+  const check = (json: unknown, stored: Estate) =>
+    equals(shownAfter(question, own, row.id, settled(meant, stored)))(json)
+  return [{ status: 200, check, after }]
 }
+
+const shownAfter = (question: Question, own: Resource, id: number, estate: Estate) =>
+  representWritten(question, own, estate.rows[own.level].get(id) as Row, estate)
 
 /** What an answer to a write shows; what the queryset adds is known of rows that it still has. */
 function representWritten(question: Question, own: Resource, row: Row, estate: Estate): Item {
@@ -449,79 +478,76 @@ function bulkAnswers(question: Question, own: Resource, estate: Estate): readonl
     const after = keys.reduce((left, key) => withoutObject(left, own, key), estate)
     return [{ status: 200, check: equals({ deleted: keys }), after: () => after }]
   }
-  const refusals = refusalsOf(question, own, estate)
+  const inside = new Set<number>()
+  const write = { question, own, start: estate, refusals: inside }
+  const meant = rows.reduce((left, row, index) => changed(write, row, items[index] as Item, left), estate)
+  const refusals = [...refusalsOf(question, own, estate), ...[...inside].map((status) => ({ status }))]
   if (refusals.length > 0) return refusals
-  const after = rows.reduce((left, row, index) => changed(question, own, row, items[index] as Item, left), estate)
-  const stored = keys.map((key) => after.rows[level].get(key) as Row)
-  if (!stored.every((row) => mayResult(question, own, 'update', row, after))) return [denied]
-  if (stored.some((row) => isUnread(question, own, row, after))) return [{ status: 204, after: () => after }]
-  const shown = keys.map((key) => representWritten(question, own, after.rows[level].get(key) as Row, after))
-  return [{ status: 200, check: equals(shown), after: () => after }]
+  const written = keys.map((key) => meant.rows[level].get(key) as Row)
+  const after = (_: unknown, stored: Estate) => settled(meant, stored)
+  if (!written.every((row) => mayResult(question, own, 'update', row, meant))) return [denied]
+  if (written.some((row) => isUnread(question, own, row, meant))) return [{ status: 204, after }]
+  const check = (json: unknown, stored: Estate) =>
+    equals(keys.map((key) => shownAfter(question, own, key, settled(meant, stored))))(json)
+  return [{ status: 200, check, after }]
 }
 
-function createAnswer(question: Question, own: Resource, estate: Estate): Answer {
+function createAnswers(question: Question, own: Resource, estate: Estate): readonly Answer[] {
   const { level } = own
   const items = (Array.isArray(question.body) ? question.body : [question.body]) as readonly Item[]
   const isList = question.action === 'bulkCreate'
   const status = isList ? 201 : (own.statics?.creates ?? 201)
-  const idsIn = (json: unknown) =>
-    (isList ? (json as Item[]) : [json as Item]).map((item) => item?.['id'] as number | undefined)
-  // a code that nobody sends is one of the database's
-  const make = (ids: readonly (number | undefined)[], stored?: Estate) =>
-    items.reduce((left, item, index) => {
-      const id = ids[index] as number
-      const { code, public_id = '' } = (stored ? stored.rows[level].get(id) : ANY_CODE) ?? {}
-      const row: Row = {
-        id,
-        parent_id: null,
-        owner_id: null,
-        open: false,
-        archived: false,
-        n: null,
-        title: '',
-        ...(code !== undefined && { code, public_id, isDeleted: false }),
-      }
-      return changed(question, own, row, item, withRow(left, level, row))
-    }, estate)
-  // whatever the numbers will be
-  const imagined = items.map((_, index) => -1 - index)
-  const meant = make(imagined)
-  const made = imagined.map((id) => meant.rows[level].get(id) as Row)
-  if (!made.every((row) => mayResult(question, own, 'create', row, meant))) return denied
+  const inside = new Set<number>()
+  const ids: number[] = []
+  const meant = items.reduce((left, item) => {
+    const row = blankRow(nextId(PHASES.own, level, left))
+    ids.push(row.id)
+    return changed({ question, own, start: estate, refusals: inside }, row, item, withRow(left, level, row))
+  }, estate)
+  const refusals = [...refusalsOf(question, own, estate), ...[...inside].map((refused) => ({ status: refused }))]
+  if (refusals.length > 0) return refusals
+  const made = ids.map((id) => meant.rows[level].get(id) as Row)
+  if (!made.every((row) => mayResult(question, own, 'create', row, meant))) return [denied]
+  const after = (_: unknown, stored: Estate) => settled(meant, stored)
   if (question.isMinimal || made.some((row) => isUnread(question, own, row, meant))) {
-    const isNew = (id: number) => !estate.rows[level].has(id)
-    return {
-      status: status === 200 ? 204 : status,
-      check: isEmpty,
-      after: (_, stored) => make([...stored.rows[level].keys()].filter(isNew), stored),
-    }
+    return [{ status: status === 200 ? 204 : status, check: isEmpty, after }]
   }
-  const check = (json: unknown) => {
-    const ids = idsIn(json)
-    if (ids.length !== items.length) return `${ids.length} objects for ${items.length}`
-    if (ids.some((id) => typeof id !== 'number' || estate.rows[level].has(id)))
-      return `created with the ids ${String(ids)}`
-    const after = make(ids)
-    const shown = ids.map((id) => representWritten(question, own, after.rows[level].get(id as number) as Row, after))
+  const check = (json: unknown, stored: Estate) => {
+    const known = settled(meant, stored)
+    const shown = ids.map((id) => shownAfter(question, own, settledId(meant, stored, { level, id }), known))
     return equals(isList ? shown : shown[0])(json)
   }
-  return { status, check, after: (json, stored) => make(idsIn(json), stored) }
+  return [{ status, check, after }]
+}
+
+interface Write extends Written {
+  readonly own: Resource
 }
 
 /** The estate once the item's values are in the row. */
-function changed(question: Question, own: Resource, row: Row, item: Item, estate: Estate): Estate {
-  const { level, narrowsLabels } = own
+function changed(write: Write, row: Row, item: Item, estate: Estate): Estate {
+  const { question, own } = write
+  const { level, narrowsLabels, nests } = own
   const { route, ids, action } = question
+  const isNew = row.id < 0
   const has = (name: string) => item[name] !== undefined
   const values = Object.fromEntries(
     ['owner_id', 'open', 'archived', 'n', 'title', 'code'].filter(has).map((name) => [name, item[name]]),
   )
   const before = DETAIL.has(action) ? ids.at(-2) : ids.at(-1)
+  const tree = new TreeWrite(write, estate)
   // null is what is shown of a parent that is kept from the caller
   const isKept = item['parent_id'] === null && hidesParent(question, own, row, estate)
   const given = has('parent_id') && !isKept ? { parent_id: item['parent_id'] } : {}
-  const parent = route.chain.length > 1 ? { parent_id: before as number } : given
-  const next = withRow(estate, level, { ...row, ...values, ...parent } as Row)
+  const isNested = nests?.parent === 'written' && has('parent') && route.chain.length === 1
+  const nested = isNested && { parent_id: tree.parent(own, row, isNew, item['parent'] as Item | null) }
+  const parent = route.chain.length > 1 ? { parent_id: before as number } : { ...given, ...nested }
+  tree.estate = withRow(tree.estate, level, { ...row, ...values, ...parent } as Row)
+  const below = belowOf(level)
+  if (below && nests?.children === 'written' && has('children')) {
+    tree.children(below, { id: row.id, isNew, phase: PHASES.children }, item['children'] as readonly Item[])
+  }
+  const next = tree.estate
   if (level !== 'papers' || !has('labels')) return next
   const isChoosable = (label: number) => !narrowsLabels || question.user?.isStaff === true || label < 3
   const kept = [...next.labels].filter((link) => {
@@ -530,10 +556,6 @@ function changed(question: Question, own: Resource, row: Row, item: Item, estate
   })
   const chosen = (item['labels'] as number[]).map((label) => `${row.id} ${label}`)
   return { ...next, labels: new Set([...kept, ...chosen]) }
-}
-
-function withRow(estate: Estate, level: Level, row: Row): Estate {
-  return { ...estate, rows: { ...estate.rows, [level]: new Map(estate.rows[level]).set(row.id, row) } }
 }
 
 /** Without the object: its row is marked, or goes. */
@@ -563,7 +585,6 @@ function withoutRow(estate: Estate, level: Level, id: number): Estate {
 
 /** Stands for any value. */
 const ANYTHING = Symbol('anything')
-const ANY_CODE = { code: ANYTHING as unknown as string, public_id: '' }
 
 export function equals(expected: unknown) {
   return (json: unknown): string | undefined => {

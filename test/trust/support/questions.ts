@@ -5,6 +5,7 @@ import { type Estate, LEVELS, type Level, parentOf } from './estate.js'
 import { type Action, keeps, type PatchFormat, type Question } from './expected.js'
 import type { Random } from './random.js'
 import type { User } from './rules.js'
+import { all } from './visibility.js'
 
 const PEOPLE = 4
 const CALLERS: readonly (User | null)[] = [
@@ -76,7 +77,11 @@ const WRITING_OBJECTS: ReadonlySet<Action> = new Set(['update', 'partialUpdate',
 const OF_OBJECT: ReadonlySet<Action> = new Set(['retrieve', 'update', 'partialUpdate', 'destroy', 'bump'])
 
 /** A request by chance. Most of what it names is there. */
-export function randomQuestion(random: Random, { routes, resources }: Application, estate: Estate): Question {
+export function randomQuestion(
+  random: Random,
+  { routes, resources, isRelated = false }: Application,
+  estate: Estate,
+): Question {
   const route = random.pick(routes)
   const own = route.chain.at(-1) as Resource
   const action = random.pick(OFTEN.filter((name) => own.isAtomic || name !== 'bump'))
@@ -91,8 +96,15 @@ export function randomQuestion(random: Random, { routes, resources }: Applicatio
     body: randomBody(random, own, action, estate),
     query: randomQuery(random, own, action),
     ruled: new Map(
-      resources.flatMap(({ level, shape, condition }) => (shape.isRule ? [[level, condition] as const] : [])),
+      resources.flatMap(({ level, shape, condition, filter }) => {
+        const seen = shape.sees(condition)
+        // of related objects those are there that a list would have
+        if (isRelated) return [[level, filter ? all(seen, filter) : seen] as const]
+        return shape.isRule ? [[level, seen] as const] : []
+      }),
     ),
+    resources,
+    isRelated,
     stored: new Set(resources.flatMap(({ level, statics }) => (statics?.ids === 'stored' ? [level] : []))),
     ...(WRITING_OBJECTS.has(action) && {
       match: random.pick([undefined, undefined, undefined, 'right', 'wrong'] as const),

@@ -2,9 +2,10 @@
 
 import type pg from 'pg'
 import type { Application, Resource } from './application.js'
-import { type Estate, type Level, parentOf, type Row } from './estate.js'
+import { belowOf, type Estate, type Level, parentOf, type Row } from './estate.js'
 import { MODELS, type Models } from './estate-views.js'
 import { keeps, type Question } from './expected.js'
+import { INNER_FIELDS, isInside } from './nests.js'
 import { FORMER_NAMES } from './statics.js'
 
 /** A recorded change, or one that is to be recorded. */
@@ -75,19 +76,62 @@ const inOrder = (value: object) =>
 
 function expectedChanges(models: Models, { question, before, after }: Written): readonly Change[] {
   const own = question.route.chain.at(-1) as Resource
-  const { level, statics } = own
-  if (!statics?.records) return []
-  const ids = new Set([...before.rows[level].keys(), ...after.rows[level].keys()])
-  return [...ids].flatMap((id) => {
-    const isPurged = question.action === 'purgeDeleted'
-    const [was, is] = [before, after].map((estate) => imageOf({ own, models, estate, isPurged }, id)) as [Image, Image]
-    const isNamed = was === null || is !== null || namesOf(question).has(id)
-    const key = keyOf({ models, level, estates: [after, before] }, id) as number | string
-    const action = was === null ? 'create' : is === null ? 'delete' : 'update'
-    if (!isNamed || JSON.stringify(was) === JSON.stringify(is)) return []
-    const caller = question.user === null ? null : String(question.user.id)
-    return [{ model: level, key: String(key), action: actionOf(question) ?? action, caller, before: was, after: is }]
+  if (!own.statics?.records) return []
+  const isPurged = question.action === 'purgeDeleted'
+  const names = namesOf(question)
+  // what goes with an object is recorded as far as it stands inside of it
+  const isNamed = (level: Level, id: number): boolean => {
+    const above = before.rows[level].get(id)?.parent_id
+    return level === own.level ? names.has(id) : above != null && isNamed(parentOf(level), above)
+  }
+  const changesAt = (level: Level, imageAt: (estate: Estate, id: number) => Image) => {
+    const ids = new Set([...before.rows[level].keys(), ...after.rows[level].keys()])
+    return [...ids].flatMap((id) => {
+      const [was, is] = [before, after].map((estate) => imageAt(estate, id)) as [Image, Image]
+      const key = keyOf({ models, level, estates: [after, before] }, id) as number | string
+      const action = was === null ? 'create' : is === null ? 'delete' : 'update'
+      if ((was && !is && !isNamed(level, id)) || JSON.stringify(was) === JSON.stringify(is)) return []
+      const caller = question.user === null ? null : String(question.user.id)
+      const told = (level === own.level && actionOf(question)) || action
+      return [{ model: level, key: String(key), action: told, caller, before: was, after: is }]
+    })
+  }
+  const ofOwn = changesAt(own.level, (estate, id) => imageOf({ own, models, estate, isPurged }, id))
+  const inner = innerLevels(own).flatMap((level) => {
+    const { secret } = question.resources.find((resource) => resource.level === level) as Resource
+    return changesAt(level, (estate, id) => innerImage({ models, level, estate, secret }, id))
   })
+  return [...ofOwn, ...inner]
+}
+
+/** The levels of rows that stand inside of an object. */
+function innerLevels({ level, nests }: Resource): readonly Level[] {
+  const below = belowOf(level)
+  const deeper = below && nests?.isDeep ? belowOf(below) : undefined
+  const isPart = (way: string | undefined) => way === 'shown' || way === 'written'
+  return [
+    ...(isPart(nests?.parent) && level !== 'folders' ? [parentOf(level)] : []),
+    ...(isPart(nests?.children) && below ? [below, ...(deeper ? [deeper] : [])] : []),
+  ]
+}
+
+interface Inner {
+  readonly models: Models
+  readonly level: Level
+  readonly estate: Estate
+  readonly secret: Resource['secret']
+}
+
+/** A row as it is recorded by those that it stands inside of. */
+function innerImage({ models, level, estate, secret }: Inner, id: number): Image {
+  const row = estate.rows[level].get(id)
+  if (!row || row.isDeleted) return null
+  const shown = Object.fromEntries(INNER_FIELDS.map((name) => [name, row[name]]))
+  const { title, ...rest } = { ...shown, id: keyOf({ models, level, estates: [estate] }, id) } as Record<
+    string,
+    unknown
+  >
+  return secret === 'title' ? rest : { ...rest, title }
 }
 
 const actionOf = ({ action }: Question) => ({ restoreDeleted: 'restore', purgeDeleted: 'purge' })[action as string]
@@ -107,7 +151,7 @@ interface Place {
 
 /** The row as it is recorded; null where there is none, or none that lives. */
 function imageOf({ own, models, estate, isPurged }: Place, id: number): Image {
-  const { level, secret, method, shape } = own
+  const { level, secret, method, shape, nests } = own
   const row = estate.rows[level].get(id)
   if (!row || (row.isDeleted && !isPurged)) return null
   const { isDeleted: _, public_id: __, title, parent_id, ...rest }: Row = row
@@ -121,6 +165,9 @@ function imageOf({ own, models, estate, isPurged }: Place, id: number): Image {
     // what a queryset adds is none of the row's
     ...(shape.column && { [shape.column]: null }),
     ...(method === 'relation' && { owner: row.owner_id }),
+    ...(isInside(nests, 'parent', undefined) && {
+      parent: keyOf({ models, level: parentOf(level), estates: [estate] }, parent_id),
+    }),
   }
 }
 
@@ -155,7 +202,11 @@ export function expectedHistory({ models = MODELS }: Application, { question, pa
   const { level } = own
   const key = String(keyOf({ models, level, estates: [estate] }, question.ids.at(-1) as number))
   const former = question.version === '1' && own.statics?.versions ? Object.keys(FORMER_NAMES) : []
-  const kept = [keeps(question, own), ...(question.ruled.has(parentOf(level)) ? ['parent_id'] : []), ...former]
+  const kept = [
+    keeps(question, own),
+    ...(question.ruled.has(parentOf(level)) ? ['parent', 'parent_id'] : []),
+    ...former,
+  ]
   const shown = (image: Image) =>
     image && Object.fromEntries(Object.entries(image).filter(([name]) => !kept.includes(name)))
   return past

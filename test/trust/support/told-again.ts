@@ -134,8 +134,8 @@ async function expectSameByQuery(client: Client, wire: Wire, { headers, json }: 
 }
 
 async function expectSameStream(client: Client, wire: Wire, { headers, question, estate }: Figured): Promise<void> {
-  const fields = new URLSearchParams(wire.path.split('?')[1] ?? '').get('fields')
-  const path = wire.pathBeside('', fields === null ? {} : { fields })
+  const { fields, expand } = Object.fromEntries(new URLSearchParams(wire.path.split('?')[1] ?? ''))
+  const path = wire.pathBeside('', { ...(fields !== undefined && { fields }), ...(expand !== undefined && { expand }) })
   const { status, text } = await client.get(path, { ...headers, ...acceptOf(question, 'application/x-ndjson') })
   if (status !== 200) throw new Error(`as a stream it is ${status} ${text}`)
   const lines = text.split('\n').filter((line) => line !== '')

@@ -1,7 +1,7 @@
 /** What statics make of requests and answers: other names of objects, other pages, and what stands around objects; the model of the rules knows keys and rows. */
 import type { TestResponse } from '../../support/server.js'
 import type { Application, Resource } from './application.js'
-import { type Estate, type Level, parentOf } from './estate.js'
+import { belowOf, type Estate, type Level, parentOf } from './estate.js'
 import { MODELS, type Models } from './estate-views.js'
 import { type Action, keeps, type Question } from './expected.js'
 import { pathOf } from './questions.js'
@@ -232,6 +232,21 @@ export class Wire {
       ...(id !== undefined && { [statics?.lookup ?? 'id']: this.#itemOf(id) }),
       ...rest,
       ...('parent_id' in rest && { parent_id: this.#keyOf(parentOf(level), rest['parent_id']) }),
+      ...this.#inner(level, rest, (at, key) => this.#keyOf(at, key)),
+    }
+  }
+
+  /** The objects inside an object, with other keys. */
+  #inner(level: Level, { parent, children }: Item, keyed: (level: Level, key: unknown) => unknown): Item {
+    const below = belowOf(level)
+    const renamed = (at: Level, object: Item): Item => ({
+      ...object,
+      ...('id' in object && { id: keyed(at, object['id']) }),
+      ...this.#inner(at, object, keyed),
+    })
+    return {
+      ...(parent != null && { parent: renamed(parentOf(level), parent as Item) }),
+      ...(below && Array.isArray(children) && { children: children.map((child) => renamed(below, child as Item)) }),
     }
   }
 
@@ -243,6 +258,7 @@ export class Wire {
       ...('id' in (object as Item) && { id: this.#decoded(level, id) }),
       ...('parent_id' in (object as Item) && { parent_id: this.#decoded(parentOf(level), parent_id) }),
       ...rest,
+      ...this.#inner(level, rest, (at, key) => this.#decoded(at, key)),
     }
   }
 
