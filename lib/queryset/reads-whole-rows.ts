@@ -27,17 +27,20 @@ type Modifier = string | ((query: AnyQueryBuilder) => unknown)
 /** A relation as Objection keeps it; its types leave out what narrows it. */
 export type Narrowed = Relation & { readonly modify: Modifier }
 
-/** What is wrong with the name of a modifier, for a message; undefined where the model has it. */
-export function modifierProblem(model: ModelClass, name: string): string | undefined {
-  const known = Object.keys(model.modifiers ?? {})
-  if (known.includes(name) || fallbackOf(model) !== fallbackOf(Model)) return undefined
-  const fix = didYouMean(name, known) || `; ${known.length === 0 ? 'it has none' : `take one of ${known.join(', ')}`}`
-  return `is no modifier of ${modelName(model)}${fix}`
+/** What Objection asks of a model for the name of a modifier; its types leave it out. */
+interface Asked {
+  readonly modifierNotFound: unknown
+  getModifiers(): object
 }
 
-/** What Objection asks for names that are no modifiers; its types leave it out. */
-function fallbackOf(model: ModelClass): unknown {
-  return (model as ModelClass & { readonly modifierNotFound: unknown }).modifierNotFound
+/** What is wrong with the name of a modifier, for a message; undefined where the model has it. */
+export function modifierProblem(model: ModelClass, name: string): string | undefined {
+  const asked = model as ModelClass & Asked
+  const known = Object.keys(asked.getModifiers())
+  if (known.includes(name) || asked.modifierNotFound !== (Model as ModelClass & Asked).modifierNotFound)
+    return undefined
+  const fix = didYouMean(name, known) || `; ${known.length === 0 ? 'it has none' : `take one of ${known.join(', ')}`}`
+  return `is no modifier of ${modelName(model)}${fix}`
 }
 
 /** True where a modifier adds conditions, joins and orders: the rows are still those of the table. */

@@ -209,4 +209,14 @@ describe('a wrong declaration', () => {
     )
     expect((await get('/tasks?a=true')).json).toMatchObject([{ title: 'a' }])
   })
+
+  it('is none of a model that makes its modifiers when it is asked', () => {
+    class Making extends Task {
+      static getModifiers() {
+        return { late: (query: QueryBuilder<Task>) => void query.where('title', 'late') }
+      }
+    }
+    expect(() => new ModifierFilter(Making, ['late' as 'open'])).not.toThrow()
+    expect(() => new ModifierFilter(Making, ['lat' as 'open'])).toThrow('did you mean "late"?')
+  })
 })
