@@ -111,6 +111,32 @@ describe('[I4] all or nothing', () => {
     expect(await Seat.query().orderBy('id').select('id', 'code')).toEqual(moved)
   })
 
+  it('what is found at the end is told of objects without a text, too', async () => {
+    await database.knex.raw(`
+      drop table if exists plans;
+      create table plans (id int generated always as identity primary key, plan jsonb unique deferrable initially deferred)`)
+    class Plan extends Model {
+      static override tableName = 'plans'
+    }
+    Plan.knex(database.knex)
+    class PlanSerializer extends ModelSerializer {
+      static override model = Plan
+      static override fields = '__all__'
+    }
+    class Plans extends BulkModelViewSet {
+      static override model = Plan
+      static override serializerClass = PlanSerializer
+    }
+    const { send } = await api(BookViewSet, { plans: Plans })
+    const plan = (n: number) => ({ toString: n })
+    for (const n of [1, 2, 3]) await send('POST', '/api/plans', { plan: plan(n) })
+    const updated = await send('PATCH', '/api/plans/bulk', [
+      { id: 1, plan: plan(2) },
+      { id: 2, plan: plan(3) },
+    ])
+    expect(updated).toMatchObject({ status: 400, json: { detail: 'Validation failed' } })
+  })
+
   it.each(['rows', 'instances'])('a row that a trigger leaves out refuses all, as %s', async (way) => {
     await database.knex.raw(`
       drop table if exists notes;

@@ -40,6 +40,8 @@ function isRefused(error: unknown, subject: ConstraintSubject, item: Readonly<Re
   if (typeof table !== 'string' || typeof constraint !== 'string' || typeof detail !== 'string') return false
   const columns = subject.columnsOf(table, constraint) ?? []
   const values = columns.map((column) => item[subject.fieldOf(table, column) ?? ''])
-  if (values.length === 0 || values.includes(undefined)) return false
+  // PostgreSQL writes lists and objects otherwise, and a client's `toString` is no method
+  const isText = (value: unknown) => value !== undefined && !Array.isArray(value) && !isRecord(value)
+  if (values.length === 0 || !values.every(isText)) return false
   return detail.includes(`(${columns.join(', ')})=(${values.join(', ')})`)
 }
