@@ -50,11 +50,15 @@ export function serializerClassOf(view: GenericView): SerializerClass {
   return chosen
 }
 
-/** The same; undefined for a view that declares and chooses none, which may take bodies all the same. */
+/** True for a view that declares a serializer class for its answers, or chooses one; others may take bodies all the same. */
+export function hasSerializerClass({ plan }: GenericView): boolean {
+  const declared = plan.outputSerializer ?? plan.viewClass.serializerClass
+  return declared !== null || plan.resource.overrides.has('getSerializerClass')
+}
+
+/** That class; undefined where there is none. */
 export function knownClassOf(view: GenericView): SerializerClass | undefined {
-  const { outputSerializer, resource, viewClass } = view.plan
-  const isKnown = outputSerializer ?? viewClass.serializerClass ?? resource.overrides.has('getSerializerClass')
-  return isKnown ? serializerClassOf(view) : undefined
+  return hasSerializerClass(view) ? serializerClassOf(view) : undefined
 }
 
 /** A serializer that the view makes. @throws {ConfigurationError} an application's own method makes none */

@@ -194,7 +194,7 @@ function listSource(listing: Listing, asked: AskedList, tell?: Tell): ListSource
   // of pages the whole request is bounded
   const bounds = writesRows || resource.keepsConnections ? boundsOf(listing, asked) : undefined
   const rows = openRows(view, writesRows ? 'stream' : 'list', { shown, tell })
-  const once = resource.describesLists && isKeyed(model) && subQueriesOf(asked.conditions) >= SEVERAL
+  const once = resource.describesLists && subQueriesOf(asked.conditions) >= SEVERAL && isKeyed(model)
   const scope = view.scope()
   const known = rows && knownList(listing, asked, scope)
   if (rows && known) {

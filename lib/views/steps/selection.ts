@@ -9,7 +9,7 @@ import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
 import { showsObjects } from '../actions.js'
-import { type GenericView, knownClassOf, serializerClassOf } from '../generic-view.js'
+import { type GenericView, hasSerializerClass, serializerClassOf } from '../generic-view.js'
 import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import { requireUser } from '../request/require-user.js'
 import { type Resource, resourceOf } from '../resource.js'
@@ -155,7 +155,7 @@ export function checkAnswer(view: GenericView): void {
 /** True where only a known user may see what the view shows of its objects. */
 export function showsIdsOfUsers(view: GenericView): boolean {
   const { resource } = view.plan
-  if (!knownClassOf(view)) return resource.namesPerUser
+  if (!hasSerializerClass(view)) return resource.namesPerUser
   const own = ownClass(view)
   return resource.needsUser(own, selectionOf(view) ? answerClass(view) : own)
 }
