@@ -21,12 +21,14 @@ export function askedInside(random: Random, question: Question, estate: Estate):
   const asked = { ...question, query: { ...query, ...(expand !== undefined && { expand }) } }
   const idOf = (item: Item) =>
     ({ update: ids.at(-1), partialUpdate: ids.at(-1), bulkUpdate: item['id'] })[action as string]
-  const withInside = (item: Item): Item => {
+  const withInside = (item: Item, index: number): Item => {
     const row = estate.rows[level].get(idOf(item) as number)
-    return itemInside(random, asked, { own, item, row, estate })
+    // two items could be about one object, or say two things of one that both belong to
+    const isAlone = action !== 'bulkUpdate' || (level !== 'folders' && index === 0)
+    return itemInside(random, asked, { own, item, row, isAlone, estate })
   }
   if (!WRITES.has(action)) return asked
-  return { ...asked, body: Array.isArray(body) ? body.map(withInside) : withInside(body as Item) }
+  return { ...asked, body: Array.isArray(body) ? body.map(withInside) : withInside(body as Item, 0) }
 }
 
 interface Place {
@@ -34,17 +36,17 @@ interface Place {
   readonly item: Item
   /** What is stored of it. */
   readonly row: Row | undefined
+  /** No other item of the request is about what it belongs to. */
+  readonly isAlone: boolean
   readonly estate: Estate
 }
 
-function itemInside(random: Random, question: Question, { own, item, row, estate }: Place): Item {
+function itemInside(random: Random, question: Question, { own, item, row, isAlone, estate }: Place): Item {
   const { nests, level } = own
   const shown = row && shownInside(question, own, row, estate)
   const isWhole =
     question.patch === 'application/json-patch+json' || (question.action === 'update' && random.chance(0.9))
   const asked = { isWhole, isDeep: nests?.isDeep === true }
-  // two items could be about one object
-  const isAlone = question.action !== 'bulkUpdate' || level !== 'folders'
   const { parent_id: _, ...rest } = item
   const hasParent = nests?.parent === 'written' && isAlone && random.chance(0.5)
   const hasChildren = belowOf(level) && nests?.children === 'written' && random.chance(0.6)
