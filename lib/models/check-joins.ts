@@ -11,12 +11,14 @@ import { modelName } from './objection.js'
 interface Ends {
   readonly table: ModelDescription
   readonly names: Pick<RelationProperty, 'props' | 'cols'>
+  /** They are shown with what is related, and not compared. */
+  readonly areExtras?: boolean
 }
 
 /** Whether the tables have the columns that a relation is joined by. @throws {ConfigurationError} naming the one that is missing */
 export function checkEnds(owner: ModelDescription, relation: RelationDescription): void {
   const mapping = `${modelName(owner.model)}.relationMappings.${relation.name}`
-  for (const { table, names } of endsOf(owner, relation)) {
+  for (const { table, names, areExtras } of endsOf(owner, relation)) {
     const { model, prepared, columns } = table
     const { props: properties, cols } = names
     // a join in the words of properties would be found by rows, and not by Objection
@@ -24,7 +26,7 @@ export function checkEnds(owner: ModelDescription, relation: RelationDescription
     const unequal = properties
       .map((property) => columns.get(property))
       .find((column) => column && comparedSql(column) !== '??')
-    if (unequal) {
+    if (unequal && !areExtras) {
       throw new ConfigurationError(
         `${mapping}: "${unequal.property}" of "${model.tableName}" is of a domain over ${unequal.sqlType}, which PostgreSQL compares with nothing; give the column the type itself`,
       )
@@ -51,6 +53,6 @@ function endsOf(owner: ModelDescription, { name, model, through }: RelationDescr
     ...ends,
     { table, names: relation.joinTableOwnerProp },
     { table, names: relation.joinTableRelatedProp },
-    { table, names: extra },
+    { table, names: extra, areExtras: true },
   ]
 }

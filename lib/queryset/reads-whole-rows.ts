@@ -1,11 +1,12 @@
 /** Tells queries that only choose rows of their table from those that also make something of them. */
-import { Model, type Relation } from 'objection'
+import type { Relation } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
 import { mappingOf } from '../models/describe-relations.js'
 import type { RelationDescription } from '../models/model-description.js'
+import { baseModel } from '../models/model-traits.js'
 import { type AnyQueryBuilder, columnName, type ModelClass, modelName } from '../models/objection.js'
 import { hasContextHooks } from './context-hooks.js'
 import { isShaped, LOCKS } from './count-rows.js'
@@ -37,7 +38,7 @@ interface Asked {
 export function modifierProblem(model: ModelClass, name: string): string | undefined {
   const asked = model as ModelClass & Asked
   const known = Object.keys(asked.getModifiers())
-  if (known.includes(name) || asked.modifierNotFound !== (Model as ModelClass & Asked).modifierNotFound)
+  if (known.includes(name) || asked.modifierNotFound !== (baseModel(model) as unknown as Asked).modifierNotFound)
     return undefined
   const fix = didYouMean(name, known) || `; ${known.length === 0 ? 'it has none' : `take one of ${known.join(', ')}`}`
   return `is no modifier of ${modelName(model)}${fix}`

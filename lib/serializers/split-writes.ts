@@ -70,7 +70,7 @@ export function splitWrites(serializer: AnySerializer, data: Data, instance?: ob
   for (const [name, value] of Object.entries(data)) {
     const bound = plan.byName.get(name)
     const { relation } = bound ?? {}
-    refusePromise(serializer, name, value)
+    for (const one of Array.isArray(value) ? value : [value]) refusePromise(serializer, name, one)
     if (isKept(data, name)) {
       const { column, input } = bound ?? {}
       if (bound?.field instanceof RelatedField && bound.field.many && relation?.kind === 'many-to-many')

@@ -564,6 +564,30 @@ describe('mistakes of the programmer', () => {
   })
 })
 
+it('an extra of a join table may be of a type whose values are compared with nothing', async () => {
+  await database.knex.raw(`
+    create type mood as enum ('glad', 'sad'); create domain shown_mood as mood;
+    create table moody (book_id int references books, author_id int references authors, mood shown_mood)`)
+  class Moody extends Model {
+    static override tableName = 'books'
+    static override relationMappings = () => ({
+      moods: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Author,
+        join: {
+          from: 'books.id',
+          through: { from: 'moody.book_id', to: 'moody.author_id', extra: ['mood'] },
+          to: 'authors.id',
+        },
+      },
+    })
+  }
+  const moods = new PrimaryKeyRelatedField({ many: true, queryset: Author, required: false })
+  Moody.knex(database.knex)
+  const api = routerOf({ books: viewOf(Moody, serializerOf(Moody, ['id'], { moods })) })
+  await expect(api.prepare()).resolves.toBeUndefined()
+})
+
 describe('relations whose join cannot be', () => {
   const { BelongsToOneRelation, HasManyRelation, ManyToManyRelation } = Model
   it.each([

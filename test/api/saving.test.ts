@@ -150,6 +150,7 @@ describe('save', () => {
       [BookSerializer, { n: Number.NaN }, 'NaN, and holds integers'],
       [BookSerializer, { owner_id: Number.POSITIVE_INFINITY }, 'Infinity, and holds integers'],
       [ShelfSerializer, { tags: Promise.resolve([]) }, 'a promise; await it'],
+      [ShelfSerializer, { tags: [Promise.resolve(red)] }, 'a promise; await it'],
       [ShelfSerializer, { tags: [red] }, 'rows that are stored, and would insert them again'],
       [ShelfSerializer, { reviews }, 'rows that are stored, and would insert them again'],
     ] as const) {

@@ -1,5 +1,5 @@
 /** Named modifiers as parameters of lists. */
-import type { QueryBuilder } from 'objection'
+import { Model, type QueryBuilder } from 'objection'
 import { describe, expect, it } from 'vitest'
 import type { createClient } from '../../../lib/client/index.js'
 import {
@@ -10,6 +10,7 @@ import {
   modelSerializer,
   modelViewSet,
 } from '../../../lib/index.js'
+import { modifierProblem } from '../../../lib/queryset/reads-whole-rows.js'
 import { formatExplanations } from '../../../lib/tools/index.js'
 import { count, ModifierFilter } from '../../../lib/views/index.js'
 import { serveApp } from '../../support/client.js'
@@ -191,6 +192,18 @@ describe('a wrong declaration', () => {
   it('does not compile', () => {
     // @ts-expect-error no modifier of Task
     expect(() => new ModifierFilter(Task, ['opn'])).toThrow('no modifier')
+  })
+
+  it('is none where the application has all models answer other names', () => {
+    const exported = Model as { modifierNotFound?: unknown }
+    const { modifierNotFound } = exported
+    exported.modifierNotFound = () => undefined
+    try {
+      expect(modifierProblem(Task, 'opn')).toBeUndefined()
+    } finally {
+      exported.modifierNotFound = modifierNotFound
+    }
+    expect(modifierProblem(Task, 'opn')).toMatch('is no modifier of Task')
   })
 
   it('is none of a model that answers other names by itself', async () => {
