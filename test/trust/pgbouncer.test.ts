@@ -308,7 +308,7 @@ describe.skipIf(!version)('behind PgBouncer', () => {
     const { client, knex } = await start(mode, servers)
     const socket = connect(client.port, '127.0.0.1')
     socket.write('GET /api/slow.csv HTTP/1.1\r\nHost: x\r\n\r\n')
-    await vi.waitFor(async () => expect(await backends(`state = 'active'`)).toBe(1), 5_000)
+    await vi.waitFor(async () => expect(await backends(`state = 'active' and query like 'fetch%'`)).toBe(1), 5_000)
     socket.destroy()
     await once(socket, 'close')
     await vi.waitFor(async () => expect(await backends(`state <> 'idle'`)).toBe(0), 5_000)
